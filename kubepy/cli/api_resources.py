@@ -7,104 +7,105 @@ from collections.abc import Sequence
 from kubepy.api.meta import Object
 from kubepy.api.scheme import Resource
 from kubepy.cli.errors import CliError
+from kubepy.cli.runtime.command import command
 from kubepy.cli.runtime.factory import Factory
-from kubepy.cli.runtime.flags import bool_flag as boolean
-from kubepy.cli.runtime.flags import string_flag as string
-from kubepy.cli.runtime.flags import string_slice_flag as strings
-from kubepy.cli.runtime.output import format_printer, no_printer
+from kubepy.cli.runtime.flags import bool_flag, string_flag, string_slice_flag
+from kubepy.cli.runtime.options import Options
+from kubepy.cli.runtime.output import document, no_printer
 from kubepy.cli.runtime.tables import format_lines
-from kubepy.cli.runtime.verbs import Invocation, verb
 from kubepy.quoting import printable
 
-FLAGS = [
-    string("api-group", help="Limit to resources in the specified API group."),
-    boolean("namespaced", default=True, help="If false, non-namespaced resources will be returned, otherwise returning "
-            "namespaced resources."),
-    strings("verbs", help="Limit to resources that support the specified verbs."),
-    strings("categories", help="Limit to resources that belong to the specified categories."),
-    string("sort-by", help="If non-empty, sort list of resources using specified field: 'name' or 'kind'."),
-    boolean("no-headers", help="Don't print headers."),
-    string("output", "o", help="Output format. One of: (json, yaml, kyaml, name, wide)."),
-    boolean("cached", help="Accepted as kubectl does; nothing is cached."),
-    boolean("show-managed-fields", help="Accepted as kubectl does; resources have no managers."),
-]
+
+class ApiResourcesOptions(Options):
+    """The flags of ``api-resources``."""
+
+    api_group: str = string_flag("api-group", help="Limit to resources in the specified API group.")
+    namespaced: bool = bool_flag("namespaced", default=True, help="If false, non-namespaced resources will be "
+                                 "returned, otherwise returning namespaced resources.")
+    verbs: list[str] = string_slice_flag("verbs", help="Limit to resources that support the specified verbs.")
+    categories: list[str] = string_slice_flag("categories", help="Limit to resources that belong to the specified "
+                                              "categories.")
+    sort_by: str = string_flag("sort-by", help="If non-empty, sort list of resources using specified field: 'name' or "
+                               "'kind'.")
+    no_headers: bool = bool_flag("no-headers", help="Don't print headers.")
+    output: str = string_flag("output", "o", help="Output format. One of: (json, yaml, kyaml, name, wide).")
+    cached: bool = bool_flag("cached", help="Accepted as kubectl does; nothing is cached.")
+    show_managed_fields: bool = bool_flag("show-managed-fields", help="Accepted as kubectl does; resources have no "
+                                          "managers.")
+
+
 FORMATS = ("json", "kyaml", "name", "wide", "yaml")
 HEADERS = ["NAME", "SHORTNAMES", "APIVERSION", "NAMESPACED", "KIND"]
 
 
-@verb("api-resources", "api-resources", flags=FLAGS, examples="""
+@command("api-resources", ApiResourcesOptions, examples="""
 # The resources of one group
 kubepy api-resources --api-group=apps
 
 # With the verbs that they support
 kubepy api-resources -o wide
 """)
-def api_resources(factory: Factory, given: Invocation) -> None:
+def api_resources(factory: Factory, options: ApiResourcesOptions) -> None:
     """Print the supported API resources."""
-    if given.args:
-        given.usage_error(printable(f"unexpected arguments: [{' '.join(given.args)}]"))
-    if given.output not in ("", *FORMATS):
-        raise no_printer(given.output, FORMATS)
-    if given.sort_by not in ("", "name", "kind"):
+    if options.args:
+        options.usage_error(printable(f"unexpected arguments: [{' '.join(options.args)}]"))
+    if options.output not in ("", *FORMATS):
+        raise no_printer(options.output, FORMATS)
+    if options.sort_by not in ("", "name", "kind"):
         raise CliError("--sort-by accepts only name or kind")
-    resources = ordered([one for one in factory.scheme if is_wanted(given, one)], given.sort_by)
-    if given.output == "name":
-        for one in resources:
-            factory.print(one.key)
-    elif given.output in ("", "wide"):
-        factory.print(format_lines(_lines(given, resources)), end="")
+    field = {"name": "plural", "kind": "kind"}.get(options.sort_by, "group")
+    resources = sorted((resource for resource in factory.scheme if is_selected(options, resource)),
+                       key=lambda resource: (getattr(resource, field), resource.plural))
+    if options.output == "name":
+        for resource in resources:
+            factory.print(resource.key)
+    elif options.output in ("", "wide"):
+        factory.print(format_lines(_lines(options, resources)), end="")
     else:
-        format_printer(factory, given, (given.output, ""), typed=True)(_list(resources))
+        listed = {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "",
+                  "resources": [_api_resource(resource) for resource in resources]}
+        factory.print(document(options.output, listed, typed=True), end="")
 
 
-def is_wanted(given: Invocation, one: Resource) -> bool:
-    return ((not given.changed("api-group") or one.group == given.api_group)
-            and (not given.changed("namespaced") or one.namespaced == given.namespaced)
-            and set(given.verbs) <= set(one.verbs) and set(given.categories) <= set(one.categories))
+def is_selected(options: ApiResourcesOptions, resource: Resource) -> bool:
+    return ((not options.changed("api-group") or resource.group == options.api_group)
+            and (not options.changed("namespaced") or resource.namespaced == options.namespaced)
+            and set(options.verbs) <= set(resource.verbs) and set(options.categories) <= set(resource.categories))
 
 
-def ordered(resources: Sequence[Resource], sort_by: str) -> list[Resource]:
-    """By group, or as asked, and then by name."""
-    field = {"name": "plural", "kind": "kind"}.get(sort_by, "group")
-    return sorted(resources, key=lambda one: (getattr(one, field), one.plural))
-
-
-def _lines(given: Invocation, resources: Sequence[Resource]) -> list[str]:
-    wide = given.output == "wide"
-    text = [] if given.no_headers else ["\t".join([*HEADERS, *(["VERBS", "CATEGORIES"] if wide else [])])]
-    for one in resources:
-        cells = [one.plural, ",".join(one.short_names), one.api_version, str(one.namespaced).lower(), one.kind]
+def _lines(options: ApiResourcesOptions, resources: Sequence[Resource]) -> list[str]:
+    wide = options.output == "wide"
+    text = [] if options.no_headers else ["\t".join([*HEADERS, *(["VERBS", "CATEGORIES"] if wide else [])])]
+    for resource in resources:
+        cells = [resource.plural, ",".join(resource.short_names), resource.api_version,
+                 str(resource.namespaced).lower(), resource.kind]
         if wide:
-            cells += [",".join(one.verbs), ",".join(one.categories)]
+            cells += [",".join(resource.verbs), ",".join(resource.categories)]
         text.append("\t".join(cells))
     return text
 
 
-def _list(resources: Sequence[Resource]) -> Object:
-    return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "",
-            "resources": [_described(one) for one in resources]}
+def _api_resource(resource: Resource) -> Object:
+    """Return a ``metav1.APIResource``, its fields in the order of Go's type."""
+    optional = {"shortNames": list(resource.short_names), "categories": list(resource.categories)}
+    return {"name": resource.plural, "singularName": resource.singular_name, "namespaced": resource.namespaced,
+            **({"group": resource.group} if resource.group else {}), "version": resource.version,
+            "kind": resource.kind, "verbs": list(resource.verbs),
+            **{field: names for field, names in optional.items() if names}}
 
 
-def _described(one: Resource) -> Object:
-    """With its fields in the order of Go's type (``metav1.APIResource``)."""
-    return {"name": one.plural, "singularName": one.singular_name, "namespaced": one.namespaced,
-            **({"group": one.group} if one.group else {}), "version": one.version, "kind": one.kind,
-            "verbs": list(one.verbs), **({"shortNames": list(one.short_names)} if one.short_names else {}),
-            **({"categories": list(one.categories)} if one.categories else {})}
-
-
-@verb("api-versions", "api-versions", examples="""
+@command("api-versions", Options, examples="""
 # Every group and version
 kubepy api-versions
 
 # Whether there is a version
 kubepy api-versions | grep -x apps/v1
 """)
-def api_versions(factory: Factory, given: Invocation) -> None:
+def api_versions(factory: Factory, options: Options) -> None:
     """Print the supported API versions, in the form of "group/version"."""
-    if given.args:
-        given.usage_error(printable(f"unexpected arguments: [{' '.join(given.args)}]"))
-    versions = {f"{one.group}/{version}".lstrip("/") for one in factory.scheme
-                for version in (one.version, *one.other_versions)}
+    if options.args:
+        options.usage_error(printable(f"unexpected arguments: [{' '.join(options.args)}]"))
+    versions = {f"{resource.group}/{version}".lstrip("/") for resource in factory.scheme
+                for version in (resource.version, *resource.other_versions)}
     for version in sorted(versions):
         factory.print(version)

@@ -11,7 +11,7 @@ import copy
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kubepy.api.meta import Object
+from kubepy.api.meta import AnyObject, Object
 from kubepy.api.scheme import Resource
 from kubepy.apiserver.request import CreateOptions, UpdateOptions
 from kubepy.cli.errors import CliError, unless_missing
@@ -60,7 +60,7 @@ class CanIOptions(Options):
 
 
 @command("can-i VERB [TYPE | TYPE/NAME | NONRESOURCEURL]", CanIOptions, examples="""
-# Whether deployments may be made
+# Check whether deployments may be created
 kubepy auth can-i create deployments
 
 # Everything that is allowed
@@ -71,7 +71,13 @@ def can_i(factory: Factory, options: CanIOptions) -> None:
 
     It always is: nothing here asks for permissions, whatever roles and bindings say."""
     if options.list:
-        _list_allowed(factory, options)
+        if options.args:
+            raise CliError("list option must be specified with no arguments")
+        if options.quiet or options.all_namespaces or options.subresource:
+            raise CliError("list option can't be specified with neither quiet, all-namespaces nor subresource options")
+        factory.require_cluster()
+        headers = [] if options.no_headers else ["Resources\tNon-Resource URLs\tResource Names\tVerbs"]
+        factory.print(tables.format_lines([*headers, "*.*\t[]\t[]\t[*]", "\t[*]\t[]\t[*]"]), end="")
         return
     if len(options.args) != 2:
         raise CliError("you must specify two arguments: verb resource or verb resource/resourceName.\n"
@@ -88,16 +94,6 @@ def can_i(factory: Factory, options: CanIOptions) -> None:
     factory.require_cluster()
     if not options.quiet:
         factory.print("yes")
-
-
-def _list_allowed(factory: Factory, options: CanIOptions) -> None:
-    if options.args:
-        raise CliError("list option must be specified with no arguments")
-    if options.quiet or options.all_namespaces or options.subresource:
-        raise CliError("list option can't be specified with neither quiet, all-namespaces nor subresource options")
-    factory.require_cluster()
-    headers = [] if options.no_headers else ["Resources\tNon-Resource URLs\tResource Names\tVerbs"]
-    factory.print(tables.format_lines([*headers, "*.*\t[]\t[]\t[*]", "\t[*]\t[]\t[*]"]), end="")
 
 
 def _warn_of_resource(factory: Factory, options: CanIOptions, verb: str, word: str) -> None:
@@ -122,7 +118,7 @@ def _warn_of_resource(factory: Factory, options: CanIOptions, verb: str, word: s
 
 
 @command("whoami", PrintFlags, examples="""
-# The user that requests are made by
+# Print the user that requests are made as
 kubepy auth whoami
 
 # As another user
@@ -179,7 +175,7 @@ class ReconcileResult(NamedTuple):
 # Give roles and bindings what a file describes
 kubepy auth reconcile -f rbac.yaml
 
-# And take away what it does not
+# Also remove rules and subjects that the file does not have
 kubepy auth reconcile -f rbac.yaml --remove-extra-permissions --remove-extra-subjects
 """)
 def reconcile(factory: Factory, options: ReconcileOptions) -> None:
@@ -313,13 +309,13 @@ def _explain(factory: Factory, options: ReconcileOptions, result: ReconcileResul
 # --- rules --------------------------------------------------------------------------------------------------------
 
 
-def uncovered(owners: Sequence[Object], servants: Iterable[Object]) -> list[Object]:
+def uncovered(owners: Sequence[AnyObject], servants: Iterable[AnyObject]) -> list[Object]:
     """Return what the servants' rules allow and none of the owners' does, broken down (``Covers``)."""
     return [part for rule in servants for part in broken_down(rule)
             if not any(_covers(owner, part) for owner in owners)]
 
 
-def broken_down(rule: Object) -> Iterator[Object]:
+def broken_down(rule: AnyObject) -> Iterator[Object]:
     """Yield rules of one verb and one resource, name or URL each."""
     for group in rule.get("apiGroups") or ():
         for resource in rule.get("resources") or ():
@@ -332,7 +328,7 @@ def broken_down(rule: Object) -> Iterator[Object]:
             yield {"verbs": [verb], "nonResourceURLs": [url]}
 
 
-def _covers(owner: Object, part: Object) -> bool:
+def _covers(owner: AnyObject, part: AnyObject) -> bool:
     """Return whether a rule allows what another one does that is broken down."""
     for field in ("verbs", "apiGroups"):
         owned = owner.get(field) or ()
@@ -351,14 +347,14 @@ def _covers(owner: Object, part: Object) -> bool:
                for url in part.get("nonResourceURLs") or ())
 
 
-def rule_text(rule: Object) -> str:
+def rule_text(rule: AnyObject) -> str:
     """Format a PolicyRule as Go's ``%+v``."""
     fields = ("verbs", "apiGroups", "resources", "resourceNames", "nonResourceURLs")
     return "{" + " ".join(f"{_go_name(field)}:{goformat.format_value(rule.get(field) or [])}"
                           for field in fields) + "}"
 
 
-def subject_text(subject: Object) -> str:
+def subject_text(subject: AnyObject) -> str:
     """Format a Subject as Go's ``%+v``."""
     fields = ("kind", "apiGroup", "name", "namespace")
     return "{" + " ".join(f"{_go_name(field)}:{subject.get(field, '')}" for field in fields) + "}"

@@ -13,6 +13,7 @@ with lazy_imports():
     from kubepy.cli import (
         annotate,
         api_resources,
+        apply,
         auth,
         autoscale,
         certificate,
@@ -28,23 +29,21 @@ with lazy_imports():
         events,
         explain,
         expose,
-        fsck,
         get,
-        init,
         kustomize,
         label,
+        last_applied,
         patch,
         plugins,
         replace,
         run,
         scale,
+        state_folder,
         taint,
         version,
         wait,
     )
     from kubepy.cli import help as help_commands
-    from kubepy.cli.apply import command as apply_command
-    from kubepy.cli.apply import last_applied as apply_last_applied
     from kubepy.cli.create import command as create_command
     from kubepy.cli.create import configmap as create_configmap
     from kubepy.cli.create import generators as create_generators
@@ -106,7 +105,7 @@ kubepy rollout history ds/log-agent
 kubepy rollout undo ds/log-agent
 """
 _AUTH_EXAMPLES = """
-# Whether deployments may be made
+# Check whether deployments may be created
 kubepy auth can-i create deployments
 
 # The user that requests are made by
@@ -191,10 +190,10 @@ SET: dict[str, Entry] = {
 }
 
 APPLY: dict[str, Entry] = {
-    "view-last-applied": Entry(lambda: apply_last_applied.view, "View what was applied last"),
-    "set-last-applied": Entry(lambda: apply_last_applied.set_,
+    "view-last-applied": Entry(lambda: last_applied.view, "View what was applied last"),
+    "set-last-applied": Entry(lambda: last_applied.set_,
                               "Set what counts as applied last to the contents of a file"),
-    "edit-last-applied": Entry(lambda: apply_last_applied.edit, "Edit what counts as applied last"),
+    "edit-last-applied": Entry(lambda: last_applied.edit, "Edit what counts as applied last"),
 }
 
 CONFIG: dict[str, Entry] = {
@@ -271,7 +270,7 @@ COMMANDS: dict[str, Entry] = {
     "auth": Entry(None, "Inspect authorization", (), AUTH, examples=_AUTH_EXAMPLES),
     "debug": _unsupported("debug", NO_CONTAINERS),
     "diff": Entry(lambda: diff.diff, "Diff the live version against a would-be applied version"),
-    "apply": Entry(lambda: apply_command.apply, "Apply a configuration to a resource by file name or stdin", (),
+    "apply": Entry(lambda: apply.apply, "Apply a configuration to a resource by file name or stdin", (),
                    APPLY),
     "patch": Entry(lambda: patch.patch, "Update fields of a resource"),
     "replace": Entry(lambda: replace.replace, "Replace a resource by file name or stdin"),
@@ -290,9 +289,9 @@ COMMANDS: dict[str, Entry] = {
     "kuberc": _unsupported("kuberc", NO_PREFERENCES),
     "alpha": Entry(lambda: help_commands.alpha, "Commands that could still change: there are none"),
     "help": Entry(lambda: help_commands.help_, "Show the help of a command"),
-    "init": Entry(lambda: init.init, "Make a cluster: a new state folder"),
+    "init": Entry(lambda: state_folder.init, "Make a cluster: a new state folder"),
     "controller": Entry(lambda: controller.controller, "Run controllers, scheduler and simulated kubelets"),
-    "fsck": Entry(lambda: fsck.fsck, "Check the state folder"),
+    "fsck": Entry(lambda: state_folder.fsck, "Check the state folder"),
     "git": Entry(None, "Keep the state folder in a git repository", (), GIT, help_on_stdout=True,
                  examples=_GIT_EXAMPLES),
     "__complete": Entry(lambda: completion.complete, ""),

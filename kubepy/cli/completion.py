@@ -25,7 +25,7 @@ from kubepy.quoting import quote
 
 with lazy_imports():
     from kubepy.cli import auth, config, plugins
-    from kubepy.cli.rollout import revisions as rollout_revisions
+    from kubepy.cli.rollout import history as rollout_history
     from kubepy.cli.set import change as set_change
 
 # --- the code for shells ------------------------------------------------------------------------------------------
@@ -98,7 +98,7 @@ def completion(factory: Factory, options: Options) -> None:
 
 
 class _Complete(Command):
-    """Takes one argument, the command line so far, and prints the candidates."""
+    """The command ``__complete``: its only argument is the command line so far; it prints the candidates."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         ctx.params = {"line": args[0] if args else ""}
@@ -456,7 +456,7 @@ def metadata_keys(factory: Factory, options: Options, field: str) -> list[str]:
 def revisions(factory: Factory, options: Options) -> list[str]:
     """Return the numbers of its revisions."""
     resource_and_object = _named_object(factory, options)
-    if resource_and_object is None or resource_and_object[0].key not in rollout_revisions.KEEPERS:
+    if resource_and_object is None or resource_and_object[0].key not in rollout_history.KEEPERS:
         return []
     return [str(revision.number)
-            for revision in rollout_revisions.revisions_of(factory.client, *resource_and_object)]
+            for revision in rollout_history.revisions_of(factory.client, *resource_and_object)]

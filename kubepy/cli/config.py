@@ -592,7 +592,7 @@ SECRETS = {"token": "REDACTED", "password": "REDACTED", "client-key-data": "DATA
 
 
 @command("view", ViewOptions, examples="""
-# What the contexts are
+# Print all contexts, clusters and users
 kubepy config view
 
 # The namespace that commands use

@@ -5,29 +5,32 @@ from __future__ import annotations
 from functools import partial
 from typing import NamedTuple
 
+from kubepy.apiserver.request import DeleteOptions
 from kubepy.cli.errors import CliError, raise_all, unless_missing, with_source
+from kubepy.cli.runtime.builder import Builder
+from kubepy.cli.runtime.command import command
 from kubepy.cli.runtime.factory import Factory
-from kubepy.cli.runtime.flags import Flag, parse_bool
-from kubepy.cli.runtime.flags import bool_flag as boolean
-from kubepy.cli.runtime.flags import duration_flag as duration
-from kubepy.cli.runtime.flags import int_flag as integer
-from kubepy.cli.runtime.flags import string_flag as string
-from kubepy.cli.runtime.flagsets import (
+from kubepy.cli.runtime.flags import bool_flag, duration_flag, int_flag, parse_bool, string_flag
+from kubepy.cli.runtime.infos import Info, Result, printed_kind
+from kubepy.cli.runtime.options import (
     CLIENT,
     NONE,
     SERVER,
-    all_namespaces_flag,
-    dry_run,
-    dry_run_flag,
-    field_selector_flag,
-    filename_flags,
+    AllNamespacesOptions,
+    DryRunOptions,
+    FieldSelectorOptions,
+    KustomizeOptions,
+    RawOptions,
+    SelectorOptions,
+    filename_flag,
     raw_flag,
-    selector_flag,
 )
-from kubepy.cli.runtime.infos import Info, Result, printed_kind
 from kubepy.cli.runtime.output import SUFFIXES
-from kubepy.cli.runtime.verbs import Invocation, find, verb
+from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable, quote
+
+with lazy_imports():
+    from kubepy.cli import raw_writes
 
 IMMEDIATE = ("Immediate deletion does not wait for confirmation that the running resource has been terminated. The "
              "resource may continue to run on the cluster indefinitely.")
@@ -35,39 +38,41 @@ WEEK = 7 * 24 * 3600.0
 POLICIES = {"background": "Background", "foreground": "Foreground", "orphan": "Orphan"}
 
 
-def deletion_flags(what: str, *, wait: bool = True) -> list[Flag]:
-    """What delete, apply --force and replace --force take; ``wait``: the default of --wait."""
-    return [
-        *filename_flags(what),
-        string("cascade", default="background", no_value="background", help='Must be "background", "orphan", or '
-               '"foreground". How to delete the dependents (e.g. the pods of a DaemonSet).'),
-        boolean("force", help="If true, immediately remove resources and bypass graceful deletion."),
-        integer("grace-period", default=-1, help="Period of time in seconds given to the resource to terminate "
-                "gracefully. Ignored if negative."),
-        duration("timeout", help="The length of time to wait before giving up on a delete, zero means as long as it "
-                 "takes."),
-        boolean("wait", default=wait, help="If true, wait for resources to be gone before returning."),
-    ]
+class DeleteFlags(KustomizeOptions):
+    """The flags of delete that apply --force and replace --force take as well."""
+
+    filename: list[str] = filename_flag("containing the resource to delete.")
+    cascade: str = string_flag("cascade", default="background", no_value="background", help='Must be "background", '
+                               '"orphan", or "foreground". How to delete the dependents (e.g. the pods of a '
+                               "DaemonSet).")
+    force: bool = bool_flag("force", help="If true, immediately remove resources and bypass graceful deletion.")
+    grace_period: int = int_flag("grace-period", default=-1, help="Period of time in seconds given to the resource to "
+                                 "terminate gracefully. Ignored if negative.")
+    timeout: float = duration_flag("timeout", help="The length of time to wait before giving up on a delete, zero "
+                                   "means as long as it takes.")
+    wait: bool = bool_flag("wait", default=True, help="If true, wait for resources to be gone before returning.")
 
 
-FLAGS = [
-    *deletion_flags("containing the resource to delete."),
-    selector_flag(),
-    field_selector_flag(),
-    boolean("all", help="Delete all resources, in the namespace of the specified resource types."),
-    all_namespaces_flag(),
-    boolean("ignore-not-found", help='Treat "resource not found" as a successful delete. On with --all, -l and '
-            "--field-selector."),
-    boolean("now", help="If true, resources are signaled for immediate shutdown (same as --grace-period=1)."),
-    boolean("interactive", "i", help="If true, ask before deleting."),
-    raw_flag("DELETE"),
-    string("output", "o", help='Output mode. Use "-o name" for shorter output (resource/name).'),
-    dry_run_flag(),
-]
+class DeleteCommandFlags(DeleteFlags, SelectorOptions, FieldSelectorOptions, AllNamespacesOptions, RawOptions,
+                         DryRunOptions):
+    """The flags of ``delete``."""
+
+    all: bool = bool_flag("all", help="Delete all resources, in the namespace of the specified resource types.")
+    ignore_not_found: bool = bool_flag("ignore-not-found", help='Treat "resource not found" as a successful delete. '
+                                       "On with --all, -l and --field-selector.")
+    now: bool = bool_flag("now", help="If true, resources are signaled for immediate shutdown (same as "
+                          "--grace-period=1).")
+    interactive: bool = bool_flag("interactive", "i", help="If true, ask before deleting.")
+    raw: str = raw_flag("DELETE")
+    output: str = string_flag("output", "o", help='Output mode. Use "-o name" for shorter output (resource/name).')
 
 
-class Options(NamedTuple):
-    """How to delete. ``grace`` -1: as each object says."""
+class Deletion(NamedTuple):
+    """The settings that objects are deleted with.
+
+    :param grace: seconds; -1: as each object says.
+    :param short: print names only.
+    """
 
     grace: int
     force: bool
@@ -76,7 +81,7 @@ class Options(NamedTuple):
     short: bool
 
 
-@verb("delete", "delete ([-f FILENAME] | [-k DIRECTORY] | TYPE [(NAME | -l label | --all)])", flags=FLAGS, examples="""
+@command("delete ([-f FILENAME] | [-k DIRECTORY] | TYPE [(NAME | -l label | --all)])", DeleteCommandFlags, examples="""
 # Delete what a file describes
 kubepy delete -f manifests/nginx-ds.yaml
 
@@ -86,49 +91,51 @@ kubepy delete ds/nginx-ds --cascade=orphan
 # Delete all pods with a label, without waiting
 kubepy delete pods -l app=nginx-ds --wait=false
 """)
-def delete(factory: Factory, given: Invocation) -> None:
+def delete(factory: Factory, options: DeleteCommandFlags) -> None:
     """Delete resources by file names, stdin, resources and names, or by resources and label selector.
 
     Waits until the objects are gone, and runs the controllers meanwhile."""
-    options = complete(factory, given)
-    if given.raw:
-        from kubepy.cli import raw_writes
-
-        if given.interactive:
-            raise CliError("--interactive can not be used with --raw")
-        raw_writes.delete(factory, given, given.output)
-        return
-    result = find(factory, given, retrieve=False, everything=given.all)
-    if given.ignore_not_found or ((given.all or given.selector or given.field_selector)
-                                  and not given.changed("ignore-not-found")):
-        result.ignore_not_found()
-    validate(factory, given, options)
-    if given.interactive and not _confirmed(factory, result := result.kept()):
-        return
-    deleted = delete_all(factory, result, options, warn_cluster_scope=factory.namespace_given
-                         and not given.all_namespaces)
-    if given.wait and options.dry_run == NONE:
-        wait_until_gone(factory, deleted, given.timeout or WEEK)
-
-
-def complete(factory: Factory, given: Invocation) -> Options:
-    """Raises CliError for values that contradict each other."""
-    grace: int = given.grace_period
-    if given.flag("now"):
+    grace = options.grace_period
+    if options.now:
         if grace != -1:
             raise CliError("--now and --grace-period cannot be specified together")
         grace = 1
-    if grace == 0 and not given.force:
+    deletion = deletion_of(factory, options, grace, factory.dry_run_strategy(options), short=options.output == "name")
+    if options.raw:
+        if options.interactive:
+            raise CliError("--interactive can not be used with --raw")
+        raw_writes.delete(factory, options, options.output)
+        return
+    result = Builder(factory, options, retrieve=False, everything=options.all).do()
+    if options.ignore_not_found or ((options.all or options.selector or options.field_selector)
+                                    and not options.changed("ignore-not-found")):
+        result.ignore_not_found()
+    if options.output not in ("", "name"):
+        raise CliError(f"unexpected -o output mode: {options.output}. We only support '-o name'")
+    if options.all and options.selector:
+        raise CliError("cannot set --all and --selector at the same time")
+    if options.all and options.field_selector:
+        raise CliError("cannot set --all and --field-selector at the same time")
+    warn_of_force(factory, deletion)
+    if options.interactive and not _confirmed(factory, result := result.kept()):
+        return
+    deleted = delete_all(factory, result, deletion, warn_cluster_scope=factory.namespace_given
+                         and not options.all_namespaces)
+    if options.wait and deletion.dry_run == NONE:
+        wait_until_gone(factory, deleted, options.timeout or WEEK)
+
+
+def deletion_of(factory: Factory, options: DeleteFlags, grace: int, strategy: str, *, short: bool) -> Deletion:
+    """Return the settings that the flags ask for, with ``grace`` for --grace-period. Raises CliError."""
+    if grace == 0 and not options.force:
         grace = 1
-    if given.force and grace < 0:
+    if options.force and grace < 0:
         grace = 0
-    strategy = dry_run(factory, given)
-    return Options(grace, given.force, propagation_policy(factory, given.cascade), strategy,
-                   given.flag("output", "") == "name")
+    return Deletion(grace, options.force, propagation_policy(factory, options.cascade), strategy, short)
 
 
 def propagation_policy(factory: Factory, cascade: str) -> str:
-    """The API's name of a ``--cascade`` value; the old boolean ones warn."""
+    """Return the API's name of a ``--cascade`` value; the old boolean ones warn. Raises CliError."""
     if cascade in POLICIES:
         return POLICIES[cascade]
     try:
@@ -141,71 +148,61 @@ def propagation_policy(factory: Factory, cascade: str) -> str:
     return POLICIES[meant]
 
 
-def validate(factory: Factory, given: Invocation, options: Options) -> None:
-    if given.output not in ("", "name"):
-        raise CliError(f"unexpected -o output mode: {given.output}. We only support '-o name'")
-    if given.all and given.selector:
-        raise CliError("cannot set --all and --selector at the same time")
-    if given.all and given.field_selector:
-        raise CliError("cannot set --all and --field-selector at the same time")
-    warn_of_force(factory, options)
-
-
-def warn_of_force(factory: Factory, options: Options) -> None:
-    if options.force and options.grace > 0:
+def warn_of_force(factory: Factory, deletion: Deletion) -> None:
+    if deletion.force and deletion.grace > 0:
         raise CliError("--force and --grace-period greater than 0 cannot be specified together")
-    if options.force:
+    if deletion.force:
         factory.warn(IMMEDIATE)
 
 
-def delete_all(factory: Factory, result: Result, options: Options, *, warn_cluster_scope: bool = False) -> list[Info]:
-    """Delete what was found, with a line for each; returns what was deleted, with each object's last state."""
+def delete_all(factory: Factory, result: Result, deletion: Deletion, *, warn_cluster_scope: bool = False) -> list[Info]:
+    """Delete objects, with a line for each; returns those that were deleted, with their last states."""
     deleted: list[Info] = []
-    seen = 0
+    count = 0
 
     def delete_one(info: Info) -> None:
-        nonlocal seen
-        seen += 1
-        factory.progress.show("deleting", seen)
+        nonlocal count
+        count += 1
+        factory.progress.show("deleting", count)
         if warn_cluster_scope and not info.resource.namespaced:
             factory.warn("deleting cluster-scoped resources, not scoped to the provided namespace")
-        if options.dry_run != CLIENT:
-            delete_object(factory, info, options)
-        print_deleted(factory, info, options)
+        if deletion.dry_run != CLIENT:
+            delete_object(factory, info, deletion)
+        print_deleted(factory, info, deletion)
         deleted.append(info)
 
     raise_all(result.errors_of(delete_one))
-    if not seen:
+    if not count:
         factory.print("No resources found")
     return deleted
 
 
-def delete_object(factory: Factory, info: Info, options: Options) -> None:
-    """Ask for one deletion; the answer becomes the Info's object."""
-    from kubepy.apiserver.request import DeleteOptions
-
+def delete_object(factory: Factory, info: Info, deletion: Deletion) -> None:
+    """Delete one object; the Info holds the cluster's answer."""
     if not info.name:
         raise with_source(CliError("resource name may not be empty"), "deleting", info.source)
-    asked = DeleteOptions(grace_period_seconds=options.grace if options.grace >= 0 else None,
-                          propagation_policy=options.policy, dry_run=options.dry_run == SERVER)
+    options = DeleteOptions(grace_period_seconds=deletion.grace if deletion.grace >= 0 else None,
+                            propagation_policy=deletion.policy, dry_run=deletion.dry_run == SERVER)
     try:
-        info.object = factory.client.delete(info.resource.key, info.name, namespace=info.namespace, options=asked)
+        info.object = factory.client.delete(info.resource.key, info.name, namespace=info.namespace, options=options)
     except Exception as error:
         raise with_source(error, "deleting", info.source) from None
 
 
-def print_deleted(factory: Factory, info: Info, options: Options) -> None:
-    if options.short:
+def print_deleted(factory: Factory, info: Info, deletion: Deletion) -> None:
+    if deletion.short:
         factory.print(info.printed_name)
         return
-    done = "force deleted" if options.grace == 0 else "deleted"
+    done = "force deleted" if deletion.grace == 0 else "deleted"
     place = f" from {printable(info.namespace)} namespace" if info.resource.namespaced else ""
-    factory.print(f"{printed_kind(info.resource)} {quote(info.name)} {done}{place}{SUFFIXES[options.dry_run]}")
+    factory.print(f"{printed_kind(info.resource)} {quote(info.name)} {done}{place}{SUFFIXES[deletion.dry_run]}")
 
 
 def wait_until_gone(factory: Factory, infos: list[Info], timeout: float) -> None:
-    """Wait for the objects in turn; one of another uid is not the one that was deleted. Raises CliError for the first
-    that is still there when the time is over."""
+    """Wait for the objects in turn; an object of another uid is a new one.
+
+    Raises CliError for the first that still exists when the time is over.
+    """
     clock = factory.cluster.clock
     deadline = clock.monotonic() + timeout
     for number, info in enumerate(infos, 1):
@@ -215,13 +212,13 @@ def wait_until_gone(factory: Factory, infos: list[Info], timeout: float) -> None
 
 
 def is_gone(factory: Factory, info: Info, timeout: float, about: str = "") -> bool:
-    """Whether an object is gone, or another has its name, before the time is over. ``about``: what is waited for."""
+    """Return whether an object is deleted before the time is over. ``about``: its name in the progress."""
     return _is_gone(factory, info) or factory.driver.wait_until(partial(_is_gone, factory, info), timeout, about)
 
 
 def _is_gone(factory: Factory, info: Info) -> bool:
-    found = unless_missing(factory.client.get, info.resource.gvr, info.name, namespace=info.namespace)
-    return found is None or found["metadata"].get("uid") != info.content["metadata"].get("uid")
+    obj = unless_missing(factory.client.get, info.resource.gvr, info.name, namespace=info.namespace)
+    return obj is None or obj["metadata"].get("uid") != info.content["metadata"].get("uid")
 
 
 def _confirmed(factory: Factory, result: Result) -> bool:

@@ -191,7 +191,7 @@ def cordon_or_uncordon(factory: Factory, infos: list[Info], strategy: str, *, un
 
 
 class PodDeleteStatus(NamedTuple):
-    """Whether a pod may be deleted; the warning or error says why it is special."""
+    """The decision about a pod; the warning or error says why it is special."""
 
     delete: bool
     warning: str = ""
@@ -289,7 +289,7 @@ class PodEviction:
 
 
 class Drainer:
-    """Evicts or deletes the pods of nodes, and waits until they are gone.
+    """The eviction or deletion of the pods of nodes, and the wait until they are gone.
 
     :param strategy: the dry run, see ``Factory.dry_run_strategy``.
     """
@@ -362,8 +362,15 @@ class Drainer:
             return not remaining
 
         if not self._wait_until(are_over):
-            errors += [self._overdue_error(eviction)
-                       for eviction in sorted(remaining, key=lambda eviction: not eviction.accepted)]
+            for eviction in sorted(remaining, key=lambda eviction: not eviction.accepted):
+                name, namespace = quote(name_of(eviction.pod)), quote(namespace_of(eviction.pod))
+                if eviction.accepted:
+                    errors.append(CliError(f"error when waiting for pod {name} in namespace {namespace} to terminate: "
+                                           f"{OVERDUE}"))
+                    continue
+                self._print_evicting(eviction.pod)
+                errors.append(CliError(f"error when evicting pods/{name} -n {namespace}: global timeout reached: "
+                                       f"{format_duration(self.options.timeout)}"))
         raise_all(errors)
 
     def _try_eviction(self, eviction: PodEviction, errors: list[Exception]) -> bool:
@@ -400,16 +407,6 @@ class Drainer:
         eviction.due = self.factory.cluster.clock.monotonic() + RETRY_DELAY
         eviction.pod = self._read(pod) or pod
         return False
-
-    def _overdue_error(self, eviction: PodEviction) -> CliError:
-        """Return the error for a pod that is still there when the time is over."""
-        name, namespace = name_of(eviction.pod), namespace_of(eviction.pod)
-        if eviction.accepted:
-            return CliError(f"error when waiting for pod {quote(name)} in namespace {quote(namespace)} to terminate: "
-                            f"{OVERDUE}")
-        self._print_evicting(eviction.pod)
-        return CliError(f"error when evicting pods/{quote(name)} -n {quote(namespace)}: global timeout reached: "
-                        f"{format_duration(self.options.timeout)}")
 
     def _print_evicting(self, pod: Object) -> None:
         suffix = " (server dry run)" if self.strategy == SERVER else ""

@@ -6,57 +6,59 @@ from kubepy.api.meta import Object, uid_of
 from kubepy.api.values.goformat import go_syntax, to_json
 from kubepy.apiserver.request import Patch, PatchOptions
 from kubepy.cli.errors import CliError, raise_all
-from kubepy.cli.runtime.editing import Editing, Round, place
+from kubepy.cli.runtime.builder import Builder
+from kubepy.cli.runtime.command import command
+from kubepy.cli.runtime.editing import Editing, EditingOptions, Round, place
 from kubepy.cli.runtime.factory import Factory
-from kubepy.cli.runtime.flags import bool_flag as boolean
-from kubepy.cli.runtime.flagsets import (
-    field_manager_flag,
-    field_validation,
-    filename_flags,
-    output_flags,
-    record_flag,
-    save_config_flag,
-    subresource_flag,
-    validate_flag,
-    windows_line_endings_flag,
-)
+from kubepy.cli.runtime.flags import bool_flag
 from kubepy.cli.runtime.infos import Info
-from kubepy.cli.runtime.objects import annotated, configuration_of, record
+from kubepy.cli.runtime.objects import annotated, configuration_of, record, two_way_patch
+from kubepy.cli.runtime.options import (
+    FieldManagerOptions,
+    KustomizeOptions,
+    RecordOptions,
+    SaveConfigOptions,
+    SubresourceOptions,
+    field_manager_flag,
+    filename_flag,
+    output_flag,
+    subresource_flag,
+)
 from kubepy.cli.runtime.output import printer_for, without_managers
-from kubepy.cli.runtime.verbs import Invocation, find, verb
 from kubepy.lazy import lazy_imports
 
 with lazy_imports():
     from kubepy.api import errors as api_errors
 
-FLAGS = [
-    *filename_flags("to use to edit the resource"),
-    *output_flags("json|yaml"),
-    validate_flag(),
-    boolean("output-patch", help="Output the patch if the resource is edited."),
-    windows_line_endings_flag(),
-    field_manager_flag("kubectl-edit"),
-    save_config_flag(),
-    subresource_flag("edit"),
-    record_flag(),
-]
+
+class EditOptions(KustomizeOptions, EditingOptions, FieldManagerOptions, SaveConfigOptions, SubresourceOptions,
+                  RecordOptions):
+    """The flags of ``edit``."""
+
+    filename: list[str] = filename_flag("to use to edit the resource")
+    output: str = output_flag("json, yaml")
+    output_patch: bool = bool_flag("output-patch", help="Output the patch if the resource is edited.")
+    field_manager: str = field_manager_flag("kubectl-edit")
+    subresource: str = subresource_flag("edit")
+
+
 CHANGED_IDENTITY = "At least one of apiVersion, kind and name was changed"
 
 
-@verb("edit", "edit (RESOURCE/NAME | -f FILENAME)", flags=FLAGS, examples="""
+@command("edit (RESOURCE/NAME | -f FILENAME)", EditOptions, examples="""
 # Change a DaemonSet in $KUBE_EDITOR, $EDITOR or vi
 kubepy edit ds/nginx-ds
 
 # By a script
 EDITOR='sed -i s/nginx:1.15/nginx:1.16/' kubepy edit ds/nginx-ds
 """)
-def edit(factory: Factory, given: Invocation) -> None:
+def edit(factory: Factory, options: EditOptions) -> None:
     """Edit resources in the editor that KUBE_EDITOR or EDITOR names, or else in vi.
 
-    What changed goes to the cluster as a patch. If the cluster refuses it, the file is opened again with what was
-    wrong; a file that was not taken stays."""
-    validation = field_validation(given)
-    infos, errors = find(factory, given, bare_types=True, latest=True).infos()
+    Changes go to the cluster as a patch. If the cluster refuses it, the file is opened again with the error in its
+    comments; a file whose changes were refused is kept."""
+    options.field_validation()
+    infos, errors = Builder(factory, options, bare_types=True, latest=True).do().infos()
     raise_all(errors)
     if not infos:
         raise CliError("edit cancelled, no objects found")
@@ -65,26 +67,21 @@ def edit(factory: Factory, given: Invocation) -> None:
         info.object = without_managers(info.content)
 
     def change(originals: list[Info], updated: list[Info], current: Round) -> None:
-        prepare(factory, given, updated, live)
         for info in updated:
-            _patch(factory, given, original_of(info, originals), info, current, validation)
+            place(factory, info)
+        for info in updated:
+            if options.save_config:
+                _save_config(factory, info.content, live.get(uid_of(info.content)))
+            if options.record:
+                record(info.content, options)
+        for info in updated:
+            _patch(factory, options, original_of(info, originals), info, current)
 
-    Editing(factory, given, change).edit(infos)
-
-
-def prepare(factory: Factory, given: Invocation, updated: list[Info], live: dict[str, Object]) -> None:
-    """Give the edited objects their annotations; ``live`` are the objects as the cluster has them, by uid."""
-    for info in updated:
-        place(factory, info)
-    for info in updated:
-        if given.save_config:
-            _save_config(factory, info.content, live.get(uid_of(info.content)))
-        if given.record:
-            record(info.content, given)
+    Editing(factory, options, change).edit(infos)
 
 
 def _save_config(factory: Factory, obj: Object, live: Object | None) -> None:
-    """Annotate an object with itself and, as kubectl does, with who managed its fields."""
+    """Annotate an object with itself and, as kubectl does, with the managers of the live object."""
     metadata = obj["metadata"]
     if live and (managed := factory.client.with_managed_fields(live)["metadata"].get("managedFields")):
         metadata = {**metadata, "managedFields": managed}
@@ -92,7 +89,7 @@ def _save_config(factory: Factory, obj: Object, live: Object | None) -> None:
 
 
 def original_of(info: Info, originals: list[Info]) -> Info:
-    """The object that an edited one was. Raises CliError."""
+    """Return the object before it was edited, found by its uid. Raises CliError."""
     for original in originals:
         if uid_of(original.content) == uid_of(info.content):
             return original
@@ -100,29 +97,24 @@ def original_of(info: Info, originals: list[Info]) -> Info:
                    f"{go_syntax(info.content)}}}")
 
 
-def _patch(factory: Factory, given: Invocation, original: Info, info: Info, current: Round, validation: str) -> None:
-    if original.content == info.content:
-        printer_for(factory, given, "skipped")(info.content)
+def _patch(factory: Factory, options: EditOptions, original: Info, info: Info, current: Round) -> None:
+    """Send the changes of an object, and print it; an error goes into the round. Raises CliError."""
+    before, after = original.content, info.content
+    if before == after:
+        printer_for(factory, options, "skipped")(after)
         return
-    patch, patch_type = _difference(original, info)
-    if given.output_patch:
+    if any(before.get(key) != after.get(key) for key in ("apiVersion", "kind")) or original.name != info.name:
+        raise CliError(CHANGED_IDENTITY)
+    patch, patch_type = two_way_patch(before, after)
+    if options.output_patch:
         factory.print(f"Patch: {to_json(patch)}")
     try:
         obj = factory.client.patch(info.resource.gvr, info.name, Patch(patch_type, patch), namespace=info.namespace,
-                                   subresource=given.subresource,
-                                   options=PatchOptions(field_manager=given.field_manager, field_validation=validation))
+                                   subresource=options.subresource,
+                                   options=PatchOptions(field_manager=options.field_manager,
+                                                        field_validation=options.field_validation()))
     except api_errors.Status as error:
         factory.say(current.add_error(error, info))
         return
     info.refresh(obj)
-    printer_for(factory, given, "edited")(obj)
-
-
-def _difference(original: Info, info: Info) -> tuple[dict[str, object], str]:
-    """The patch and its type. Raises CliError."""
-    from kubepy.cli.runtime.objects import two_way_patch
-
-    before, after = original.content, info.content
-    if any(before.get(key) != after.get(key) for key in ("apiVersion", "kind")) or original.name != info.name:
-        raise CliError(CHANGED_IDENTITY)
-    return two_way_patch(before, after)
+    printer_for(factory, options, "edited")(obj)

@@ -8,32 +8,35 @@ from kubepy.api.clock import parse_time
 from kubepy.api.meta import Object, namespace_of
 from kubepy.cli.errors import CliError, UnprefixedError
 from kubepy.cli.runtime.builder import warn_of_short_name
+from kubepy.cli.runtime.command import command
 from kubepy.cli.runtime.factory import Factory
-from kubepy.cli.runtime.flags import bool_flag as boolean
-from kubepy.cli.runtime.flags import string_flag as string
-from kubepy.cli.runtime.flags import string_slice_flag as strings
-from kubepy.cli.runtime.flagsets import all_namespaces_flag, chunk_size_flag, output_flags
+from kubepy.cli.runtime.flags import bool_flag, string_flag, string_slice_flag
+from kubepy.cli.runtime.options import AllNamespacesOptions, ChunkSizeOptions, PrintFlags
 from kubepy.cli.runtime.output import printer_for
 from kubepy.cli.runtime.tables import escaped, format_lines
-from kubepy.cli.runtime.verbs import Invocation, verb
 from kubepy.cli.watch import POLL_SECONDS
+from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
 
-FLAGS = [
-    all_namespaces_flag(),
-    boolean("watch", "w", help="After listing the requested events, watch for more events."),
-    string("for", help="Filter events to only those pertaining to the specified resource (TYPE/NAME)."),
-    strings("types", help="Output only events of given types: Normal, Warning."),
-    boolean("no-headers", help="When using the default output format, don't print headers."),
-    chunk_size_flag(),
-    *output_flags(),
-]
+with lazy_imports():
+    from kubepy.cli.describers import writer as describe_writer
+
+
+class EventsOptions(AllNamespacesOptions, ChunkSizeOptions, PrintFlags):
+    """The flags of ``events``."""
+
+    watch: bool = bool_flag("watch", "w", help="After listing the requested events, watch for more events.")
+    for_: str = string_flag("for", help="Filter events to only those pertaining to the specified resource (TYPE/NAME).")
+    types: list[str] = string_slice_flag("types", help="Output only events of given types: Normal, Warning.")
+    no_headers: bool = bool_flag("no-headers", help="When using the default output format, don't print headers.")
+
+
 TYPES = ("normal", "warning")
 NEVER = datetime.min.replace(tzinfo=UTC)
 HEADERS = "LAST SEEN\tTYPE\tREASON\tOBJECT\tMESSAGE"
 
 
-@verb("events", "events [(-o|--output=)FORMAT] [--for TYPE/NAME] [--watch] [--types=Normal,Warning]", flags=FLAGS,
+@command("events [(-o|--output=)FORMAT] [--for TYPE/NAME] [--watch] [--types=Normal,Warning]", EventsOptions,
       examples="""
 # What happened in this namespace within the last hour
 kubepy events
@@ -41,27 +44,26 @@ kubepy events
 # What went wrong with a DaemonSet
 kubepy events --for ds/nginx-ds --types=Warning
 """)
-def events(factory: Factory, given: Invocation) -> None:
+def events(factory: Factory, options: EventsOptions) -> None:
     """Display events, the oldest first.
 
     Events are kept for an hour."""
-    wrong = [one for one in given.types if one.lower() not in TYPES]
-    subject = field_selector(factory, given.flag("for"))
-    if wrong:
+    subject = field_selector(factory, options.for_)
+    if any(kind.lower() not in TYPES for kind in options.types):
         raise CliError("valid --types are Normal or Warning")
-    show = EventPrinter(factory, given)
-    found = _listed(factory, given, subject)
-    if given.watch:
-        _follow(factory, given, subject, show)
-    elif found:
-        show(sorted(found, key=event_time))
+    show = EventPrinter(factory, options)
+    listed = _listed(factory, options, subject)
+    if options.watch:
+        _follow(factory, options, subject, show)
+    elif listed:
+        show(sorted(listed, key=event_time))
     else:
-        place = "" if given.all_namespaces else f" in {factory.namespace} namespace"
+        place = "" if options.all_namespaces else f" in {factory.namespace} namespace"
         factory.say(f"No events found{place}.")
 
 
 def field_selector(factory: Factory, subject: str) -> str:
-    """What chooses the events of ``TYPE/NAME``. Raises CliError."""
+    """Return the field selector of the events about ``TYPE/NAME``. Raises CliError."""
     if not subject:
         return ""
     parts = subject.split("/")
@@ -79,63 +81,61 @@ def field_selector(factory: Factory, subject: str) -> str:
             f"involvedObject.name={parts[1]}")
 
 
-def _listed(factory: Factory, given: Invocation, subject: str) -> list[Object]:
-    namespace = None if given.all_namespaces else factory.namespace
-    found = factory.client.list("events", namespace=namespace, field_selector=subject).items
-    types = [one.lower() for one in given.types]
-    return [one for one in found if not types or one.get("type", "").lower() in types]
+def _listed(factory: Factory, options: EventsOptions, subject: str) -> list[Object]:
+    namespace = None if options.all_namespaces else factory.namespace
+    listed = factory.client.list("events", namespace=namespace, field_selector=subject).items
+    types = [kind.lower() for kind in options.types]
+    return [event for event in listed if not types or event.get("type", "").lower() in types]
 
 
 def event_time(event: Object) -> datetime:
-    """When it was seen last: what events are sorted by."""
+    """Return the time when an event was seen last, by which events are sorted."""
     series = event.get("series") or {}
     time = series.get("lastObservedTime") or event.get("lastTimestamp") or event.get("eventTime")
     return parse_time(time) if time else NEVER
 
 
 class EventPrinter:
-    """Prints lists of events: as a table with one header, or as ``-o`` says."""
+    """A printer of lists of events: as a table with one header, or in the format of ``-o``."""
 
-    def __init__(self, factory: Factory, given: Invocation) -> None:
+    def __init__(self, factory: Factory, options: EventsOptions) -> None:
         self.factory = factory
-        self.given = given
-        self.headers = not given.no_headers
-        self.print = printer_for(factory, given) if given.output or given.template else None
+        self.options = options
+        self.headers = not options.no_headers
+        self.print = printer_for(factory, options) if options.output or options.template else None
 
-    def __call__(self, found: list[Object], *, single: bool = False) -> None:
+    def __call__(self, listed: list[Object], *, single: bool = False) -> None:
         if self.print is None:
-            self._table(found)
+            self._table(listed)
         elif single:
-            self.print(found[0])
-        elif self.given.output.lower() != "name":  # upstream can't name a list, and says nothing of it
-            self.print({"kind": "EventList", "apiVersion": "v1", "metadata": {}, "items": found})
+            self.print(listed[0])
+        elif self.options.output.lower() != "name":  # upstream cannot name a list, and prints nothing
+            self.print({"kind": "EventList", "apiVersion": "v1", "metadata": {}, "items": listed})
 
-    def _table(self, found: list[Object]) -> None:
+    def _table(self, listed: list[Object]) -> None:
         now = self.factory.cluster.clock.now()
-        with_namespace = self.given.all_namespaces
+        with_namespace = self.options.all_namespaces
         head = f"NAMESPACE\t{HEADERS}" if with_namespace else HEADERS
-        rows = [line for event in found for line in row(event, now, with_namespace=with_namespace).split("\n")]
+        rows = [line for event in listed for line in row(event, now, with_namespace=with_namespace).split("\n")]
         self.factory.print(format_lines([head, *rows] if self.headers else rows), end="")
         self.headers = False
 
 
 def row(event: Object, now: datetime, *, with_namespace: bool) -> str:
-    """The cells of an event, separated by tabs; a message of several lines has them all."""
-    from kubepy.cli.describers.writer import event_age
-
+    """Return the cells of an event, separated by tabs; a message of several lines keeps them all."""
     subject = event.get("involvedObject") or {}
-    cells = [event_age(event, now), event.get("type", ""), event.get("reason", ""),
+    cells = [describe_writer.event_age(event, now), event.get("type", ""), event.get("reason", ""),
              f"{subject.get('kind', '')}/{subject.get('name', '')}", event.get("message", "").strip()]
     return "\t".join([*([namespace_of(event)] if with_namespace else []), *map(escaped, cells)])
 
 
-def _follow(factory: Factory, given: Invocation, subject: str, show: EventPrinter) -> None:
-    """Print every event as it comes, and those that are there first, until the request's time is over."""
-    seen: dict[str, str] = {}
+def _follow(factory: Factory, options: EventsOptions, subject: str, show: EventPrinter) -> None:
+    """Print the events that exist, and then every new one, until --request-timeout has passed."""
+    versions: dict[str, str] = {}  # by uid
     for _ in factory.ticks(POLL_SECONDS):
-        for event in sorted(_listed(factory, given, subject), key=event_time):
+        for event in sorted(_listed(factory, options, subject), key=event_time):
             meta = event["metadata"]
-            if seen.get(meta["uid"]) != meta["resourceVersion"]:
-                seen[meta["uid"]] = meta["resourceVersion"]
+            if versions.get(meta["uid"]) != meta["resourceVersion"]:
+                versions[meta["uid"]] = meta["resourceVersion"]
                 show([event], single=True)
         factory.stdout.flush()

@@ -14,18 +14,23 @@ from kubepy.api.schema.openapi import Schema, definition, enums, schema_for
 from kubepy.api.scheme import Resource
 from kubepy.cli.errors import CliError, UnprefixedError
 from kubepy.cli.runtime.builder import warn_of_short_name
+from kubepy.cli.runtime.command import command
 from kubepy.cli.runtime.factory import Factory
-from kubepy.cli.runtime.flags import bool_flag as boolean
-from kubepy.cli.runtime.flags import string_flag as string
-from kubepy.cli.runtime.verbs import Invocation, verb
-from kubepy.cli.runtime.wordwrap import wrap
+from kubepy.cli.runtime.flags import bool_flag, string_flag
+from kubepy.cli.runtime.options import Options
 from kubepy.quoting import printable, quote
 
-FLAGS = [
-    boolean("recursive", "R", help="Print the fields of fields."),
-    string("api-version", help="Get the explanation of a particular API version (API group/version)."),
-    string("output", "o", default="plaintext", help="Format in which to render the schema: plaintext."),
-]
+
+class ExplainOptions(Options):
+    """The flags of ``explain``."""
+
+    recursive: bool = bool_flag("recursive", "R", help="Print the fields of fields.")
+    api_version: str = string_flag("api-version", help="Get the explanation of a particular API version (API "
+                                   "group/version).")
+    output: str = string_flag("output", "o", default="plaintext", help="Format in which to render the schema: "
+                              "plaintext.")
+
+
 SHORT_ENUM = 4  # values shown in a list of fields
 DESCRIPTION_WIDTH, FIELDS_WIDTH = 76, 78
 DESCRIPTIONS_PACKAGE = "kubernetes_validate"  # of the optional dependencies named "explain" in pyproject.toml
@@ -34,31 +39,31 @@ NEWEST = (1, 36)
 _SYNTAX = re.compile(r"[^\[\](){}@'\"*?\s]+")
 
 
-@verb("explain", "explain TYPE [--recursive=FALSE|TRUE] [--api-version=api-version-group] [-o|--output=plaintext]",
-      flags=FLAGS, examples="""
+@command("explain TYPE [--recursive=FALSE|TRUE] [--api-version=api-version-group] [-o|--output=plaintext]",
+      ExplainOptions, examples="""
 # What a DaemonSet holds
 kubepy explain ds
 
 # All fields of its update strategy, and theirs
 kubepy explain ds.spec.updateStrategy --recursive
 """)
-def explain(factory: Factory, given: Invocation) -> None:
+def explain(factory: Factory, options: ExplainOptions) -> None:
     """Describe the fields and structure of a resource.
 
     A field is named by its path: <type>.<field>[.<field>]."""
-    if not given.args:
+    if not options.args:
         raise CliError("You must specify the type of resource to explain. Use \"kubepy api-resources\" for a complete "
                        "list of supported resources.\n")
-    if len(given.args) > 1:
+    if len(options.args) > 1:
         raise CliError("We accept only this format: explain RESOURCE\n")
-    resource, path = target(factory, given.args[0])
-    resource = _of_version(factory, resource, given.api_version)
-    if given.output == "plaintext-openapiv2":
+    resource, path = target(factory, options.args[0])
+    resource = _of_version(factory, resource, options.api_version)
+    if options.output == "plaintext-openapiv2":
         raise CliError("the format plaintext-openapiv2 is not supported: use plaintext")
-    if given.output != "plaintext":
-        raise CliError(printable(f"unrecognized format: {given.output}"))
+    if options.output != "plaintext":
+        raise CliError(printable(f"unrecognized format: {options.output}"))
     descriptions = Descriptions(schemas_folder())
-    explainer = Explainer(descriptions, given.recursive)
+    explainer = Explainer(descriptions, options.recursive)
     root = Described(schema_of(factory, resource, descriptions))
     if descriptions.folder is None:
         factory.say(NO_DESCRIPTIONS)
@@ -164,15 +169,15 @@ class Descriptions:
             return {}
         group, version, kind = name.split(".")[-3:]
         path = self.folder / f"{kind.lower()}-{'' if group == 'core' else f'{group}-'}{version}.json"
-        found: dict[str, Any] = json.loads(path.read_bytes()) if path.exists() else self._all_definitions[name]
-        return found
+        facts: dict[str, Any] = json.loads(path.read_bytes()) if path.exists() else self._all_definitions[name]
+        return facts
 
     @cached_property
     def _all_definitions(self) -> dict[str, dict[str, Any]]:
         """All types at once, for those without a file of their own."""
         assert self.folder is not None
-        found: dict[str, dict[str, Any]] = json.loads((self.folder / "_definitions.json").read_bytes())["$defs"]
-        return found
+        definitions: dict[str, dict[str, Any]] = json.loads((self.folder / "_definitions.json").read_bytes())["$defs"]
+        return definitions
 
 
 # --- the explanation ----------------------------------------------------------------------------------------------
@@ -273,3 +278,29 @@ def type_name(schema: Schema) -> str:
     if schema.name and schema.type in ("", "object"):
         return schema.go_name
     return "Object" if schema.type in ("", "object") else schema.type
+
+
+# --- lines --------------------------------------------------------------------------------------------------------
+
+
+def wrap(text: str, limit: int) -> str:
+    """Wrap lines at ``limit`` characters, as mitchellh/go-wordwrap does; longer words stay whole."""
+    return "\n".join(_wrap_line(line, limit) for line in text.split("\n"))
+
+
+def _wrap_line(line: str, limit: int) -> str:
+    done, width = "", 0
+    space, word = "", ""
+    for char in line:
+        if char.isspace() and char != "\N{NO-BREAK SPACE}":
+            if not space or word:
+                done, width = done + space + word, width + len(space) + len(word)
+                space, word = "", ""
+            space += char
+            continue
+        word += char
+        if width + len(space) + len(word) > limit and len(word) < limit:
+            done, width, space = done + "\n", 0, ""
+    if word or width + len(space) <= limit:
+        done += space + word
+    return done

@@ -4,94 +4,100 @@ from __future__ import annotations
 
 from kubepy.api.meta import Object
 from kubepy.apiserver.request import CreateOptions, UpdateOptions
-from kubepy.cli.delete import complete as delete_options
-from kubepy.cli.delete import delete_all, deletion_flags, wait_until_gone, warn_of_force
+from kubepy.cli.delete import DeleteFlags, delete_all, deletion_of, wait_until_gone, warn_of_force
 from kubepy.cli.errors import CliError, raise_all, unless_missing, with_source
+from kubepy.cli.runtime.builder import Builder
+from kubepy.cli.runtime.command import command
 from kubepy.cli.runtime.factory import Factory
-from kubepy.cli.runtime.flagsets import (
+from kubepy.cli.runtime.flags import bool_flag
+from kubepy.cli.runtime.infos import Info, Result
+from kubepy.cli.runtime.objects import save_last_applied
+from kubepy.cli.runtime.options import (
     CLIENT,
     NONE,
     SERVER,
-    dry_run_flag,
+    DryRunOptions,
+    FieldManagerOptions,
+    PrintFlags,
+    RawOptions,
+    SaveConfigOptions,
+    SubresourceOptions,
+    ValidateOptions,
     field_manager_flag,
-    field_validation,
-    output_flags,
+    filename_flag,
     raw_flag,
-    require_files,
-    save_config_flag,
     subresource_flag,
-    validate_flag,
 )
-from kubepy.cli.runtime.infos import Info, Result
-from kubepy.cli.runtime.objects import save_last_applied
 from kubepy.cli.runtime.output import Printer, printer_for
-from kubepy.cli.runtime.verbs import Invocation, find, verb
 from kubepy.lazy import lazy_imports
 
 with lazy_imports():
     from kubepy.api import errors as api_errors
+    from kubepy.cli import raw_writes
 
-FLAGS = [
-    *deletion_flags("to use to replace the resource.", wait=False),
-    *output_flags(),
-    dry_run_flag(),
-    validate_flag(),
-    field_manager_flag("kubectl-replace"),
-    save_config_flag(),
-    subresource_flag("replace"),
-    raw_flag("PUT"),
-]
+
+class ReplaceOptions(DeleteFlags, PrintFlags, DryRunOptions, ValidateOptions, FieldManagerOptions, SaveConfigOptions,
+                     SubresourceOptions, RawOptions):
+    """The flags of ``replace``."""
+
+    filename: list[str] = filename_flag("to use to replace the resource.")
+    wait: bool = bool_flag("wait", help="If true, wait for resources to be gone before returning.")
+    field_manager: str = field_manager_flag("kubectl-replace")
+    subresource: str = subresource_flag("replace")
+    raw: str = raw_flag("PUT")
+
+
 FORCE_TIMEOUT = 300.0
 
 
-@verb("replace", "replace -f FILENAME", flags=FLAGS, creates=True, examples="""
+@command("replace -f FILENAME", ReplaceOptions, creates=True, examples="""
 # Put what a file says in the place of what is there
 kubepy replace -f manifests/nginx-ds.yaml
 
 # Delete it and make it anew
 kubepy replace --force -f manifests/nginx-ds.yaml
 """)
-def replace(factory: Factory, given: Invocation) -> None:
+def replace(factory: Factory, options: ReplaceOptions) -> None:
     """Replace a resource by file name or stdin.
 
     JSON and YAML formats are accepted. The complete resource has to be given."""
-    options = delete_options(factory, given)
-    validation = field_validation(given)
-    printer = printer_for(factory, given, "replaced", options.dry_run)
-    require_files(given)
-    validate(given, options.dry_run)
-    if given.raw:
-        from kubepy.cli import raw_writes
-
-        raw_writes.put(factory, given, given.output)
-        return
-    if given.force:
-        _replace_by_force(factory, given, printer)
-        return
-    result = find(factory, given, args=[], validation=validation)
-    result.visit(lambda info: printer(replaced(factory, given, info, options.dry_run, validation)))
-
-
-def validate(given: Invocation, strategy: str) -> None:
-    if given.grace_period >= 0 and not given.force:
+    strategy = factory.dry_run_strategy(options)
+    deletion_of(factory, options, options.grace_period, strategy, short=False)
+    validation = options.field_validation()
+    printer = printer_for(factory, options, "replaced", strategy)
+    options.require_files()
+    if options.grace_period >= 0 and not options.force:
         raise CliError("--grace-period must have --force specified")
-    if given.timeout and not given.force:
+    if options.timeout and not options.force:
         raise CliError("--timeout must have --force specified")
-    if given.force and strategy != NONE:
+    if options.force and strategy != NONE:
         raise CliError("--dry-run can not be used when --force is set")
+    if options.raw:
+        raw_writes.put(factory, options, options.output)
+        return
+    if options.force:
+        _replace_by_force(factory, options, printer)
+        return
+    result = Builder(factory, options, args=[], validation=validation).do()
+    result.visit(lambda info: printer(replaced(factory, options, info, strategy, validation)))
 
 
-def replaced(factory: Factory, given: Invocation, info: Info, strategy: str, validation: str) -> Object:
-    """Put one object of a file in the place of the one in the cluster; returns what to print."""
-    save_last_applied(info.content, create=given.save_config)
+def replaced(factory: Factory, options: ReplaceOptions, info: Info, strategy: str, validation: str) -> Object:
+    """Replace the object in the cluster by one of a file; returns the object to print."""
+    save_last_applied(info.content, create=options.save_config)
     if strategy == CLIENT:
         return info.content
     try:
-        _take_version(factory, given, info)
+        if not info.name:
+            raise CliError("resource name may not be empty")
+        if not info.content["metadata"].get("resourceVersion"):  # the object replaces whatever version is there
+            current = unless_missing(factory.client.get, info.resource.gvr, info.name, namespace=info.namespace)
+            if current is not None:
+                info.content["metadata"]["resourceVersion"] = current["metadata"]["resourceVersion"]
         obj = factory.client.update(info.resource.gvr, info.content, namespace=info.namespace,
-                                    subresource=given.subresource,
+                                    subresource=options.subresource,
                                     options=UpdateOptions(dry_run=strategy == SERVER,
-                                                          field_manager=given.field_manager,
+                                                          field_manager=options.field_manager,
                                                           field_validation=validation))
     except Exception as error:
         raise with_source(error, "replacing", info.source) from None
@@ -99,33 +105,22 @@ def replaced(factory: Factory, given: Invocation, info: Info, strategy: str, val
     return obj
 
 
-def _take_version(factory: Factory, given: Invocation, info: Info) -> None:
-    """Without a version of its own, the object replaces whatever version is there."""
-    if not info.name:
-        raise CliError("resource name may not be empty")
-    if info.content["metadata"].get("resourceVersion"):
-        return
-    current = unless_missing(factory.client.get, info.resource.gvr, info.name, namespace=info.namespace)
-    if current is not None:
-        info.content["metadata"]["resourceVersion"] = current["metadata"]["resourceVersion"]
-
-
-def _replace_by_force(factory: Factory, given: Invocation, printer: Printer) -> None:
-    """Delete what the files name, wait until it is gone, create it."""
-    options = delete_options(factory, given)
-    options = options._replace(grace=options.grace or 1, short=given.output == "name")
-    warn_of_force(factory, options._replace(grace=0, force=options.grace == 0))
-    infos = find(factory, given).all_infos()
+def _replace_by_force(factory: Factory, options: ReplaceOptions, printer: Printer) -> None:
+    """Delete the objects that the files name, wait until they are gone, create them."""
+    deletion = deletion_of(factory, options, options.grace_period, NONE, short=options.output == "name")
+    deletion = deletion._replace(grace=deletion.grace or 1)
+    warn_of_force(factory, deletion._replace(grace=0, force=deletion.grace == 0))
+    infos = Builder(factory, options).do().all_infos()
     deletable = Result([Info(info.resource, info.namespace, info.name, source=info.source) for info in infos])
     deletable.ignore_not_found()
-    wait_until_gone(factory, delete_all(factory, deletable, options), given.timeout or FORCE_TIMEOUT)
+    wait_until_gone(factory, delete_all(factory, deletable, deletion), options.timeout or FORCE_TIMEOUT)
     errors: list[Exception] = []
     for info in infos:
-        save_last_applied(info.content, create=given.save_config)
+        save_last_applied(info.content, create=options.save_config)
         try:
             printer(factory.client.create(info.resource.gvr, info.content, namespace=info.namespace,
-                                          options=CreateOptions(field_manager=given.field_manager,
-                                                                field_validation=field_validation(given))))
+                                          options=CreateOptions(field_manager=options.field_manager,
+                                                                field_validation=options.field_validation())))
         except api_errors.Status as error:
             errors.append(error)
     raise_all(errors)

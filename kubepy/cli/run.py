@@ -8,65 +8,80 @@ from kubepy.api.meta import Object
 from kubepy.api.values.gonumbers import NumberError, atoi
 from kubepy.apiserver.request import CreateOptions
 from kubepy.cli.create.objects import metadata, save_config
-from kubepy.cli.create.service_objects import Service, parse_pairs, service
-from kubepy.cli.delete import deletion_flags, propagation_policy
+from kubepy.cli.create.service_objects import ServiceSettings, parse_pairs, service
+from kubepy.cli.delete import DeleteFlags, propagation_policy
 from kubepy.cli.errors import CliError, is_expected, raise_all
+from kubepy.cli.runtime.command import command
 from kubepy.cli.runtime.factory import Factory
-from kubepy.cli.runtime.flags import bool_flag as boolean
-from kubepy.cli.runtime.flags import duration_flag as duration
-from kubepy.cli.runtime.flags import string_array_flag as string_array
-from kubepy.cli.runtime.flags import string_flag as string
-from kubepy.cli.runtime.flagsets import (
-    CLIENT,
-    NONE,
-    SERVER,
-    dry_run,
-    dry_run_flag,
-    field_manager_flag,
-    output_flags,
-    record_flag,
-    save_config_flag,
+from kubepy.cli.runtime.flags import (
+    bool_flag,
+    duration_flag,
+    int_flag,
+    string_array_flag,
+    string_flag,
+    string_slice_flag,
 )
 from kubepy.cli.runtime.objects import record
+from kubepy.cli.runtime.options import (
+    CLIENT,
+    NONE,
+    NOTHING,
+    SERVER,
+    DryRunOptions,
+    FieldManagerOptions,
+    PrintFlags,
+    RecordOptions,
+    SaveConfigOptions,
+    field_manager_flag,
+)
 from kubepy.cli.runtime.output import Printer, printer_for
-from kubepy.cli.runtime.overrides import overridden, override_flags
-from kubepy.cli.runtime.verbs import NOTHING, Invocation, changed_flag, verb
+from kubepy.cli.runtime.overrides import OverrideOptions, overridden
 from kubepy.quoting import printable, quote
 
-FLAGS = [
-    string("image", help="The image for the container to run."),
-    string("image-pull-policy", help="The image pull policy for the container: Always, IfNotPresent or Never."),
-    string_array("annotations", help="Annotations to apply to the pod."),
-    string_array("env", help="Environment variables to set in the container (KEY=VALUE)."),
-    string("port", help="The port that this container exposes."),
-    string("labels", "l", help="Comma separated labels to apply to the pod. Default: run=NAME."),
-    string("restart", default="Always", help="The restart policy for this pod: Always, OnFailure, Never."),
-    boolean("command", help="If true and extra arguments are present, use them as the command of the container, rather "
-            "than as its arguments."),
-    boolean("expose", help="If true, create a ClusterIP service for the pod. Requires --port."),
-    boolean("privileged", help="If true, run the container in privileged mode."),
-    boolean("stdin", "i", help="Keep stdin open on the container. Nothing can be attached to: give --attach=false."),
-    boolean("tty", "t", help="Allocate a terminal for the container."),
-    boolean("leave-stdin-open", help="Leave stdin open after the first attach completes."),
-    boolean("attach", help="Not supported: no containers run here."),
-    boolean("rm", help="Not supported: it needs --attach."),
-    boolean("quiet", "q", help="If true, suppress prompt messages."),
-    string("detach-keys", default="ctrl-p,ctrl-q", help=NOTHING),
-    duration("pod-running-timeout", default=60.0, help=NOTHING),
-    *override_flags(),
-    *output_flags(),
-    dry_run_flag(),
-    save_config_flag(),
-    field_manager_flag("kubectl-run"),
-    record_flag(),
-    *(changed_flag(flag, help=NOTHING) for flag in deletion_flags("to use to replace the resource.", wait=False)),
-]
+
+class RunOptions(OverrideOptions, PrintFlags, DryRunOptions, SaveConfigOptions, FieldManagerOptions, RecordOptions,
+                 DeleteFlags):
+    """The flags of ``run``."""
+
+    image: str = string_flag("image", help="The image for the container to run.")
+    image_pull_policy: str = string_flag("image-pull-policy", help="The image pull policy for the container: Always, "
+                                         "IfNotPresent or Never.")
+    annotations: list[str] = string_array_flag("annotations", help="Annotations to apply to the pod.")
+    env: list[str] = string_array_flag("env", help="Environment variables to set in the container (KEY=VALUE).")
+    port: str = string_flag("port", help="The port that this container exposes.")
+    labels: str = string_flag("labels", "l", help="Comma separated labels to apply to the pod. Default: run=NAME.")
+    restart: str = string_flag("restart", default="Always", help="The restart policy for this pod: Always, OnFailure, "
+                               "Never.")
+    command: bool = bool_flag("command", help="If true and extra arguments are present, use them as the command of "
+                              "the container, rather than as its arguments.")
+    expose: bool = bool_flag("expose", help="If true, create a ClusterIP service for the pod. Requires --port.")
+    privileged: bool = bool_flag("privileged", help="If true, run the container in privileged mode.")
+    stdin: bool = bool_flag("stdin", "i", help="Keep stdin open on the container. Nothing can be attached to: give "
+                            "--attach=false.")
+    tty: bool = bool_flag("tty", "t", help="Allocate a terminal for the container.")
+    leave_stdin_open: bool = bool_flag("leave-stdin-open", help="Leave stdin open after the first attach completes.")
+    attach: bool = bool_flag("attach", help="Not supported: no containers run here.")
+    rm: bool = bool_flag("rm", help="Not supported: it needs --attach.")
+    quiet: bool = bool_flag("quiet", "q", help="If true, suppress prompt messages.")
+    detach_keys: str = string_flag("detach-keys", default="ctrl-p,ctrl-q", help=NOTHING)
+    pod_running_timeout: float = duration_flag("pod-running-timeout", default=60.0, help=NOTHING)
+    field_manager: str = field_manager_flag("kubectl-run")
+    filename: list[str] = string_slice_flag("filename", "f", help=NOTHING)
+    kustomize: str = string_flag("kustomize", "k", help=NOTHING)
+    recursive: bool = bool_flag("recursive", "R", help=NOTHING)
+    cascade: str = string_flag("cascade", default="background", no_value="background", help=NOTHING)
+    force: bool = bool_flag("force", help=NOTHING)
+    grace_period: int = int_flag("grace-period", default=-1, help=NOTHING)
+    timeout: float = duration_flag("timeout", help=NOTHING)
+    wait: bool = bool_flag("wait", help=NOTHING)
+
+
 PULL_POLICIES = ("", "Always", "IfNotPresent", "Never")
 RESTART_POLICIES = ("Always", "OnFailure", "Never")
 
 
-@verb("run", "run NAME --image=image [--env=\"key=value\"] [--port=port] [--dry-run=server|client] [--command] -- "
-      "[COMMAND] [args...]", flags=FLAGS, creates=True, examples="""
+@command("run NAME --image=image [--env=\"key=value\"] [--port=port] [--dry-run=server|client] [--command] -- "
+      "[COMMAND] [args...]", RunOptions, creates=True, examples="""
 # A pod of one container
 kubepy run box --image=busybox:1.36 -- sleep 3600
 
@@ -76,18 +91,18 @@ kubepy run box --image=busybox:1.36 --dry-run=client -o yaml
 # A pod and a service in front of it
 kubepy run web --image=nginx:1.25 --port=80 --expose
 """)
-def run(factory: Factory, given: Invocation) -> None:
+def run(factory: Factory, options: RunOptions) -> None:
     """Create and run a particular image in a pod."""
-    given.require("image")
-    strategy = dry_run(factory, given)
-    printer = printer_for(factory, given, "created", strategy, typed=True)
-    propagation_policy(factory, given.cascade)
-    validate(given, strategy)
-    pod = _created(factory, given, overridden(given, pod_of(factory, given)), strategy)
+    options.require("image")
+    strategy = factory.dry_run_strategy(options)
+    printer = printer_for(factory, options, "created", strategy, typed=True)
+    propagation_policy(factory, options.cascade)
+    validate(options, strategy)
+    pod = _created(factory, options, overridden(options, pod_of(factory, options)), strategy)
     errors: list[Exception] = []
-    if given.expose:
+    if options.expose:
         try:
-            _expose(factory, given, printer, strategy)
+            _expose(factory, options, printer, strategy)
         except Exception as error:
             if not is_expected(error):
                 raise
@@ -96,31 +111,31 @@ def run(factory: Factory, given: Invocation) -> None:
     raise_all(errors)
 
 
-def validate(given: Invocation, strategy: str) -> None:
+def validate(options: RunOptions, strategy: str) -> None:
     """Raises CliError for what cannot be meant, UsageError for wrong flags."""
-    if not given.args:
-        given.usage_error("NAME is required for run")
-    if not given.image:
+    if not options.args:
+        options.usage_error("NAME is required for run")
+    if not options.image:
         raise CliError("--image is required")
-    if not is_image_reference(given.image):
-        raise CliError(f"Invalid image name {quote(given.image)}: invalid reference format")
-    if given.tty and not given.stdin:
-        given.usage_error("-i/--stdin is required for containers with -t/--tty=true")
-    if given.expose and not given.port:
-        given.usage_error("--port must be set when exposing a service")
-    if given.restart and given.restart not in RESTART_POLICIES:
-        given.usage_error(printable(f"invalid restart policy: {given.restart}"))
-    _validate_attach(given, strategy)
-    if given.image_pull_policy not in PULL_POLICIES:
-        given.usage_error(f"invalid image pull policy: {given.image_pull_policy}")
+    if not is_image_reference(options.image):
+        raise CliError(f"Invalid image name {quote(options.image)}: invalid reference format")
+    if options.tty and not options.stdin:
+        options.usage_error("-i/--stdin is required for containers with -t/--tty=true")
+    if options.expose and not options.port:
+        options.usage_error("--port must be set when exposing a service")
+    if options.restart and options.restart not in RESTART_POLICIES:
+        options.usage_error(printable(f"invalid restart policy: {options.restart}"))
+    _validate_attach(options, strategy)
+    if options.image_pull_policy not in PULL_POLICIES:
+        options.usage_error(f"invalid image pull policy: {options.image_pull_policy}")
 
 
-def _validate_attach(given: Invocation, strategy: str) -> None:
-    attach = given.attach or (given.stdin and not given.changed("attach"))
-    if given.rm and not attach:
-        given.usage_error("--rm should only be used for attached containers")
+def _validate_attach(options: RunOptions, strategy: str) -> None:
+    attach = options.attach or (options.stdin and not options.changed("attach"))
+    if options.rm and not attach:
+        options.usage_error("--rm should only be used for attached containers")
     if attach and strategy != NONE:
-        given.usage_error("--dry-run=[server|client] can't be used with attached containers options (--attach, "
+        options.usage_error("--dry-run=[server|client] can't be used with attached containers options (--attach, "
                           "--stdin, or --tty)")
     if attach:
         raise CliError("attaching is not supported: no containers run here, pods are simulated (--attach=false "
@@ -142,32 +157,32 @@ def is_image_reference(text: str) -> bool:
 # --- objects ------------------------------------------------------------------------------------------------------
 
 
-def pod_of(factory: Factory, given: Invocation) -> Object:
+def pod_of(factory: Factory, options: RunOptions) -> Object:
     """The pod, its fields in Go's order. Raises CliError."""
-    name = given.args[0]
-    labels = parse_pairs(given.labels) if given.labels else {"run": name}
-    spec = {"containers": [_container(given, name)], "restartPolicy": given.restart or "Always",
+    name = options.args[0]
+    labels = parse_pairs(options.labels) if options.labels else {"run": name}
+    spec = {"containers": [_container(options, name)], "restartPolicy": options.restart or "Always",
             "dnsPolicy": "ClusterFirst"}
-    made = metadata(factory, name, labels=labels, annotations=_annotations(given))
+    made = metadata(factory, name, labels=labels, annotations=_annotations(options))
     return {"kind": "Pod", "apiVersion": "v1", "metadata": made, "spec": spec, "status": {}}
 
 
-def _container(given: Invocation, name: str) -> Object:
-    words = given.args[1:]
+def _container(options: RunOptions, name: str) -> Object:
+    words = options.args[1:]
     fields = {
         "name": name,
-        "image": given.image,
-        "command": words if given.command else [],
-        "args": [] if given.command else words,
-        "ports": [{"containerPort": _port(given.port)}] if given.port else [],
-        "env": [_variable(text) for text in given.env],
+        "image": options.image,
+        "command": words if options.command else [],
+        "args": [] if options.command else words,
+        "ports": [{"containerPort": _port(options.port)}] if options.port else [],
+        "env": [_variable(text) for text in options.env],
     }
     more = {
-        "imagePullPolicy": given.image_pull_policy,
-        "securityContext": {"privileged": True} if given.privileged else {},
-        "stdin": given.stdin,
-        "stdinOnce": given.stdin and not given.leave_stdin_open,
-        "tty": given.tty,
+        "imagePullPolicy": options.image_pull_policy,
+        "securityContext": {"privileged": True} if options.privileged else {},
+        "stdin": options.stdin,
+        "stdinOnce": options.stdin and not options.leave_stdin_open,
+        "tty": options.tty,
     }
     return {**_filled(fields), "resources": {}, **_filled(more)}
 
@@ -190,31 +205,31 @@ def _variable(text: str) -> Object:
     return _filled({"name": name, "value": value})
 
 
-def _annotations(given: Invocation) -> dict[str, str]:
-    wrong = [text for text in given.annotations if text.find("=") < 1]
+def _annotations(options: RunOptions) -> dict[str, str]:
+    wrong = [text for text in options.annotations if text.find("=") < 1]
     if wrong:
         raise CliError(f"invalid annotations format: {', '.join(wrong)}")
-    pairs = (text.partition("=") for text in given.annotations)
+    pairs = (text.partition("=") for text in options.annotations)
     return dict(sorted((key, value) for key, _, value in pairs))
 
 
-def _expose(factory: Factory, given: Invocation, printer: Printer, strategy: str) -> None:
+def _expose(factory: Factory, options: RunOptions, printer: Printer, strategy: str) -> None:
     """The service of ``--expose``, printed before its pod."""
-    name = given.args[0]
-    labels = parse_pairs(given.labels) if given.labels else {}
-    wanted = Service(name, labels or {"run": name}, [given.port], labels, {})
-    made = service(wanted, metadata(factory, name, labels=labels))
-    printer(_created(factory, given, made, strategy))
-    if given.output == "yaml":
+    name = options.args[0]
+    labels = parse_pairs(options.labels) if options.labels else {}
+    settings = ServiceSettings(name, labels or {"run": name}, [options.port], labels, {})
+    made = service(settings, metadata(factory, name, labels=labels))
+    printer(_created(factory, options, made, strategy))
+    if options.output == "yaml":
         factory.print("---")
 
 
-def _created(factory: Factory, given: Invocation, obj: Object, strategy: str) -> Object:
-    if given.record:
-        record(obj, given)
+def _created(factory: Factory, options: RunOptions, obj: Object, strategy: str) -> Object:
+    if options.record:
+        record(obj, options)
     if strategy == CLIENT:
         return obj
-    if given.save_config:
+    if options.save_config:
         save_config(obj)
     return factory.client.create(f"{obj['kind'].lower()}s", obj, namespace=factory.namespace,
-                                 options=CreateOptions(dry_run=strategy == SERVER, field_manager=given.field_manager))
+                                 options=CreateOptions(dry_run=strategy == SERVER, field_manager=options.field_manager))

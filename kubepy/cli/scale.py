@@ -5,123 +5,111 @@ from __future__ import annotations
 from kubepy.api.meta import Object
 from kubepy.apiserver.request import MERGE_PATCH, Patch, PatchOptions, UpdateOptions
 from kubepy.cli.errors import CliError, raise_all
+from kubepy.cli.runtime.builder import Builder
+from kubepy.cli.runtime.command import command
 from kubepy.cli.runtime.factory import Factory
-from kubepy.cli.runtime.flags import bool_flag as boolean
-from kubepy.cli.runtime.flags import duration_flag as duration
-from kubepy.cli.runtime.flags import int_flag as integer
-from kubepy.cli.runtime.flags import string_flag as string
-from kubepy.cli.runtime.flagsets import (
+from kubepy.cli.runtime.flags import bool_flag, duration_flag, int_flag, string_flag
+from kubepy.cli.runtime.infos import Info
+from kubepy.cli.runtime.objects import CHANGE_CAUSE, record
+from kubepy.cli.runtime.options import (
     CLIENT,
     NONE,
     SERVER,
     UNNAMED,
-    dry_run,
-    dry_run_flag,
-    filename_flags,
-    output_flags,
-    record_flag,
-    selector_flag,
+    DryRunOptions,
+    KustomizeOptions,
+    PrintFlags,
+    RecordOptions,
+    SelectorOptions,
+    filename_flag,
 )
-from kubepy.cli.runtime.infos import Info
-from kubepy.cli.runtime.objects import CHANGE_CAUSE, record
 from kubepy.cli.runtime.output import printer_for
-from kubepy.cli.runtime.verbs import Invocation, find, verb
 from kubepy.quoting import quote
 
-FLAGS = [
-    integer("replicas", help="The new desired number of replicas. Required."),
-    integer("current-replicas", default=-1, help="Precondition for current size. -1 (default) for no condition."),
-    string("resource-version", help="Precondition for resource version."),
-    duration("timeout", help="The length of time to wait before giving up on a scale operation, zero means don't "
-             "wait."),
-    boolean("all", help="Select all resources in the namespace of the specified resource types."),
-    selector_flag(),
-    *filename_flags("identifying the resource to set a new size"),
-    *output_flags(),
-    dry_run_flag(),
-    record_flag(),
-]
+
+class ScaleOptions(SelectorOptions, KustomizeOptions, PrintFlags, DryRunOptions, RecordOptions):
+    """The flags of ``scale``."""
+
+    replicas: int = int_flag("replicas", help="The new desired number of replicas. Required.")
+    current_replicas: int = int_flag("current-replicas", default=-1, help="Precondition for current size. -1 "
+                                     "(default) for no condition.")
+    resource_version: str = string_flag("resource-version", help="Precondition for resource version.")
+    timeout: float = duration_flag("timeout", help="The length of time to wait before giving up on a scale operation, "
+                                   "zero means don't wait.")
+    all: bool = bool_flag("all", help="Select all resources in the namespace of the specified resource types.")
+    filename: list[str] = filename_flag("identifying the resource to set a new size")
 
 
-@verb("scale", "scale [--current-replicas=count] --replicas=COUNT (-f FILENAME | TYPE NAME)", flags=FLAGS, examples="""
+@command("scale [--current-replicas=count] --replicas=COUNT (-f FILENAME | TYPE NAME)", ScaleOptions, examples="""
 # Run three pods
 kubepy scale deploy/web --replicas=3
 
 # Only if there are two now
 kubepy scale deploy/web --current-replicas=2 --replicas=3
 """)
-def scale(factory: Factory, given: Invocation) -> None:
+def scale(factory: Factory, options: ScaleOptions) -> None:
     """Set a new size for a deployment, replica set, replication controller, or stateful set.
 
     The preconditions --current-replicas and --resource-version are validated before the scaling is attempted."""
-    given.require("replicas")
-    strategy = dry_run(factory, given)
-    printer = printer_for(factory, given, "scaled", strategy)
-    validate(given)
-    infos, errors = find(factory, given, bare_types=given.all).infos()
-    if given.resource_version and len(infos) > 1:
+    options.require("replicas")
+    strategy = factory.dry_run_strategy(options)
+    printer = printer_for(factory, options, "scaled", strategy)
+    if options.replicas < 0:
+        raise CliError("The --replicas=COUNT flag is required, and COUNT must be greater than or equal to 0")
+    if options.current_replicas < -1:
+        raise CliError("The --current-replicas must specify an integer of -1 or greater")
+    infos, errors = Builder(factory, options, bare_types=options.all).do().infos()
+    if options.resource_version and len(infos) > 1:
         raise CliError("cannot use --resource-version with multiple resources")
     if not infos:
         raise_all(errors)
         raise CliError("no objects passed to scale")
     for info in infos:
-        printer(scaled(factory, given, info, strategy))
+        printer(scaled(factory, options, info, strategy))
     raise_all(errors)
 
 
-def scaled(factory: Factory, given: Invocation, info: Info, strategy: str) -> Object:
-    """Scale one object, unless this is a rehearsal on the client; returns what to print."""
+def scaled(factory: Factory, options: ScaleOptions, info: Info, strategy: str) -> Object:
+    """Scale one object, unless it is a dry run on the client; returns the object to print."""
     if strategy == CLIENT:
-        return with_replicas(info, given.replicas)
-    replicas = scale_one(factory, given, info, dry_run=strategy == SERVER)
-    if strategy == NONE and given.timeout:
-        _wait(factory, info, given.replicas, given.timeout)
+        return with_replicas(info, options.replicas)
+    replicas = scale_one(factory, options, info, dry_run=strategy == SERVER)
+    if strategy == NONE and options.timeout:
+        _wait(factory, info, options.replicas, options.timeout)
     obj = with_replicas(info, replicas)
-    if given.record:
+    if options.record:
         obj = {**obj, "metadata": {**obj["metadata"]}}
-        record(obj, given)
-    if given.record and strategy == NONE:
+        record(obj, options)
+    if options.record and strategy == NONE:
         cause = {"metadata": {"annotations": {CHANGE_CAUSE: obj["metadata"]["annotations"][CHANGE_CAUSE]}}}
         factory.client.patch(info.resource.gvr, info.name, Patch(MERGE_PATCH, cause), namespace=info.namespace,
                              options=PatchOptions(field_manager=UNNAMED))
     return obj
 
 
-def validate(given: Invocation) -> None:
-    if given.replicas < 0:
-        raise CliError("The --replicas=COUNT flag is required, and COUNT must be greater than or equal to 0")
-    if given.current_replicas < -1:
-        raise CliError("The --current-replicas must specify an integer of -1 or greater")
-
-
-def scale_one(factory: Factory, given: Invocation, info: Info, *, dry_run: bool) -> int:
-    """Set the size; returns what it is then. With preconditions the scale is read, checked and written together."""
+def scale_one(factory: Factory, options: ScaleOptions, info: Info, *, dry_run: bool) -> int:
+    """Set the size; returns the new size. With preconditions the scale is read, checked and written in one step."""
     client, key = factory.client, info.resource.key
-    if given.current_replicas == -1 and not given.resource_version:
-        answer = client.patch(key, info.name, Patch(MERGE_PATCH, {"spec": {"replicas": given.replicas}}),
+    if options.current_replicas == -1 and not options.resource_version:
+        answer = client.patch(key, info.name, Patch(MERGE_PATCH, {"spec": {"replicas": options.replicas}}),
                               namespace=info.namespace, subresource="scale",
                               options=PatchOptions(dry_run=dry_run, field_manager=UNNAMED))
         return _replicas(answer)
     with client.joined():
         current = client.get(key, info.name, namespace=info.namespace, subresource="scale")
-        _check(given, current)
-        wanted = {**current, "spec": {**current.get("spec", {}), "replicas": given.replicas}}
-        return _replicas(client.update(key, wanted, namespace=info.namespace, subresource="scale",
+        replicas, version = _replicas(current), current["metadata"]["resourceVersion"]
+        if options.current_replicas not in (-1, replicas):
+            raise CliError(f"Expected replicas to be {options.current_replicas}, was {replicas}")
+        if options.resource_version not in ("", version):
+            raise CliError(f"Expected resource version to be {options.resource_version}, was {version}")
+        changed = {**current, "spec": {**current.get("spec", {}), "replicas": options.replicas}}
+        return _replicas(client.update(key, changed, namespace=info.namespace, subresource="scale",
                                        options=UpdateOptions(dry_run=dry_run, field_manager=UNNAMED)))
 
 
 def _replicas(scale: Object) -> int:
-    found: int = scale.get("spec", {}).get("replicas", 0)
-    return found
-
-
-def _check(given: Invocation, current: Object) -> None:
-    replicas = _replicas(current)
-    if given.current_replicas not in (-1, replicas):
-        raise CliError(f"Expected replicas to be {given.current_replicas}, was {replicas}")
-    version = current["metadata"]["resourceVersion"]
-    if given.resource_version not in ("", version):
-        raise CliError(f"Expected resource version to be {given.resource_version}, was {version}")
+    replicas: int = scale.get("spec", {}).get("replicas", 0)
+    return replicas
 
 
 def _wait(factory: Factory, info: Info, replicas: int, timeout: float) -> None:

@@ -4,69 +4,69 @@ from __future__ import annotations
 
 from kubepy import KUBERNETES_VERSION, KUSTOMIZE_VERSION, __version__
 from kubepy.cli.errors import CliError
+from kubepy.cli.runtime.command import command, options_text
 from kubepy.cli.runtime.factory import Factory
-from kubepy.cli.runtime.flags import bool_flag as boolean
-from kubepy.cli.runtime.flags import string_flag as string
-from kubepy.cli.runtime.options import GLOBAL_FLAGS
-from kubepy.cli.runtime.verbs import Invocation, verb
+from kubepy.cli.runtime.flags import bool_flag, string_flag
+from kubepy.cli.runtime.options import GLOBAL_FLAGS, Options
+from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable
 
-FLAGS = [
-    boolean("client", help="If true, shows client version only (no cluster required)."),
-    string("output", "o", help="One of 'yaml' or 'json'."),
-]
+with lazy_imports():
+    from kubepy.api.values import goformat
+    from kubepy.storage import yaml
 
 
-@verb("version", "version", flags=FLAGS, examples="""
+class VersionOptions(Options):
+    """The flags of ``version``."""
+
+    client: bool = bool_flag("client", help="If true, shows client version only (no cluster required).")
+    output: str = string_flag("output", "o", help="One of 'yaml' or 'json'.")
+
+
+@command("version", VersionOptions, examples="""
 # The version of kubepy, and the version of Kubernetes that it keeps to
 kubepy version
 
 # For a script
 kubepy version -o json
 """)
-def version(factory: Factory, given: Invocation) -> None:
+def version(factory: Factory, options: VersionOptions) -> None:
     """Print the client and server version information.
 
     kubepy is both, and keeps to one version of Kubernetes."""
-    if given.args:
-        raise CliError(printable(f"extra arguments: [{' '.join(given.args)}]"))
-    if given.output not in ("", "yaml", "json"):
+    if options.args:
+        raise CliError(printable(f"extra arguments: [{' '.join(options.args)}]"))
+    if options.output not in ("", "yaml", "json"):
         raise CliError("--output must be 'yaml' or 'json'")
-    if not given.output:
+    if not options.output:
         factory.print(f"Client Version: {KUBERNETES_VERSION} (kubepy {__version__})\nKustomize Version: "
                       f"{KUSTOMIZE_VERSION}")
-        if not given.client:
+        if not options.client:
             factory.print(f"Server Version: {KUBERNETES_VERSION}")
         return
     info = version_info()
     versions = {"clientVersion": info, "kustomizeVersion": KUSTOMIZE_VERSION}
-    if not given.client:
+    if not options.client:
         versions["serverVersion"] = info
-    if given.output == "yaml":
-        from kubepy.storage.yaml import dump
-
-        factory.print(dump(versions))
+    if options.output == "yaml":
+        factory.print(yaml.dump(versions))
     else:
-        from kubepy.api.values.goformat import to_json
-
-        factory.print(to_json(versions, indent=2, sort_keys=False))
+        factory.print(goformat.to_json(versions, indent=2, sort_keys=False))
 
 
 def version_info() -> dict[str, str]:
-    """The version as a server tells it, less what is known of a build of it."""
+    """Return the version as a server answers it, without the details of a build."""
     major, minor, _ = KUBERNETES_VERSION.removeprefix("v").split(".")
     return {"major": major, "minor": minor, "gitVersion": KUBERNETES_VERSION, "kubepyVersion": __version__}
 
 
-@verb("options", "options", examples="""
+@command("options", Options, examples="""
 # What every command takes
 kubepy options
 """)
-def options(factory: Factory, given: Invocation) -> None:
+def options(factory: Factory, options: Options) -> None:
     """Print the list of flags inherited by all commands."""
     from textwrap import fill
-
-    from kubepy.cli.runtime.help import options_text
 
     factory.print(options_text("The following options can be passed to any command:\n", GLOBAL_FLAGS))
     names = ", ".join(f"--{flag.long}" for flag in GLOBAL_FLAGS if flag.hidden)

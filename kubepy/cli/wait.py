@@ -8,50 +8,55 @@ from typing import Any
 
 from kubepy.api.meta import Object, uid_of
 from kubepy.cli.errors import CliError, raise_all, unless_missing
+from kubepy.cli.runtime.builder import Builder
+from kubepy.cli.runtime.command import command
 from kubepy.cli.runtime.factory import Factory
-from kubepy.cli.runtime.flags import bool_flag as boolean
-from kubepy.cli.runtime.flags import duration_flag as duration
-from kubepy.cli.runtime.flags import string_array_flag as string_array
-from kubepy.cli.runtime.flagsets import (
-    all_namespaces_flag,
-    field_selector_flag,
-    filename_flags,
-    local_flag,
-    output_flags,
-    selector_flag,
-)
+from kubepy.cli.runtime.flags import bool_flag, duration_flag, string_array_flag
 from kubepy.cli.runtime.infos import Info, Result
+from kubepy.cli.runtime.options import (
+    AllNamespacesOptions,
+    FieldSelectorOptions,
+    LocalOptions,
+    PrintFlags,
+    RecursiveOptions,
+    SelectorOptions,
+    local_flag,
+)
 from kubepy.cli.runtime.output import printer_for
-from kubepy.cli.runtime.verbs import Invocation, changed_flag, find, verb
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
 
 with lazy_imports():
     from kubepy.api import errors as api_errors
+    from kubepy.api import jsonpath
+    from kubepy.api.values import goformat
 
-FLAGS = [
-    string_array("for", help="The condition to wait on: [create|delete|condition=NAME[=VALUE]|jsonpath='{PATH}'"
-                 "[=VALUE]]. The default value of a condition is true. Several are waited for one after another."),
-    duration("timeout", default=30.0, help="The length of time to wait before giving up. Zero means check once and "
-             "don't wait, negative means wait for a week."),
-    boolean("all", help="Select all resources in the namespace of the specified resource types."),
-    all_namespaces_flag(),
-    selector_flag(),
-    field_selector_flag(),
-    local_flag("wait"),
-    *(changed_flag(flag, default=True) if flag.long == "recursive" else flag
-      for flag in filename_flags("identifying the resource.") if flag.long != "kustomize"),
-    *output_flags(),
-]
+
+class WaitOptions(RecursiveOptions, AllNamespacesOptions, SelectorOptions, FieldSelectorOptions, LocalOptions,
+                  PrintFlags):
+    """The flags of ``wait``."""
+
+    for_: list[str] = string_array_flag("for", help="The condition to wait on: "
+                                        "[create|delete|condition=NAME[=VALUE]|jsonpath='{PATH}'[=VALUE]]. The "
+                                        "default value of a condition is true. Several are waited for one after "
+                                        "another.")
+    timeout: float = duration_flag("timeout", default=30.0, help="The length of time to wait before giving up. Zero "
+                                   "means check once and don't wait, negative means wait for a week.")
+    all: bool = bool_flag("all", help="Select all resources in the namespace of the specified resource types.")
+    local: bool = local_flag("wait")
+    recursive: bool = bool_flag("recursive", "R", default=True, help="Process the directory used in -f, --filename "
+                                "recursively.")
+
+
 WEEK = 7 * 24 * 3600.0
 TIMED_OUT = "timed out waiting for the condition"
 
-# Whether an object (None: it is gone, which upstream goes on waiting after) is what was waited for; raises CliError
-# when it can't be said.
+# Returns whether an object meets the condition (None: it was deleted, which upstream does not take for an end). Raises
+# CliError when the object does not allow an answer.
 Check = Callable[[Object | None], bool]
 
 
-@verb("wait", "wait ([-f FILENAME] | TYPE/NAME | TYPE [(-l label | --all)]) --for=CONDITION", flags=FLAGS, examples="""
+@command("wait ([-f FILENAME] | TYPE/NAME | TYPE [(-l label | --all)]) --for=CONDITION", WaitOptions, examples="""
 # Until a deployment is available
 kubepy wait deploy/web --for=condition=Available
 
@@ -61,32 +66,31 @@ kubepy wait ds/nginx-ds --for=jsonpath='{.status.numberReady}'=3 --timeout=10s
 # Until a pod is gone
 kubepy wait pod/box --for=delete
 """)
-def wait(factory: Factory, given: Invocation) -> None:
+def wait(factory: Factory, options: WaitOptions) -> None:
     """Wait for a specific condition on one or many resources.
 
     The controllers run meanwhile."""
-    printer = printer_for(factory, given, "condition met")
-    words: list[str] = given.flag("for")
-    checks = [None if word.lower() == "delete" else check_of(word) for word in words]
+    printer = printer_for(factory, options, "condition met")
+    checks = [None if word.lower() == "delete" else check_of(word) for word in options.for_]
     if not checks:
         raise CliError("unrecognized condition: []")
-    asked = {word.lower() for word in words}
-    deadline = _Deadline(factory, given.timeout if given.timeout >= 0 else WEEK)
-    if "create" in asked:
-        _wait_for_creation(factory, given, deadline)
-    result = _found(factory, given)
-    if "delete" in asked:
+    conditions = {word.lower() for word in options.for_}
+    deadline = _Deadline(factory, options.timeout if options.timeout >= 0 else WEEK)
+    if "create" in conditions:
+        _wait_for_creation(factory, options, deadline)
+    result = _found(factory, options)
+    if "delete" in conditions:
         result.ignore_not_found()
-    seen = 0
+    count = 0
 
     def wait_for_one(info: Info) -> None:
-        nonlocal seen
-        seen += 1
+        nonlocal count
+        count += 1
         for check in checks:
             printer(wait_for(factory, info, check, deadline) if check else wait_for_deletion(factory, info, deadline))
 
     raise_all(result.errors_of(wait_for_one))
-    if not seen and "delete" not in asked:
+    if not count and "delete" not in conditions:
         raise CliError("no matching resources found")
 
 
@@ -102,38 +106,36 @@ class _Deadline:
         return max(self._end - self._clock.monotonic(), 0.0)
 
     def is_over(self) -> bool:
-        """Whether there is no time left, so that what is met already counts for nothing (as upstream has it)."""
+        """Return whether no time is left: conditions that hold already do not count then, as in upstream."""
         return not self.only_once and not self.left()
 
 
-def _found(factory: Factory, given: Invocation) -> Result:
-    return find(factory, given, bare_types=given.all, latest=True, local=given.local)
+def _found(factory: Factory, options: WaitOptions) -> Result:
+    return Builder(factory, options, bare_types=options.all, latest=True, local=options.local).do()
 
 
-def _wait_for_creation(factory: Factory, given: Invocation, deadline: _Deadline) -> None:
-    has_files = bool(given.filename)
-
-    def is_there() -> bool:
-        infos, errors = _found(factory, given).infos()
+def _wait_for_creation(factory: Factory, options: WaitOptions, deadline: _Deadline) -> None:
+    def is_created() -> bool:
+        infos, errors = _found(factory, options).infos()
         # Upstream goes on waiting for a single object that was named, and gives up where others are missing.
-        if len(errors) == 1 and isinstance(errors[0], api_errors.NotFound) and not has_files:
+        if len(errors) == 1 and isinstance(errors[0], api_errors.NotFound) and not options.filename:
             return False
         raise_all(errors)
         return bool(infos)
 
-    if not is_there() and not factory.driver.wait_until(is_there, deadline.left(), "for creation"):
+    if not is_created() and not factory.driver.wait_until(is_created, deadline.left(), "for creation"):
         raise CliError(TIMED_OUT)
 
 
 def wait_for(factory: Factory, info: Info, check: Check, deadline: _Deadline) -> Object:
-    """Wait until the check holds; returns the object as it is then. Raises CliError when the time is over."""
+    """Wait until the condition holds; returns the object as it is then. Raises CliError when the time is over."""
     latest = info.content
 
     def is_met() -> bool:
         nonlocal latest
-        found = _read(factory, info)
-        latest = found or latest
-        return check(found)
+        obj = unless_missing(factory.client.get, info.resource.gvr, info.name, namespace=info.namespace)
+        latest = obj or latest
+        return check(obj)
 
     if deadline.is_over():
         raise CliError(f"{TIMED_OUT} on {info.object_name}")
@@ -147,38 +149,34 @@ def wait_for(factory: Factory, info: Info, check: Check, deadline: _Deadline) ->
 
 
 def wait_for_deletion(factory: Factory, info: Info, deadline: _Deadline) -> Object:
-    """Wait until the object is gone, whatever has its name now; returns its last state. Raises as ``wait_for``."""
+    """Wait until the object is deleted; returns its last state. Raises as ``wait_for``."""
     if deadline.is_over():
         raise CliError("client rate limiter Wait returned an error: context deadline exceeded")
     uid = uid_of(info.content)
     return wait_for(factory, info, lambda obj: obj is None or uid_of(obj) != uid, deadline)
 
 
-def _read(factory: Factory, info: Info) -> Object | None:
-    return unless_missing(factory.client.get, info.resource.gvr, info.name, namespace=info.namespace)
-
-
 # --- conditions ---------------------------------------------------------------------------------------------------
 
 
 def check_of(word: str) -> Check:
-    """What ``--for`` means, ``delete`` apart. Raises CliError."""
+    """Return the check of a ``--for`` other than ``delete``. Raises CliError."""
     if word.lower() == "create":
         return lambda obj: obj is not None
-    kind, given, rest = word.partition("=")
-    if kind == "condition" and given:
-        name, equals, value = rest.partition("=")
-        return partial(_has_condition, name, value if equals else "true")
-    if kind == "jsonpath" and given:
+    kind, equals, rest = word.partition("=")
+    if kind == "condition" and equals:
+        name, has_value, value = rest.partition("=")
+        return partial(_has_condition, name, value if has_value else "true")
+    if kind == "jsonpath" and equals:
         return _jsonpath_check(rest)
     raise CliError(f"unrecognized condition: {quote(word)}")
 
 
-def _has_condition(name: str, wanted: str, obj: Object | None) -> bool:
-    """Whether the first condition of a type has a status, as of the object's generation. Raises CliError."""
+def _has_condition(name: str, status: str, obj: Object | None) -> bool:
+    """Return whether the first condition of a type has a status, as of the object's generation. Raises CliError."""
     for condition in _conditions(obj or {}):
         if _is_named(condition, name) and isinstance(condition.get("status"), str):
-            return not _is_outdated(obj or {}, condition) and condition["status"].casefold() == wanted.casefold()
+            return not _is_outdated(obj or {}, condition) and condition["status"].casefold() == status.casefold()
     return False
 
 
@@ -192,11 +190,9 @@ def _conditions(obj: Object) -> list[Any]:
     return conditions
 
 
-def _wrong_type(value: object, wanted: str) -> CliError:
-    from kubepy.api.values.goformat import format_value, type_name
-
-    return CliError(f".status.conditions accessor error: {format_value(value)} is of the type {type_name(value)}, "
-                    f"expected {wanted}")
+def _wrong_type(value: object, go_type: str) -> CliError:
+    return CliError(f".status.conditions accessor error: {goformat.format_value(value)} is of the type "
+                    f"{goformat.type_name(value)}, expected {go_type}")
 
 
 def _is_named(condition: Any, name: str) -> bool:
@@ -205,34 +201,32 @@ def _is_named(condition: Any, name: str) -> bool:
 
 
 def _is_outdated(obj: Object, condition: Object) -> bool:
-    """Whether the condition, or else the status, tells of an older generation."""
+    """Return whether the condition, or else the status, is of an older generation."""
     generation = obj["metadata"].get("generation")
     observed = condition.get("observedGeneration", obj["status"].get("observedGeneration"))
     return isinstance(generation, int) and isinstance(observed, int) and observed < generation
 
 
 def _jsonpath_check(text: str) -> Check:
-    from kubepy.api.jsonpath import JSONPathError, parse, relaxed
-
     parts = split_single_equals(text)
     if len(parts) > 2:
         raise CliError("jsonpath wait format must be --for=jsonpath='{.status.readyReplicas}'=3 or "
                        "--for=jsonpath='{.status.readyReplicas}'")
-    wanted = parts[1].strip("'\"") if len(parts) == 2 else None
-    if wanted == "":
+    value = parts[1].strip("'\"") if len(parts) == 2 else None
+    if value == "":
         raise CliError("jsonpath wait has to have a value after equal sign, like "
                        "--for=jsonpath='{.status.readyReplicas}'=3")
     if not parts[0]:
         raise CliError("jsonpath expression cannot be empty")
     try:
-        path = parse(relaxed(parts[0]), True)
-    except JSONPathError as error:
+        path = jsonpath.parse(jsonpath.relaxed(parts[0]), True)
+    except jsonpath.JSONPathError as error:
         raise CliError(str(error)) from None
 
     def check(obj: Object | None) -> bool:
         try:
-            return obj is not None and _holds(path.find(obj), wanted)
-        except JSONPathError as error:
+            return obj is not None and _holds(path.find(obj), value)
+        except jsonpath.JSONPathError as error:
             raise CliError(str(error)) from None
 
     return check
@@ -243,18 +237,17 @@ def split_single_equals(text: str) -> list[str]:
     return [part.replace("\0", "==") for part in text.replace("==", "\0").split("=")]
 
 
-def _holds(found: list[list[object]], wanted: str | None) -> bool:
-    from kubepy.api.values.goformat import format_value
-
+def _holds(found: list[list[object]], expected: str | None) -> bool:
+    """Return whether a path has one value, and that is the expected one. Raises CliError for several values."""
     if not found or not found[0]:
         return False
     if len(found) > 1:
         raise CliError("given jsonpath expression matches more than one list")
     if len(found[0]) > 1:
         raise CliError("given jsonpath expression matches more than one value")
-    if wanted is None:
+    if expected is None:
         return True
     value = found[0][0]
     if isinstance(value, (dict, list)):
         raise CliError("jsonpath leads to a nested object or list which is not supported")
-    return format_value(value).strip() == wanted.strip()
+    return goformat.format_value(value).strip() == expected.strip()

@@ -14,7 +14,7 @@ from kubepy.api.errors import NotFound
 from kubepy.api.meta import Object, has_finalizer, is_being_deleted, name_of, namespace_of, without_finalizer
 from kubepy.api.objects.pods import get_condition
 from kubepy.apiserver.requests.deletion import CLEANUP, CRDS
-from kubepy.runtime.reconcile import EVERY_RESOURCE, Context, Handler, Key, WatchEvent
+from kubepy.runtime.reconcile import EVERY_RESOURCE, Context, Handler, Key, WatchEvent, enqueue_object
 
 IN_PROGRESS = ("True", "InstanceDeletionInProgress", "CustomResource deletion is in progress")
 COMPLETED = ("False", "InstanceDeletionCompleted", "removed all instances")
@@ -33,11 +33,7 @@ class CustomResourceFinalizer:
         self.queue = context.new_queue()
 
     def handlers(self) -> Mapping[str, Handler]:
-        return {CRDS: self._definition_changed, EVERY_RESOURCE: self._object_changed}
-
-    def _definition_changed(self, event: WatchEvent) -> None:
-        if event.new is not None and waits_for_objects(event.new):
-            self.queue.add(event.key)
+        return {CRDS: enqueue_object(self.queue, waits_for_objects), EVERY_RESOURCE: self._object_changed}
 
     def _object_changed(self, event: WatchEvent) -> None:
         """Reconcile the definition of a deleted object; it is named as its resource: ``boats.harbour.example.org``."""

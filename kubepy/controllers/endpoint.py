@@ -62,19 +62,19 @@ class EndpointsController:
         if service is None:
             if present is not None and labels_of(present).get(MANAGED_BY) == CONTROLLER:
                 self._client.delete(ENDPOINTS, key.name, namespace=key.namespace)
-        elif has_endpoints(service):
-            pods = pods_of(self._informers, service)
-            endpoints = endpoints_of(service, pods, present)
-            if not is_same(endpoints, present):
-                time = trigger_time(service, pods, ready_pods_in_subsets(present))
-                self._write(with_trigger_time(endpoints, time), present, key.namespace)
-
-    def _write(self, endpoints: Object, present: Object | None, namespace: str) -> None:
+            return
+        if not has_endpoints(service):
+            return
+        pods = pods_of(self._informers, service)
+        endpoints = endpoints_of(service, pods, present)
+        if is_same(endpoints, present):
+            return
+        endpoints = with_trigger_time(endpoints, trigger_time(service, pods, ready_pods_in_subsets(present)))
         if present is not None:
-            self._client.update(ENDPOINTS, endpoints, namespace=namespace)
+            self._client.update(ENDPOINTS, endpoints, namespace=key.namespace)
             return
         try:
-            self._client.create(ENDPOINTS, endpoints, namespace=namespace)
+            self._client.create(ENDPOINTS, endpoints, namespace=key.namespace)
         except Status as error:
             if not is_namespace_terminating(error):
                 raise
@@ -149,30 +149,23 @@ def _by_port(pairs: Iterable[AddressPort]) -> AddressPortsByPort:
 
 
 def _address_ports(service: Object, pod: Object) -> Iterator[AddressPort]:
+    """Yield the pod's address of the Service's first family with each port (``podToEndpointAddressForService``)."""
     publishes_all = bool(service["spec"].get("publishNotReadyAddresses"))
     if not is_endpoint(pod, terminating=publishes_all):
         return
-    address = _address(service, pod)
-    if address is None:
+    families = service["spec"].get("ipFamilies") or []
+    is_ipv6 = bool(families) and families[0] == "IPv6"
+    ip = next((ip for ip in addresses_of(pod) if (":" in ip) == is_ipv6), None)
+    if ip is None:
         return
+    address: Object = {"ip": ip, "nodeName": pod["spec"].get("nodeName", ""), "targetRef": target_ref(pod)}
+    if hostname := hostname_within(pod, service):
+        address["hostname"] = hostname
     ready = publishes_all or is_pod_ready(pod)
     if not service["spec"].get("ports"):
         yield AddressPort(address, None, ready)
     for port in endpoint_ports(service, pod):
         yield AddressPort(address, {key: value for key, value in port.items() if value != ""}, ready)
-
-
-def _address(service: Object, pod: Object) -> Object | None:
-    """Return the pod's address of the Service's first family (``podToEndpointAddressForService``)."""
-    families = service["spec"].get("ipFamilies") or []
-    is_ipv6 = bool(families) and families[0] == "IPv6"
-    ip = next((ip for ip in addresses_of(pod) if (":" in ip) == is_ipv6), None)
-    if ip is None:
-        return None
-    address: Object = {"ip": ip, "nodeName": pod["spec"].get("nodeName", ""), "targetRef": target_ref(pod)}
-    if hostname := hostname_within(pod, service):
-        address["hostname"] = hostname
-    return address
 
 
 def _packed(by_port: AddressPortsByPort) -> list[Object]:

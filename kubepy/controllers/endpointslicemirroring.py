@@ -21,9 +21,17 @@ from kubepy.api.meta import (
     new_controller_ref,
 )
 from kubepy.controllers.endpoint import ENDPOINTS, repacked
-from kubepy.controllers.endpointslice import MANAGED_BY, MAX_NAME, SlicePlan, in_order, ports_key
+from kubepy.controllers.endpointslice import MAX_NAME, SlicePlan, in_order, ports_key
 from kubepy.controllers.pod_control import is_namespace_terminating
-from kubepy.controllers.service_endpoints import SERVICE_NAME, SERVICES, SLICES, TRIGGER_TIME, slices_of
+from kubepy.controllers.service_endpoints import (
+    MANAGED_BY,
+    SERVICE_NAME,
+    SERVICES,
+    SLICES,
+    TRIGGER_TIME,
+    enqueue_owner_of_slice,
+    slices_of,
+)
 from kubepy.runtime.events import Recorder
 from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
 
@@ -47,7 +55,8 @@ class EndpointSliceMirroringController:
         self.queue = context.new_queue()
 
     def handlers(self) -> Mapping[str, Handler]:
-        return {ENDPOINTS: self._endpoints_changed, SERVICES: self._service_changed, SLICES: self._slice_changed}
+        return {ENDPOINTS: self._endpoints_changed, SERVICES: self._service_changed,
+                SLICES: enqueue_owner_of_slice(self.queue, ENDPOINTS, CONTROLLER)}
 
     def _endpoints_changed(self, event: WatchEvent) -> None:
         """Reconcile Endpoints unless their Service has a selector; without a Service they may have been mirrored."""
@@ -60,11 +69,6 @@ class EndpointSliceMirroringController:
         if None in (event.old, event.new) or _has_selector(event.old) != _has_selector(event.new):
             self.queue.add(Key(ENDPOINTS, event.key.namespace, event.key.name))
 
-    def _slice_changed(self, event: WatchEvent) -> None:
-        for slice_ in (event.old, event.new):
-            if slice_ is not None and labels_of(slice_).get(MANAGED_BY) == CONTROLLER:
-                self.queue.add(Key(ENDPOINTS, event.key.namespace, labels_of(slice_).get(SERVICE_NAME, "")))
-
     def sync(self, key: Key) -> None:
         endpoints = self._informers.get(*key)
         slices = slices_of(self._informers, key, {MANAGED_BY: CONTROLLER})
@@ -76,19 +80,16 @@ class EndpointSliceMirroringController:
             self._recorder.event(endpoints, "Warning", "TooManyAddressesToMirror",
                                  f"A max of {MAX_ENDPOINTS} addresses can be mirrored to EndpointSlices per Endpoints "
                                  f"subset. {mirror.skipped} addresses were skipped")
-        self._write(endpoints, mirror.plan, key.namespace)
-
-    def _write(self, endpoints: Object, plan: SlicePlan, namespace: str) -> None:
         try:
-            for slice_ in plan.create if not is_being_deleted(endpoints) else ():
-                self._client.create(SLICES, slice_, namespace=namespace)
+            for slice_ in mirror.plan.create if not is_being_deleted(endpoints) else ():
+                self._client.create(SLICES, slice_, namespace=key.namespace)
         except Status as error:
             if is_namespace_terminating(error):
                 return
             raise
-        for slice_ in plan.update:
-            self._client.update(SLICES, slice_, namespace=namespace)
-        self._delete(plan.delete, namespace)
+        for slice_ in mirror.plan.update:
+            self._client.update(SLICES, slice_, namespace=key.namespace)
+        self._delete(mirror.plan.delete, key.namespace)
 
     def _delete(self, slices: list[Object], namespace: str) -> None:
         for slice_ in slices:
@@ -141,8 +142,11 @@ def _desired_slices(endpoints: Object) -> tuple[dict[str, Object], int]:
     slices: dict[str, Object] = {}
     skipped = 0
     for subset in repacked(endpoints.get("subsets") or ()):
-        converted = [_endpoint(address, ready) for field, ready in (("addresses", True), ("notReadyAddresses", False))
-                     for address in subset.get(field) or ()]
+        converted: list[Object] = [
+            {"addresses": [str(ipaddress.ip_address(address["ip"]))], "conditions": {"ready": field == "addresses"},
+             **{field: address[field] for field in ("hostname", "nodeName", "targetRef") if address.get(field)}}
+            for field in ("addresses", "notReadyAddresses") for address in subset.get(field) or ()
+        ]
         skipped += len(converted[MAX_ENDPOINTS:])
         ports = in_order({"name": "", **port} for port in subset.get("ports") or ())
         for family in FAMILIES:
@@ -156,11 +160,6 @@ def _desired_slices(endpoints: Object) -> tuple[dict[str, Object], int]:
 
 def _key(slice_: Object) -> str:
     return f"{slice_['addressType']}-{ports_key(slice_.get('ports') or [])}"
-
-
-def _endpoint(address: Object, ready: bool) -> Object:
-    kept = {field: address[field] for field in ("hostname", "nodeName", "targetRef") if address.get(field)}
-    return {"addresses": [str(ipaddress.ip_address(address["ip"]))], "conditions": {"ready": ready}, **kept}
 
 
 def _new_slice(endpoints: Object, ports: list[Object], family: str) -> Object:

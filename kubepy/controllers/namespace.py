@@ -22,7 +22,7 @@ from kubepy.api.scheme import Resource
 from kubepy.apiserver.request import CollectionOptions, DeleteOptions
 from kubepy.runtime.reconcile import EVERY_RESOURCE, Context, Handler, Key, WatchEvent
 
-RESOURCE = "namespaces"
+NAMESPACES = "namespaces"
 FINALIZER = "kubernetes"
 GRACE_SECONDS = 5.0  # namespaceDeletionGracePeriod
 FINALIZER_ESTIMATE_SECONDS = 15  # the time that objects with finalizers are supposed to take
@@ -79,7 +79,7 @@ class NamespaceController:
     # --- handlers
 
     def handlers(self) -> Mapping[str, Handler]:
-        return {RESOURCE: self._namespace_changed, EVERY_RESOURCE: self._content_changed}
+        return {NAMESPACES: self._namespace_changed, EVERY_RESOURCE: self._content_changed}
 
     def _namespace_changed(self, event: WatchEvent) -> None:
         if event.new is not None and is_being_deleted(event.new):
@@ -91,9 +91,9 @@ class NamespaceController:
     def _content_changed(self, event: WatchEvent) -> None:
         """Look at a namespace that is being deleted again after an object of it was deleted."""
         if event.new is None and event.key.namespace:
-            namespace = self._informers.get(RESOURCE, "", event.key.namespace)
+            namespace = self._informers.get(NAMESPACES, "", event.key.namespace)
             if namespace is not None and is_being_deleted(namespace):
-                key = Key(RESOURCE, "", event.key.namespace)
+                key = Key(NAMESPACES, "", event.key.namespace)
                 self.queue.add_after(key, requeue_delay(FINALIZER_ESTIMATE_SECONDS), skippable=True)
 
     # --- sync
@@ -103,14 +103,18 @@ class NamespaceController:
         if namespace is None or not is_being_deleted(namespace) or not namespace["spec"].get("finalizers"):
             return
         content = self._delete_content(namespace)
-        namespace = self._write_status(namespace, condition_updates(content))
+        status = namespace.get("status") or {}
+        conditions = updated_conditions(status.get("conditions") or [], condition_updates(content), self._clock.now())
+        changed = {**status, "phase": "Terminating", "conditions": conditions}
+        if changed != status:
+            namespace = self._client.update(NAMESPACES, {**namespace, "status": changed}, subresource="status")
         if content.errors:
             raise NamespaceContentError("; ".join(content.errors))
         if content.estimate:
             self.queue.add_after(key, requeue_delay(content.estimate))
             return
         kept = [finalizer for finalizer in namespace["spec"]["finalizers"] if finalizer != FINALIZER]
-        self._client.update(RESOURCE, {**namespace, "spec": {**namespace["spec"], "finalizers": kept}},
+        self._client.update(NAMESPACES, {**namespace, "spec": {**namespace["spec"], "finalizers": kept}},
                             subresource="finalize")
 
     def _delete_content(self, namespace: Object) -> RemainingContent:
@@ -130,7 +134,11 @@ class NamespaceController:
     def _delete_collection(self, content: RemainingContent, resource: Resource, namespace: Object) -> None:
         """Delete the objects of one resource (``deleteAllContentForGroupVersionResource``)."""
         name = name_of(namespace)
-        estimate = self._pod_grace_seconds(namespace) if resource.key == "pods" else 0
+        estimate = 0  # for pods, the longest grace period unless so much time has passed since the deletion
+        if resource.key == "pods":
+            pods = [pod for pod in self._informers.list("pods", name) if not is_pod_terminal(pod)]
+            grace = max((pod["spec"].get("terminationGracePeriodSeconds") or 0 for pod in pods), default=0)
+            estimate = 0 if seconds_since_deletion(namespace, self._clock.now()) >= grace else int(grace)
         try:
             self._client.delete_collection(resource.key, namespace=name,
                                            options=CollectionOptions(delete=DeleteOptions(propagation_policy="Background")))
@@ -147,21 +155,6 @@ class NamespaceController:
         content.estimate = max(content.estimate, estimate or (FINALIZER_ESTIMATE_SECONDS if finalizers else 0))
         content.remaining[f"{resource.plural}.{resource.group}"] += len(remaining)
         content.finalizers.update(finalizers)
-
-    def _pod_grace_seconds(self, namespace: Object) -> int:
-        """Return the longest grace period of the pods; 0 when so much time has passed since the deletion."""
-        pods = self._informers.list("pods", name_of(namespace))
-        graces = [pod["spec"].get("terminationGracePeriodSeconds") or 0 for pod in pods if not is_pod_terminal(pod)]
-        estimate = max(graces, default=0)
-        return 0 if seconds_since_deletion(namespace, self._clock.now()) >= estimate else int(estimate)
-
-    def _write_status(self, namespace: Object, updates: Mapping[str, ConditionUpdate]) -> Object:
-        status = namespace.get("status") or {}
-        conditions = updated_conditions(status.get("conditions") or [], updates, self._clock.now())
-        new = {**status, "phase": "Terminating", "conditions": conditions}
-        if new == status:
-            return namespace
-        return self._client.update(RESOURCE, {**namespace, "status": new}, subresource="status")
 
 
 class NamespaceContentError(Exception):

@@ -27,7 +27,7 @@ from kubepy.api.objects.pods import (
 )
 from kubepy.api.selectors import LabelSelector, from_label_selector
 from kubepy.api.values.gonumbers import int_or_none
-from kubepy.controllers.conditions import Conditions, conditions_of, find_condition, with_condition, without_condition
+from kubepy.controllers.conditions import conditions_of, find_condition, with_condition, without_condition
 from kubepy.controllers.expectations import Expectations
 from kubepy.controllers.ownership import Ownership
 from kubepy.controllers.pod_control import PodControl, failures, pod_from_template
@@ -222,22 +222,18 @@ def new_status(state: ReplicaSetState, failure: str) -> ReplicaSetStatus:
     if state.terminating is not None:
         status["terminatingReplicas"] = state.terminating
     status |= {name: value for name, value in counts.items() if value}
-    if conditions := _conditions(state, failure):
+    conditions = conditions_of(replica_set)
+    if not failure:
+        conditions = without_condition(conditions, REPLICA_FAILURE)
+    elif find_condition(conditions, REPLICA_FAILURE) is None:
+        is_missing = len(pods) < replica_set["spec"].get("replicas", 0)
+        conditions = with_condition(conditions, {
+            "type": REPLICA_FAILURE, "status": "True", "reason": "FailedCreate" if is_missing else "FailedDelete",
+            "message": failure, "lastTransitionTime": format_time(state.now),
+        })
+    if conditions:
         status["conditions"] = conditions
     return cast("ReplicaSetStatus", status)
-
-
-def _conditions(state: ReplicaSetState, failure: str) -> Conditions:
-    before = conditions_of(state.replica_set)
-    if not failure:
-        return without_condition(before, REPLICA_FAILURE)
-    if find_condition(before, REPLICA_FAILURE):
-        return list(before)
-    is_missing = len(state.pods) < state.replica_set["spec"].get("replicas", 0)
-    return with_condition(before, {
-        "type": REPLICA_FAILURE, "status": "True", "reason": "FailedCreate" if is_missing else "FailedDelete",
-        "message": failure, "lastTransitionTime": format_time(state.now),
-    })
 
 
 # --- scaling down -------------------------------------------------------------------------------------------------

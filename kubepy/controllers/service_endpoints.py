@@ -17,6 +17,7 @@ from kubepy.runtime.workqueue import WorkQueue
 SERVICES, PODS, NODES = "services", "pods", "nodes"
 SLICES = "endpointslices.discovery.k8s.io"
 SERVICE_NAME = "kubernetes.io/service-name"  # the label of a slice that names its Service
+MANAGED_BY = "endpointslice.kubernetes.io/managed-by"  # the label of a slice that names its controller
 HEADLESS = "service.kubernetes.io/headless"
 ZONE = "topology.kubernetes.io/zone"
 
@@ -80,6 +81,16 @@ class ServiceHandlers:
         for service in self._informers.list(SERVICES, namespace):
             if has_endpoints(service) and selects(service, labels):
                 self._queue.add(Key(SERVICES, namespace, name_of(service)))
+
+
+def enqueue_owner_of_slice(queue: WorkQueue[Key], resource: str, controller: str) -> Handler:
+    """Return a handler that enqueues the Service, or Endpoints, of a slice that is or was managed by a controller."""
+    def handler(event: WatchEvent) -> None:
+        for slice_ in (event.old, event.new):
+            if slice_ is not None and labels_of(slice_).get(MANAGED_BY) == controller:
+                queue.add(Key(resource, event.key.namespace, labels_of(slice_).get(SERVICE_NAME, "")))
+
+    return handler
 
 
 def _hostname_and_subdomain(pod: Object) -> tuple[Any, ...]:

@@ -19,7 +19,7 @@ from kubepy.api.meta import (
 )
 from kubepy.api.objects.pods import node_name
 from kubepy.api.objects.volumes import CLAIMS, VOLUMES, not_made_for, uses_of
-from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
+from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent, enqueue_object
 
 PVC_FINALIZER = "kubernetes.io/pvc-protection"
 PV_FINALIZER = "kubernetes.io/pv-protection"
@@ -39,11 +39,7 @@ class PVCProtectionController:
         self._informers = context.informers
 
     def handlers(self) -> Mapping[str, Handler]:
-        return {CLAIMS: self._claim_changed, "pods": self._pod_changed}
-
-    def _claim_changed(self, event: WatchEvent) -> None:
-        if event.new is not None and may_change_finalizer(event.new):
-            self.queue.add(event.key)
+        return {CLAIMS: enqueue_object(self.queue, may_change_finalizer), "pods": self._pod_changed}
 
     def _pod_changed(self, event: WatchEvent) -> None:
         """Reconcile the claims of a pod that was deleted or shut down."""
@@ -99,11 +95,7 @@ class PVProtectionController:
         self._informers = context.informers
 
     def handlers(self) -> Mapping[str, Handler]:
-        return {VOLUMES: self._volume_changed}
-
-    def _volume_changed(self, event: WatchEvent) -> None:
-        if event.new is not None and (may_be_deleted(event.new) or is_unprotected(event.new)):
-            self.queue.add(event.key)
+        return {VOLUMES: enqueue_object(self.queue, lambda volume: may_be_deleted(volume) or is_unprotected(volume))}
 
     def sync(self, key: Key) -> None:
         volume = self._informers.get(*key)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, cast
 
@@ -117,13 +117,9 @@ class Kubelet:
         """Return why the node does not admit a pod that names it. A node without a report admits everything."""
         if is_scheduled(pod) or not (node.get("status") or {}).get("allocatable"):
             return None
-        return rejection(pod, node, self._admitted_pods(pod, name_of(node)))
-
-    def _admitted_pods(self, pod: Pod, node: str) -> Iterator[Pod]:
-        """Yield the other pods that the node has admitted."""
-        for other in self._pods.at(self._informers.pods_on(node)):
-            if uid_of(other) != uid_of(pod) and not is_pod_terminal(other) and is_scheduled(other):
-                yield other
+        others = (other for other in self._pods.at(self._informers.pods_on(name_of(node)))
+                  if uid_of(other) != uid_of(pod) and not is_pod_terminal(other) and is_scheduled(other))
+        return rejection(pod, node, others)
 
     def _must_wait(self, key: Key, pod: Pod) -> bool:
         """Tell whether the end of a pod that will be replaced is to be delayed; if not, count it."""

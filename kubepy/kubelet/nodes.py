@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast
 
@@ -53,25 +53,20 @@ def register(node: Node, now: datetime) -> Node:
     status: NodeStatus = {**(node.get("status") or {})}
     status["capacity"] = status.get("capacity") or dict(DEFAULT_CAPACITY)
     status["allocatable"] = status.get("allocatable") or dict(status["capacity"])
-    status["conditions"] = _node_conditions(status.get("conditions") or (), now)
+    time, before = format_time(now), {condition["type"]: condition for condition in status.get("conditions") or ()}
+    own: list[NodeCondition] = []
+    for kind, value, reason, message in NODE_CONDITIONS:
+        last = before.pop(kind, {})
+        since = last.get("lastTransitionTime") if last.get("status") == value else None
+        own.append({
+            "lastHeartbeatTime": time, "lastTransitionTime": since or time, "message": message, "reason": reason,
+            "status": value, "type": kind,
+        })  # fmt: skip
+    status["conditions"] = [*own, *before.values()]
     reported: Mapping[str, Any] = status.get("nodeInfo") or {}
     status["nodeInfo"] = cast("NodeSystemInfo", {key: reported.get(key) or value for key, value in NODE_INFO.items()})
     status.setdefault("daemonEndpoints", {"kubeletEndpoint": {"Port": 0}})
     return {**node, "status": status}
-
-
-def _node_conditions(old: Iterable[NodeCondition], now: datetime) -> list[NodeCondition]:
-    """Return the kubelet's conditions in its order, then those that others have set."""
-    time, before = format_time(now), {condition["type"]: condition for condition in old}
-    conditions: list[NodeCondition] = []
-    for kind, status, reason, message in NODE_CONDITIONS:
-        last = before.pop(kind, {})
-        since = last.get("lastTransitionTime") if last.get("status") == status else None
-        conditions.append({
-            "lastHeartbeatTime": time, "lastTransitionTime": since or time, "message": message, "reason": reason,
-            "status": status, "type": kind,
-        })  # fmt: skip
-    return [*conditions, *before.values()]
 
 
 def internal_ip(node: Node) -> str:
@@ -84,7 +79,8 @@ class PodAddresses:
     """Assigns each pod an address of its own: the next free one above the last, so that a run repeats itself."""
 
     def __init__(self, informers: Informers) -> None:
-        self._by_address: Index[Pod, None] = informers.add_index(PODS, _address_entry)
+        self._by_address: Index[Pod, None] = informers.add_index(
+            PODS, lambda pod: ((pod.get("status") or {}).get("podIP") or "", None))
         self._last = 0
 
     def next(self) -> str:
@@ -95,8 +91,3 @@ class PodAddresses:
             if not self._by_address.group(address):
                 return address
         raise RuntimeError(f"every address of {POD_NETWORK.format(0, 0)}/16 belongs to a pod")
-
-
-def _address_entry(pod: Pod) -> tuple[str, None] | None:
-    address = (pod.get("status") or {}).get("podIP")
-    return (address, None) if address else None

@@ -79,6 +79,32 @@ class PodOnNode(NamedTuple):
         is_crashing = (state.get("waiting") or {}).get("reason") == "CrashLoopBackOff"
         return "crash-loop" if is_crashing else "image-pull-backoff"
 
+    @property
+    def may_be_removed(self) -> bool:
+        """Tell whether nothing but the kubelet holds a pod that is being deleted."""
+        only_finalizers_hold_it = self.pod["metadata"].get("deletionGracePeriodSeconds") == 0
+        return not only_finalizers_hold_it and annotations_of(self.pod).get(TERMINATION) != "stuck"
+
+    @property
+    def is_expired(self) -> bool:
+        deadline = deadline_of(self.pod)
+        return deadline is not None and deadline <= self.now
+
+    @property
+    def has_changed_gate(self) -> bool:
+        """Tell whether the readiness gates of a ready pod call for another Ready condition."""
+        if self.current_outcome != "ready" or not self.pod["spec"].get("readinessGates"):
+            return False
+        condition: Object = get_condition(self.pod, "Ready") or {}
+        reported = condition.get("status", ""), condition.get("reason", ""), condition.get("message", "")
+        return ready_condition(self.pod, RUNNING) != reported
+
+    @property
+    def has_new_generation(self) -> bool:
+        """Tell whether the spec has changed since the kubelet last reported."""
+        observed = (self.pod.get("status") or {}).get("observedGeneration")
+        return observed is not None and observed < self.pod["metadata"].get("generation", 0)
+
 
 class Stage(NamedTuple):
     """One row of the table: whether a pod is in this stage of its life, and the step that is due then, if any."""
@@ -97,42 +123,19 @@ def next_step(pod: Pod, node: Node | None, now: datetime,
     return next((stage.step(life) for stage in STAGES if stage.applies(life)), None)
 
 
-def _remove(life: PodOnNode) -> Step | None:
-    only_finalizers_hold_it = life.pod["metadata"].get("deletionGracePeriodSeconds") == 0
-    is_stuck = annotations_of(life.pod).get(TERMINATION) == "stuck"
-    return None if only_finalizers_hold_it or is_stuck else Remove()
-
-
-def _is_expired(life: PodOnNode) -> bool:
-    deadline = deadline_of(life.pod)
-    return deadline is not None and deadline <= life.now
-
-
-def _has_changed_gate(life: PodOnNode) -> bool:
-    if life.current_outcome != "ready" or not life.pod["spec"].get("readinessGates"):
-        return False
-    condition: Object = get_condition(life.pod, "Ready") or {}
-    reported = condition.get("status", ""), condition.get("reason", ""), condition.get("message", "")
-    return ready_condition(life.pod, RUNNING) != reported
-
-
-def _has_unobserved_generation(life: PodOnNode) -> bool:
-    observed = (life.pod.get("status") or {}).get("observedGeneration")
-    return observed is not None and observed < life.pod["metadata"].get("generation", 0)
-
-
 STAGES = (
-    Stage("terminating", lambda life: is_being_deleted(life.pod), _remove),
+    Stage("terminating", lambda life: is_being_deleted(life.pod),
+          lambda life: Remove() if life.may_be_removed else None),
     Stage("ended", lambda life: is_pod_terminal(life.pod), lambda life: None),  # such a pod never runs again
-    Stage("expired", _is_expired, lambda life: Expire()),
+    Stage("expired", lambda life: life.is_expired, lambda life: Expire()),
     Stage("kept pending", lambda life: life.outcome == PENDING, lambda life: None),
     Stage("unknown outcome", lambda life: life.outcome not in OUTCOMES, lambda life: RefuseOutcome(life.outcome)),
     Stage("arrived", lambda life: life.current_outcome == PENDING,
           lambda life: life.admit() or Start(OUTCOMES[life.outcome])),
     Stage("outcome changed", lambda life: life.current_outcome != life.outcome,
           lambda life: Start(OUTCOMES[life.outcome])),
-    Stage("readiness gate changed", _has_changed_gate, lambda life: UpdateReadiness()),
-    Stage("spec changed", _has_unobserved_generation, lambda life: Acknowledge()),
+    Stage("readiness gate changed", lambda life: life.has_changed_gate, lambda life: UpdateReadiness()),
+    Stage("spec changed", lambda life: life.has_new_generation, lambda life: Acknowledge()),
 )
 
 

@@ -11,7 +11,7 @@ from kubepy.api.objects.pods import is_restartable_init_container
 from kubepy.kubelet.outcomes import COMPLETED, KILLED, RUNNING, PodOutcome
 
 if TYPE_CHECKING:
-    from kubepy.api.typed import Container, ContainerStatus, Pod, PodCondition
+    from kubepy.api.typed import Container, ContainerStatus, Pod
 
 OWN_CONDITIONS = ("Initialized", "Ready", "ContainersReady")
 DEADLINE_REASON = "DeadlineExceeded"
@@ -97,21 +97,17 @@ def _pod_conditions(pod: Pod, outcome: PodOutcome, time: str) -> list[AnyObject]
     }
     if "PodScheduled" not in old:  # bound by its manifest, past the scheduler
         own["PodScheduled"] = ConditionValues("True")
-    conditions = [_condition(pod, kind, values, old.get(kind, {}), time) for kind, values in own.items()]
+    generation = {"observedGeneration": pod["metadata"]["generation"]} if pod["metadata"].get("generation") else {}
+    conditions: list[AnyObject] = []
+    for kind, values in own.items():
+        before = old.get(kind)
+        since = before.get("lastTransitionTime") if before and before.get("status") == values.status else None
+        conditions.append({
+            "lastProbeTime": None, "lastTransitionTime": since or time, "status": values.status, "type": kind,
+            **({"message": values.message} if values.message else {}),
+            **({"reason": values.reason} if values.reason else {}), **generation,
+        })  # fmt: skip
     return [*conditions, *(condition for kind, condition in old.items() if kind not in own)]
-
-
-def _condition(pod: Pod, kind: str, values: ConditionValues, old: PodCondition, time: str) -> Object:
-    since = old.get("lastTransitionTime") if old.get("status") == values.status else None
-    condition: Object = {"lastProbeTime": None, "lastTransitionTime": since or time, "status": values.status,
-                         "type": kind}  # fmt: skip
-    if values.message:
-        condition["message"] = values.message
-    if values.reason:
-        condition["reason"] = values.reason
-    if generation := pod["metadata"].get("generation"):
-        condition["observedGeneration"] = generation
-    return condition
 
 
 def _containers_ready(pod: Pod, outcome: PodOutcome) -> ConditionValues:

@@ -1,8 +1,8 @@
 """Events in the newer form, which the scheduler alone writes (``client-go/tools/events``).
 
-They bear an action and one time, may name a second object, and know no count. What is said again about an object that
-has not changed since makes a series of the first event: that is written once, as a count of two, and is not written
-again for as long as the series goes on.
+They bear an action and one time, may name a second object, and know no count. An event that comes again, about an
+object that has not changed since, makes a series of the first one: that is written once, as a count of two, and is not
+written again for as long as the series goes on.
 """
 
 from __future__ import annotations
@@ -19,11 +19,13 @@ from kubepy.apiserver.transaction import RequestTransaction
 from kubepy.runtime.events import EVENTS, store_event, takes_events
 from kubepy.storage import Key
 
-MAX_NOTE = 1024  # bytes of a message upstream's API takes
-SERIES_END = timedelta(minutes=6)  # what is said again after so long a silence is a new event
+MAX_NOTE = 1024  # the longest message that upstream's API takes
+SERIES_END = timedelta(minutes=6)  # an event that comes again after so long a silence is a new one
 
 
-class _Seen(NamedTuple):
+class _Recorded(NamedTuple):
+    """An event of this component that may come again."""
+
     name: str
     last: datetime
     is_series: bool
@@ -35,29 +37,17 @@ class SeriesRecorder:
     def __init__(self, client: Client, component: str, instance: str = "kubepy") -> None:
         self._client = client
         self._component, self._instance = component, f"{component}-{instance}"
-        self._seen: dict[str, _Seen] = {}  # by what makes two events isomorphic; the one that came last is last
+        self._recorded: dict[str, _Recorded] = {}  # by isomorphism; the one that came last is last
         self._known: set[str] = set()  # namespaces whose stored events have been looked at
         self._last_name = 0
 
     def event(self, regarding: Mapping[str, Any], event_type: str, reason: str, action: str, note: str, *,
               related: Mapping[str, Any] | None = None) -> None:
-        """Say ``note`` about an object, while doing ``action`` with it (and ``related``).
+        """Record ``note`` about an object, while doing ``action`` with it (and ``related``).
 
-        Dropped where the namespace is going or gone, as upstream drops it.
+        The event is dropped where the namespace is going or gone, as upstream drops it.
         """
-        now = self._client.clock.now()
-        event = self._new_event(regarding, event_type, reason, action, note, related, now)
-        namespace = namespace_of(event)
-        with self._client.transaction() as transaction:
-            self._learn(transaction, namespace)
-            self._forget_ended(now)
-            seen = self._seen.pop(key := _isomorphism(event), None)
-            if takes_events(transaction, namespace):
-                write = self._begin if seen is None else partial(self._continue, seen)
-                self._seen[key] = write(transaction, event, now)
-
-    def _new_event(self, regarding: Mapping[str, Any], event_type: str, reason: str, action: str, note: str,
-                   related: Mapping[str, Any] | None, now: datetime) -> Object:
+        now, namespace = self._client.clock.now(), namespace_of(regarding) or "default"
         event: Object = {
             "action": action,
             "apiVersion": "v1",
@@ -66,43 +56,51 @@ class SeriesRecorder:
             "involvedObject": object_reference(regarding),
             "kind": "Event",
             "lastTimestamp": None,
-            "message": shortened(note),
-            "metadata": {"namespace": namespace_of(regarding) or "default"},
+            "message": note if len(note) <= MAX_NOTE else note[: MAX_NOTE - 4] + " ...",
+            "metadata": {"namespace": namespace},
             "reason": reason,
             "reportingComponent": self._component,
             "reportingInstance": self._instance,
             "source": {},
             "type": event_type,
         }
-        return event if related is None else {**event, "related": object_reference(related)}
+        if related is not None:
+            event["related"] = object_reference(related)
+        with self._client.transaction() as transaction:
+            self._load_stored(transaction, namespace)
+            while self._recorded and now - self._recorded[oldest := next(iter(self._recorded))].last > SERIES_END:
+                del self._recorded[oldest]
+            recorded = self._recorded.pop(key := _isomorphism(event), None)
+            if takes_events(transaction, namespace):
+                write = self._begin if recorded is None else partial(self._continue, recorded)
+                self._recorded[key] = write(transaction, event, now)
 
-    def _begin(self, transaction: RequestTransaction, event: Object, now: datetime) -> _Seen:
+    def _begin(self, transaction: RequestTransaction, event: Object, now: datetime) -> _Recorded:
         self._last_name = store_event(transaction, event, now, self._client.ids, self._last_name)
-        return _Seen(name_of(event), now, "series" in event)
+        return _Recorded(name_of(event), now, "series" in event)
 
-    def _continue(self, seen: _Seen, transaction: RequestTransaction, event: Object, now: datetime) -> _Seen:
-        """The second of its kind turns the stored event into a series; the others are not written."""
-        if seen.is_series:
-            return seen._replace(last=now)
+    def _continue(self, recorded: _Recorded, transaction: RequestTransaction, event: Object,
+                  now: datetime) -> _Recorded:
+        """Turn the stored event into a series when its second comes; the others are not written."""
+        if recorded.is_series:
+            return recorded._replace(last=now)
         series = {"count": 2, "lastObservedTime": format_micro_time(now)}
-        key = Key(EVENTS, namespace_of(event), seen.name)
+        key = Key(EVENTS, namespace_of(event), recorded.name)
         if (stored := transaction.get(key)) is None:  # somebody deleted it
             return self._begin(transaction, {**event, "series": series}, now)
         transaction.update(key, {**stored, "series": series}, stored)
-        return seen._replace(last=now, is_series=True)
+        return recorded._replace(last=now, is_series=True)
 
-    def _learn(self, transaction: RequestTransaction, namespace: str) -> None:
-        """Go on from what processes before this one have recorded."""
+    def _load_stored(self, transaction: RequestTransaction, namespace: str) -> None:
+        """Take in the events that processes before this one have recorded."""
         if namespace in self._known:
             return
         self._known.add(namespace)
-        own = [one for one in transaction.list(EVENTS, namespace) if one.get("reportingInstance") == self._instance]
+        own = (event for event in transaction.list(EVENTS, namespace)
+               if event.get("reportingInstance") == self._instance)
         for event in sorted(own, key=_last_time):
-            self._seen[_isomorphism(event)] = _Seen(name_of(event), parse_time(_last_time(event)), "series" in event)
-
-    def _forget_ended(self, now: datetime) -> None:
-        while self._seen and now - self._seen[key := next(iter(self._seen))].last > SERIES_END:
-            del self._seen[key]
+            last = parse_time(_last_time(event))
+            self._recorded[_isomorphism(event)] = _Recorded(name_of(event), last, "series" in event)
 
 
 def _last_time(event: Object) -> str:
@@ -110,11 +108,7 @@ def _last_time(event: Object) -> str:
 
 
 def _isomorphism(event: Object) -> str:
-    """The same for events that only differ in time and words; ``regarding`` includes the resource version."""
+    """Return a key that is equal for events that only differ in time and note (the reference includes the resource
+    version of the object)."""
     fields = ("type", "action", "reason", "reportingComponent", "reportingInstance", "involvedObject", "related")
     return repr([sorted(value.items()) if isinstance(value := event.get(field), dict) else value for field in fields])
-
-
-def shortened(note: str) -> str:
-    """A note that the API takes: of one that is too long the beginning."""
-    return note if len(note) <= MAX_NOTE else note[: MAX_NOTE - 4] + " ..."

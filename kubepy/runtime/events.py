@@ -1,7 +1,7 @@
-"""Events: what controllers, scheduler and kubelets have to say about an object (``client-go/tools/record``).
+"""Events of controllers, scheduler and kubelets about objects (``client-go/tools/record``).
 
 A :class:`Recorder` belongs to one component. As upstream it counts an event that comes again instead of storing it
-twice, puts many similar ones into one, and stays silent about an object that it has said too much about.
+twice, puts many similar ones into one, and drops events about an object that has had too many.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from kubepy.apiserver.transaction import RequestTransaction
 from kubepy.storage import Key
 
 EVENTS = "events"
-MAX_SIMILAR = 10  # from so many different messages with one reason on they become one event …
-SIMILAR_WITHIN = 600.0  # … when they are not further apart than these seconds
-BURST = 25  # events of one type about one object that are let through at once …
-PER_SECOND = 1 / 300  # … and how many more come to be allowed with time
+MAX_SIMILAR = 10  # from so many different messages with one reason on they become one event,
+SIMILAR_WITHIN = 600.0  # if they are not further apart than these seconds
+BURST = 25  # events of one type about one object that are let through at once,
+PER_SECOND = 1 / 300  # and as many more with time
 COMBINED = "(combined from similar events): "
 
 
@@ -40,27 +40,46 @@ class Recorder:
 
     def event(self, obj: Mapping[str, Any], event_type: str, reason: str, message: str, *,
               field_path: str = "", host: str = "") -> None:
-        """Say ``message`` about an object. ``event_type``: Normal or Warning; ``field_path`` names a part of it,
-        ``host`` where the component runs.
+        """Record an event about an object; about one without a namespace it is in ``default``.
 
         An event that cannot be stored, because its namespace is going or gone, is dropped as upstream drops it.
+
+        :param event_type: Normal or Warning.
+        :param field_path: the part of the object that the event is about.
+        :param host: the node that the component runs on.
         """
-        now = self._clock.now()
-        event = new_event(obj, event_type, reason, message, self._component, now, field_path, host)
+        now, namespace = self._clock.now(), namespace_of(obj) or "default"
+        time = format_time(now)
+        event = {
+            "apiVersion": "v1",
+            "count": 1,
+            "eventTime": None,
+            "firstTimestamp": time,
+            "involvedObject": object_reference(obj, field_path),
+            "kind": "Event",
+            "lastTimestamp": time,
+            "message": message,
+            "metadata": {"namespace": namespace},
+            "reason": reason,
+            "reportingComponent": self._component,
+            "reportingInstance": host,
+            "source": {"component": self._component, "host": host} if host else {"component": self._component},
+            "type": event_type,
+        }
         with self._client.transaction() as transaction:
-            self._learn(transaction, event["metadata"]["namespace"])
+            self._load_stored(transaction, namespace)
             decision = self._correlator.correlate(event, now)
-            if decision is not None and takes_events(transaction, event["metadata"]["namespace"]):
+            if decision is not None and takes_events(transaction, namespace):
                 self._write(transaction, decision, now)
 
-    def _learn(self, transaction: RequestTransaction, namespace: str) -> None:
-        """Go on from what processes before this one have recorded."""
+    def _load_stored(self, transaction: RequestTransaction, namespace: str) -> None:
+        """Take in the events that processes before this one have recorded."""
         if namespace in self._known:
             return
         self._known.add(namespace)
         for event in transaction.list(EVENTS, namespace):
             if event.get("source", {}).get("component") == self._component:
-                self._correlator.learn(event)
+                self._correlator.add_stored(event)
 
     def _write(self, transaction: RequestTransaction, decision: EventDecision, now: datetime) -> None:
         event, before = decision
@@ -70,17 +89,14 @@ class Recorder:
                 metadata = dict(old["metadata"])
                 transaction.update(key, {**event, "metadata": metadata}, old)
                 return
-        self._create(transaction, event, now)
-
-    def _create(self, transaction: RequestTransaction, event: Object, now: datetime) -> None:
         self._last_name = store_event(transaction, event, now, self._ids, self._last_name)
-        self._correlator.named(event)
+        self._correlator.set_name(event)
 
 
 def store_event(transaction: RequestTransaction, event: Object, now: datetime, ids: Ids, last_name: int) -> int:
     """Store a new event, named ``<object>.<time in nanoseconds, in hex>``.
 
-    No two of one recorder get the same name: ``last_name`` is the number in its last one. Returns that of this one.
+    No two of one recorder get the same name: ``last_name`` is the number in its last one. Returns the new number.
     """
     metadata = event["metadata"]
     metadata["uid"] = ids.uid()
@@ -94,39 +110,17 @@ def store_event(transaction: RequestTransaction, event: Object, now: datetime, i
             return last_name
 
 
-def new_event(obj: Mapping[str, Any], event_type: str, reason: str, message: str, component: str, now: datetime,
-              field_path: str = "", host: str = "") -> Object:
-    """A ``core/v1 Event`` without its name; about an object without a namespace it is in ``default``."""
-    time = format_time(now)
-    return {
-        "apiVersion": "v1",
-        "count": 1,
-        "eventTime": None,
-        "firstTimestamp": time,
-        "involvedObject": object_reference(obj, field_path),
-        "kind": "Event",
-        "lastTimestamp": time,
-        "message": message,
-        "metadata": {"namespace": namespace_of(obj) or "default"},
-        "reason": reason,
-        "reportingComponent": component,
-        "reportingInstance": host,
-        "source": {"component": component, "host": host} if host else {"component": component},
-        "type": event_type,
-    }
-
-
 def takes_events(transaction: RequestTransaction, namespace: str) -> bool:
-    """Whether the namespace is there and not going."""
-    found = transaction.get(Key("namespaces", "", namespace))
-    return found is not None and found.get("status", {}).get("phase") != "Terminating"
+    """Return whether the namespace is there and not terminating."""
+    stored = transaction.get(Key("namespaces", "", namespace))
+    return stored is not None and stored.get("status", {}).get("phase") != "Terminating"
 
 
 # --- correlation ----------------------------------------------------------------------------------------------------
 
 
 class EventDecision(NamedTuple):
-    """An event to write; ``name`` of the stored one that it replaces, or None for a new one."""
+    """An event to write, and the name of the stored one that it replaces, or None for a new one."""
 
     event: Object
     name: str | None
@@ -141,7 +135,7 @@ class _Log(NamedTuple):
 
 
 class _Similar:
-    """The different messages lately said about one object with one reason."""
+    """The different messages about one object with one reason, of late."""
 
     def __init__(self, messages: Mapping[str, None], last: datetime) -> None:
         self.messages = dict(messages)
@@ -149,7 +143,7 @@ class _Similar:
 
 
 class _Allowance:
-    """A token bucket: how much may still be said about one object."""
+    """A token bucket for the events about one object."""
 
     def __init__(self, now: datetime) -> None:
         self._tokens, self._last = float(BURST), now
@@ -164,7 +158,10 @@ class _Allowance:
 
 
 class Correlator:
-    """Decides what becomes of an event (``EventCorrelator``). Reads no clock and writes nothing."""
+    """Decides whether an event is new, counted, put into one with others, or dropped (``EventCorrelator``).
+
+    Reads no clock and writes nothing.
+    """
 
     def __init__(self) -> None:
         self._logs: dict[tuple[str, ...], _Log] = {}
@@ -173,19 +170,19 @@ class Correlator:
         self._key: tuple[str, ...] = ()
 
     def correlate(self, event: Object, now: datetime) -> EventDecision | None:
-        """What to write, or None to keep silent."""
+        """Decide what to write; None drops the event."""
         event, self._key = self._aggregate(event, now)
         name = self._observe(event)
-        allowance = self._allowances.get(about := _subject(event))
+        allowance = self._allowances.get(subject := _subject(event))
         if allowance is None:
-            allowance = self._allowances[about] = _Allowance(now)
+            allowance = self._allowances[subject] = _Allowance(now)
         return EventDecision(event, name) if allowance.take(now) else None
 
-    def named(self, event: Object) -> None:
-        """The event of the last decision was stored under the name that it now has."""
+    def set_name(self, event: Object) -> None:
+        """Note the name under which the event of the last decision was stored."""
         self._logs[self._key] = _Log(name_of(event), event["count"], event["firstTimestamp"])
 
-    def learn(self, event: Object) -> None:
+    def add_stored(self, event: Object) -> None:
         """Take in an event that is stored already."""
         similar = _similar_key(event)
         is_combined = event["message"].startswith(COMBINED)
@@ -198,7 +195,7 @@ class Correlator:
             record.last = max(record.last, last)
 
     def _aggregate(self, event: Object, now: datetime) -> tuple[Object, tuple[str, ...]]:
-        """The event and its key, or one in place of many similar ones (``EventAggregate``)."""
+        """Return the event and its key, or one in place of many similar ones (``EventAggregate``)."""
         key, message = _similar_key(event), event["message"]
         record = self._similar.get(key)
         if record is None or (now - record.last).total_seconds() > SIMILAR_WITHIN:
@@ -211,7 +208,7 @@ class Correlator:
         return {**event, "message": COMBINED + message}, key
 
     def _observe(self, event: Object) -> str | None:
-        """Count an event that has been there before; returns its name then (``eventObserve``)."""
+        """Count an event that has been there before, and return its name then (``eventObserve``)."""
         log = self._logs.get(self._key)
         if log is None:
             return None
@@ -221,8 +218,8 @@ class Correlator:
 
 
 def _subject(event: Object) -> tuple[str, ...]:
-    about = event["involvedObject"]
-    return (*(about.get(field, "") for field in ("kind", "namespace", "name", "uid", "apiVersion")), event["type"])
+    reference = event["involvedObject"]
+    return (*(reference.get(field, "") for field in ("kind", "namespace", "name", "uid", "apiVersion")), event["type"])
 
 
 def _similar_key(event: Object) -> tuple[str, ...]:

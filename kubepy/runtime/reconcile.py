@@ -33,6 +33,7 @@ __all__ = [
     "Remembering",
     "WatchEvent",
     "enqueue_all",
+    "enqueue_object",
     "raise_all",
 ]
 
@@ -89,6 +90,15 @@ class Context(NamedTuple):
     def new_queue(self, delays: tuple[float, float] = (BASE_DELAY, MAX_DELAY)) -> WorkQueue[Key]:
         """``delays``: the first back-off and the longest, in seconds."""
         return WorkQueue(self.clock.now, delays)
+
+
+def enqueue_object(queue: WorkQueue[Key], predicate: Callable[[Any], bool] = lambda obj: True) -> Handler:
+    """Return a handler that enqueues a changed object for which the predicate holds; not a deleted one."""
+    def handler(event: WatchEvent) -> None:
+        if event.new is not None and predicate(event.new):
+            queue.add(event.key)
+
+    return handler
 
 
 def enqueue_all(queue: WorkQueue[Key], resource: str, objects: Iterable[Object]) -> None:

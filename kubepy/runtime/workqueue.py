@@ -42,8 +42,8 @@ class WorkQueue(Generic[K]):
     def add_after(self, key: K, seconds: float, *, skippable: bool = False) -> None:
         """Add the key when ``seconds`` have passed; of several times for one key the earliest counts.
 
-        ``skippable``: what upstream puts off only so that others can catch up. Whoever does not watch time pass need
-        not wait for it (:meth:`skip_waits`).
+        ``skippable``: upstream puts the key off only so that others can catch up. Nobody who does not watch time pass
+        needs to wait for it (:meth:`skip_waits`).
         """
         if seconds <= 0:
             self.add(key)
@@ -58,12 +58,12 @@ class WorkQueue(Generic[K]):
         heapq.heappush(self._delayed, (due, self._order, key))
 
     def cancel(self, key: K) -> None:
-        """Drop what ``add_after`` has put off; a key that is ready stays."""
+        """Drop a key that ``add_after`` has put off; one that is ready stays."""
         self._due.pop(key, None)
         self._skippable.discard(key)
 
     def skip_waits(self) -> bool:
-        """Add the keys now whose delay is skippable; whether there were any."""
+        """Add the keys now whose delay is skippable; return whether there were any."""
         skipped = sorted(self._skippable & self._due.keys(), key=lambda key: self._due[key])
         for key in skipped:
             self.cancel(key)
@@ -86,7 +86,7 @@ class WorkQueue(Generic[K]):
         return self._failures.get(key, 0)
 
     def get(self) -> K | None:
-        """The next key that is ready, or None. Give it back with ``done``."""
+        """Return the next key that is ready, or None. Give it back with ``done``."""
         self._promote()
         if not self._ready:
             return None
@@ -102,13 +102,13 @@ class WorkQueue(Generic[K]):
             self._ready[key] = None
 
     def next_due(self) -> datetime | None:
-        """When the earliest delayed key falls due, or None."""
+        """Return the time when the earliest delayed key falls due, or None."""
         while self._delayed and not self._counts(self._delayed[0]):
             heapq.heappop(self._delayed)
         return self._delayed[0][0] if self._delayed else None
 
     def pending(self) -> list[tuple[K, datetime | None]]:
-        """Every key that is waiting and when it falls due, None for now; keys in progress count as waiting."""
+        """Return every key that is waiting and when it falls due, None for now; keys in progress count as waiting."""
         now = dict.fromkeys([*self._ready, *self._again, *self._processing])
         later = sorted(entry for entry in self._delayed if self._counts(entry))
         return [*((key, None) for key in now), *((key, due) for due, _, key in later)]

@@ -10,9 +10,14 @@ user.
     └── FolderError         the folder cannot be used, and why
         └── NoClusterError  there is no cluster in it
     EditError               a ValueError: an edited file gives a field a value that it cannot have
+    YamlError               a text is neither YAML nor JSON
+    └── NumberRangeError    a number in it is too large
+    RepeatedKeyError        a mapping in it has a key twice
 """
 
 from __future__ import annotations
+
+from kubepy.quoting import quote
 
 
 class StorageError(Exception):
@@ -56,3 +61,31 @@ class EditError(ValueError):
     def __init__(self, field: str, reason: str) -> None:
         super().__init__(reason)
         self.field = field
+
+
+class YamlError(Exception):
+    """A text cannot be read.
+
+    :ivar message: kubectl's words (``error converting YAML to JSON: yaml: line 7: …``).
+    :ivar line: the place in the text, counted from 1.
+    """
+
+    def __init__(self, message: str, line: int) -> None:
+        super().__init__(message)
+        self.message = message
+        self.line = line
+
+
+class NumberRangeError(YamlError):
+    """A number in JSON is too large for a float64; the message is that of Go's decoder."""
+
+    def __init__(self, digits: str, line: int = 0) -> None:
+        super().__init__(f"json: cannot unmarshal number {digits} into Go value of type float64", line)
+        self.digits = digits
+
+
+class RepeatedKeyError(Exception):
+    """A mapping has a key twice; the message is for the user."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f"has the key {quote(key)} more than once")

@@ -28,7 +28,7 @@ NAMED = "rolebinding.rbac.authorization.k8s.io/b reconciled\n"
 # --- can-i, whoami --------------------------------------------------------------------------------------------------
 
 
-def test_everything_is_allowed(kubepy: Kubepy) -> None:
+def test_can_i_always_says_yes(kubepy: Kubepy) -> None:
     assert kubepy("auth", "can-i", "delete", "pods/x") == Done("yes\n", "", 0)
     assert kubepy("auth", "can-i", "*", "*", "--as=nobody") == Done("yes\n", "", 0)
     assert kubepy("auth", "can-i", "get", "pods", "-q") == Done("", "", 0)
@@ -39,7 +39,7 @@ def test_everything_is_allowed(kubepy: Kubepy) -> None:
 
 
 @pytest.mark.parametrize("words", ["can-i get pods", "can-i --list", "whoami"])
-def test_without_a_cluster_nobody_may_do_anything(bare: Kubepy, words: str) -> None:
+def test_can_i_without_cluster_fails(bare: Kubepy, words: str) -> None:
     assert bare("auth", *words.split()).err.startswith('error: no cluster in "state": ')
 
 
@@ -49,11 +49,11 @@ def test_without_a_cluster_nobody_may_do_anything(bare: Kubepy, words: str) -> N
     ("get nodes", "resource 'nodes' is not namespace scoped"),
     ("list /logs", "verb 'list' is not a known verb"),
 ])
-def test_what_is_odd_about_the_question_is_warned_of(kubepy: Kubepy, words: str, warning: str) -> None:
+def test_can_i_unknown_resource_or_verb_warns(kubepy: Kubepy, words: str, warning: str) -> None:
     assert kubepy("auth", "can-i", *words.split()) == Done("yes\n", f"Warning: {warning}\n\n", 0)
 
 
-def test_there_is_one_user_and_those_it_may_be(kubepy: Kubepy) -> None:
+def test_whoami_prints_administrator_or_impersonated_user(kubepy: Kubepy) -> None:
     assert kubepy("auth", "whoami").out == (
         "ATTRIBUTE   VALUE\nUsername    kubernetes-admin\nGroups      [kubeadm:cluster-admins system:authenticated]\n")
     assert kubepy("auth", "whoami", "--as=me", "--as-group=ops", "-o", "jsonpath={.status.userInfo}").out == (
@@ -63,7 +63,7 @@ def test_there_is_one_user_and_those_it_may_be(kubepy: Kubepy) -> None:
 # --- reconcile ------------------------------------------------------------------------------------------------------
 
 
-def test_a_missing_role_is_created_with_its_namespace(kubepy: Kubepy, folder: Path) -> None:
+def test_reconcile_missing_role_creates_role_and_namespace(kubepy: Kubepy, folder: Path) -> None:
     (folder / "r.yaml").write_text(ROLE % ("b", "[pods]", "[get]"))
     said = ("\treconciliation required create\n\tmissing rules added:\n"
             "\t\t{Verbs:[get] APIGroups:[] Resources:[pods] ResourceNames:[] NonResourceURLs:[]}\n")
@@ -76,7 +76,7 @@ def test_a_missing_role_is_created_with_its_namespace(kubepy: Kubepy, folder: Pa
     assert kubepy("get", "ns", "edge", "-o", "name").out == "namespace/edge\n"
 
 
-def test_missing_rules_are_added_and_others_stay_unless_they_are_not_to(kubepy: Kubepy, folder: Path) -> None:
+def test_reconcile_role_adds_missing_rules_and_removes_extra_ones_on_request(kubepy: Kubepy, folder: Path) -> None:
     (folder / "r.yaml").write_text(ROLE % ("b", "[pods]", "[get]"))
     (folder / "more.yaml").write_text(ROLE % ("c", "[pods, services]", "[get]"))
     kubepy("auth", "reconcile", "-f", "r.yaml")
@@ -91,7 +91,7 @@ def test_missing_rules_are_added_and_others_stay_unless_they_are_not_to(kubepy: 
     assert kubepy("get", "role", "r", "-n", "edge", "-o", "jsonpath={.rules[*].resources}").out == '["pods"]'
 
 
-def test_subjects_are_added_and_another_role_needs_another_binding(kubepy: Kubepy, folder: Path) -> None:
+def test_reconcile_binding_adds_subjects_and_recreates_for_another_role(kubepy: Kubepy, folder: Path) -> None:
     for name, role, user in (("one", "r", "ann"), ("two", "r", "bob"), ("three", "s", "eve")):
         (folder / f"{name}.yaml").write_text(BINDING % (role, user))
     kubepy("auth", "reconcile", "-f", "one.yaml")
@@ -106,7 +106,7 @@ def test_subjects_are_added_and_another_role_needs_another_binding(kubepy: Kubep
     assert kubepy(*shown).out == "s eve"
 
 
-def test_a_role_may_opt_out(kubepy: Kubepy, folder: Path) -> None:
+def test_reconcile_protected_role_changes_nothing(kubepy: Kubepy, folder: Path) -> None:
     (folder / "r.yaml").write_text(ROLE % ("b", "[pods]", "[get]"))
     (folder / "more.yaml").write_text(ROLE % ("b", "[pods]", "[get, list]"))
     kubepy("auth", "reconcile", "-f", "r.yaml")
@@ -116,7 +116,7 @@ def test_a_role_may_opt_out(kubepy: Kubepy, folder: Path) -> None:
     assert kubepy("get", "role", "r", "-n", "edge", "-o", "jsonpath={.rules[*].verbs}").out == '["get"]'
 
 
-def test_a_star_covers_what_it_stands_for(kubepy: Kubepy, folder: Path) -> None:
+def test_reconcile_wildcard_rules_cover_single_rules(kubepy: Kubepy, folder: Path) -> None:
     (folder / "all.yaml").write_text(ROLE % ("b", "['*/log', pods]", "['*']"))
     (folder / "some.yaml").write_text(ROLE % ("b", "[pods/log, pods, pods/exec]", "[get]"))
     kubepy("auth", "reconcile", "-f", "all.yaml")
@@ -130,7 +130,7 @@ def test_a_star_covers_what_it_stands_for(kubepy: Kubepy, folder: Path) -> None:
     ("-f r.yaml --dry-run=server", "--dry-run=server for command reconcile is not supported yet"),
     ("-f nope.yaml", 'the path "nope.yaml" does not exist'),
 ])
-def test_what_reconcile_refuses(kubepy: Kubepy, folder: Path, words: str, error: str) -> None:
+def test_reconcile_refuses_wrong_input(kubepy: Kubepy, folder: Path, words: str, error: str) -> None:
     (folder / "r.yaml").write_text(ROLE % ("b", "[pods]", "[get]"))
     assert kubepy("auth", "reconcile", *words.split()) == Done("", f"error: {error}\n", 1)
 
@@ -142,7 +142,7 @@ kind: CertificateSigningRequest
 metadata: {name: web}
 spec: {signerName: example.com/web, usages: [client auth], request: %s}
 """
-PEM = (  # a key that nobody has, and the name "web"
+PEM = (  # a request with the subject "web"; its private key was thrown away
     "-----BEGIN CERTIFICATE REQUEST-----\n"
     "MIHIMHACAQAwDjEMMAoGA1UEAwwDd2ViMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcD\n"
     "QgAE82T2/N+5Z0NdyN40vwIj+9vCeOArTvutoivxEmaCfPb+9yO0ZNaBP2I9UpMZ\n"
@@ -152,7 +152,7 @@ PEM = (  # a key that nobody has, and the name "web"
     "-----END CERTIFICATE REQUEST-----\n")
 
 
-def test_a_request_is_approved_or_denied_once(kubepy: Kubepy, folder: Path) -> None:
+def test_certificate_request_is_approved_or_denied_once(kubepy: Kubepy, folder: Path) -> None:
     (folder / "csr.yaml").write_text(REQUEST % base64.b64encode(PEM.encode()).decode())
     assert kubepy("create", "-f", "csr.yaml").status == 0
     approved = "certificatesigningrequest.certificates.k8s.io/web approved\n"
@@ -167,7 +167,7 @@ def test_a_request_is_approved_or_denied_once(kubepy: Kubepy, folder: Path) -> N
         'error: certificate signing request "web" is already Approved\n')
 
 
-def test_what_certificate_refuses(kubepy: Kubepy) -> None:
+def test_certificate_refuses_wrong_input(kubepy: Kubepy) -> None:
     assert kubepy("certificate", "approve").err == (
         "error: one or more CSRs must be specified as <name> or -f <filename>\n")
     assert kubepy("certificate", "approve", "x").err == (
@@ -178,17 +178,17 @@ def test_what_certificate_refuses(kubepy: Kubepy) -> None:
 # --- cluster-info ---------------------------------------------------------------------------------------------------
 
 
-def test_the_cluster_is_a_folder(kubepy: Kubepy, folder: Path) -> None:
+def test_cluster_info_names_the_folder(kubepy: Kubepy, folder: Path) -> None:
     assert kubepy("cluster-info") == Done(
         f"Kubernetes control plane is running at file://{folder}/state\n\n"
         "To further debug and diagnose cluster problems, use 'kubepy cluster-info dump'.\n", "", 0)
 
 
-def test_no_cluster_no_information(bare: Kubepy) -> None:
+def test_cluster_info_without_cluster_fails(bare: Kubepy) -> None:
     assert bare("cluster-info").err.startswith('error: no cluster in "state": ')
 
 
-def test_a_dump_is_a_list_of_each_kind(kubepy: Kubepy) -> None:
+def test_cluster_info_dump_prints_a_list_of_each_kind(kubepy: Kubepy) -> None:
     kubepy("run", "web", "--image=nginx")
     out = kubepy("cluster-info", "dump", "--namespaces=default").out
     documents, logs, _ = out.partition("==== START")
@@ -200,7 +200,7 @@ def test_a_dump_is_a_list_of_each_kind(kubepy: Kubepy) -> None:
                         "==== END logs for container web of pod default/web ====\n")
 
 
-def test_a_dump_goes_to_files(kubepy: Kubepy, folder: Path) -> None:
+def test_cluster_info_dump_writes_files(kubepy: Kubepy, folder: Path) -> None:
     kubepy("run", "web", "--image=nginx")
     assert kubepy("cluster-info", "dump", "--output-directory=out", "-o", "yaml").out == "Cluster info dumped to out\n"
     found = sorted(str(path.relative_to(folder / "out")) for path in (folder / "out").rglob("*") if path.is_file())
@@ -210,7 +210,7 @@ def test_a_dump_goes_to_files(kubepy: Kubepy, folder: Path) -> None:
     assert found[-1] == "nodes.yaml"
 
 
-def test_who_is_impersonated_asks_for_a_certificate_and_reviews_himself(kubepy: Kubepy) -> None:
+def test_impersonated_user_creates_certificate_request_and_self_subject_review(kubepy: Kubepy) -> None:
     ann = ("--as=ann", "--as-uid=7", "--as-group=painters", "--as-user-extra=team=red", "--as-user-extra=team=blue")
     user = {"username": "ann", "uid": "7", "groups": ["painters", "system:authenticated"],
             "extra": {"team": ["red", "blue"]}}

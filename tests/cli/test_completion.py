@@ -1,4 +1,4 @@
-"""What could come next on an unfinished line."""
+"""Completions of an unfinished command line."""
 
 from __future__ import annotations
 
@@ -112,17 +112,17 @@ def busy(bare: Kubepy, folder: Path) -> Kubepy:
     ("kubepy config use l", ["lab"]),
     ("kubepy config set contexts.lab.n", ["contexts.lab.namespace"]),
     ("kubepy help rollout un", ["undo"]),
-    ("kubepy ex", ["explain", "expose"]),  # exec has no meaning here
+    ("kubepy ex", ["explain", "expose"]),  # exec is not supported here
     ("kubepy get pods --context=nope ", []),
 ])
-def test_candidates_out_of_a_cluster(busy: Kubepy, line: str, wanted: list[str]) -> None:
+def test_candidates_outside_of_a_cluster(busy: Kubepy, line: str, wanted: list[str]) -> None:
     if line == "kubepy set image ds/agent ":
         wanted = sorted(["main=", "proxy=", "setup=", *(f"{kind}/" for kind in TEMPLATED)])
     assert candidates(busy, line) == wanted
 
 
-def test_a_completion_takes_well_under_a_fifth_of_a_second(busy: Kubepy) -> None:
-    """Of the processor: how long it takes on a busy machine says nothing."""
+def test_completion_takes_less_than_a_fifth_of_a_second(busy: Kubepy) -> None:
+    """Measure CPU time: elapsed time says nothing on a busy machine."""
     spent = []
     for _ in range(5):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -133,18 +133,18 @@ def test_a_completion_takes_well_under_a_fifth_of_a_second(busy: Kubepy) -> None
     assert min(spent) < 0.2
 
 
-def test_programs_on_the_path_are_commands(busy: Kubepy, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plugins_on_the_path_are_candidates(busy: Kubepy, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "kubepy-my_own-thing").touch()
     monkeypatch.setenv("PATH", str(folder))
     assert candidates(busy, "kubepy my") == ["my-own"]
 
 
-def test_nothing_is_completed_from_a_folder_that_is_not_there(bare: Kubepy) -> None:
+def test_missing_folder_has_no_candidates(bare: Kubepy) -> None:
     assert candidates(bare, "kubepy get nodes ") == []
 
 
 @pytest.mark.parametrize("shell", SCRIPTS)
-def test_each_shell_takes_its_script(bare: Kubepy, shell: str) -> None:
+def test_script_is_valid_in_its_shell(bare: Kubepy, shell: str) -> None:
     if shutil.which(shell) is None:
         pytest.skip(f"no {shell} here")
     script = bare("completion", shell).out
@@ -153,7 +153,7 @@ def test_each_shell_takes_its_script(bare: Kubepy, shell: str) -> None:
 
 
 def replies(bare: Kubepy, answers: list[str], line: str, words: list[str]) -> str:
-    """What bash would put in the place of the last word, when kubepy answers so."""
+    """Return the words that bash would put in place of the last word, given these answers of kubepy."""
     script = "\n".join([
         "kubepy() { printf '%s\\n' " + shlex.join(answers) + "; }", bare("completion", "bash").out,
         f"COMP_LINE={shlex.quote(line)}; COMP_POINT=${{#COMP_LINE}}",
@@ -168,13 +168,13 @@ def replies(bare: Kubepy, answers: list[str], line: str, words: list[str]) -> st
     (["--to-revision=12"], "kubepy undo --to-revision=1", ["kubepy", "undo", "--to-revision", "=", "1"], "12"),
     (["main="], "kubepy set image ds/x ma", ["kubepy", "set", "image", "ds/x", "ma"], "main="),
 ])
-def test_bash_completes_words_that_it_takes_apart(bare: Kubepy, answers: list[str], line: str, words: list[str],
+def test_bash_completes_words_with_equals_and_colons(bare: Kubepy, answers: list[str], line: str, words: list[str],
                                                   wanted: str) -> None:
     assert replies(bare, answers, line, words) == wanted
 
 
 @pytest.mark.skipif(shutil.which("fish") is None, reason="no fish here")
-def test_fish_offers_what_kubepy_answers(bare: Kubepy) -> None:
+def test_fish_offers_candidates(bare: Kubepy) -> None:
     script = "function kubepy; echo node/node-1; echo node/node-2; end\n" + bare("completion", "fish").out
     done = subprocess.run(["fish", "-c", script + "complete -C 'kubepy get node/'"], text=True, capture_output=True,
                           check=True)

@@ -1,4 +1,4 @@
-"""``kubepy config``: a context is a state folder and a namespace. What is printed is what kubectl prints."""
+"""``kubepy config``: a context is a state folder and a namespace. The output is kubectl's."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ FILE = "state/.kubepy/config"
 
 @pytest.fixture
 def lab(kubepy: Kubepy, folder: Path) -> Path:
-    """A second cluster, which a context ``lab`` names, with a namespace."""
+    """A second cluster with a namespace, named by the context ``lab``."""
     assert kubepy("--state=lab", "init").status == 0
     assert kubepy("--state=lab", "create", "ns", "web").status == 0
     assert kubepy("config", "set-context", "lab", "--cluster=./lab", "--namespace=web").status == 0
     return folder / "lab"
 
 
-# --- the context of a folder in which nothing was chosen ------------------------------------------------------------
+# --- the context of a folder without a chosen context ---------------------------------------------------------------
 
 
-def test_the_current_context_is_the_only_one_at_first(kubepy: Kubepy) -> None:
+def test_first_context_is_current(kubepy: Kubepy) -> None:
     assert kubepy("config", "current-context").out == "kubepy\n"
     assert kubepy("config", "get-contexts").out == (
         "CURRENT   NAME     CLUSTER   AUTHINFO   NAMESPACE\n"
@@ -33,12 +33,12 @@ def test_the_current_context_is_the_only_one_at_first(kubepy: Kubepy) -> None:
     assert kubepy("config", "get-clusters").out == "NAME\nkubepy\n"
 
 
-def test_any_context_will_do_where_none_was_chosen(kubepy: Kubepy) -> None:
+def test_unknown_context_is_accepted_before_contexts_are_written(kubepy: Kubepy) -> None:
     assert kubepy("--context=kind-kind", "--cluster=kind-kind", "get", "cm").err == (
         "No resources found in default namespace.\n")
 
 
-def test_the_view_is_a_kubeconfig(kubepy: Kubepy, folder: Path) -> None:
+def test_view_prints_a_kubeconfig(kubepy: Kubepy, folder: Path) -> None:
     assert kubepy("config", "view").out == f"""apiVersion: v1
 clusters:
 - cluster:
@@ -57,11 +57,11 @@ users:
 """
 
 
-def test_a_kubeconfig_has_no_name(kubepy: Kubepy) -> None:
+def test_view_name_output_has_no_name(kubepy: Kubepy) -> None:
     assert kubepy("config", "view", "-o", "name").out == "config/<unknown>\n"
 
 
-def test_a_context_needs_a_cluster(bare: Kubepy) -> None:
+def test_context_commands_without_cluster_fail(bare: Kubepy) -> None:
     for words in ("set-context --current --namespace=web", "use-context x", "set-cluster x", "set contexts.a.user b"):
         done = bare("config", *words.split())
         assert (done.status, done.err[:22]) == (1, 'error: no cluster in "')
@@ -70,7 +70,7 @@ def test_a_context_needs_a_cluster(bare: Kubepy) -> None:
 # --- namespaces -----------------------------------------------------------------------------------------------------
 
 
-def test_a_chosen_namespace_is_used_by_commands_that_name_none(kubepy: Kubepy) -> None:
+def test_namespace_of_current_context_is_the_default(kubepy: Kubepy) -> None:
     kubepy("create", "namespace", "web")
     assert kubepy("config", "set-context", "--current", "--namespace=web").out == 'Context "kubepy" modified.\n'
     assert kubepy("create", "configmap", "c").status == 0
@@ -81,7 +81,7 @@ def test_a_chosen_namespace_is_used_by_commands_that_name_none(kubepy: Kubepy) -
     assert kubepy("get", "cm").err == "No resources found in default namespace.\n"
 
 
-def test_contexts_are_made_and_switched(kubepy: Kubepy) -> None:
+def test_contexts_are_created_and_switched(kubepy: Kubepy) -> None:
     assert kubepy("config", "set-context", "staging", "--cluster=kubepy", "-n", "web").out == (
         'Context "staging" created.\n')
     assert kubepy("get", "cm").err == "No resources found in default namespace.\n"
@@ -95,7 +95,7 @@ def test_contexts_are_made_and_switched(kubepy: Kubepy) -> None:
 # --- folders --------------------------------------------------------------------------------------------------------
 
 
-def test_a_context_may_name_another_folder(kubepy: Kubepy, lab: Path) -> None:
+def test_context_names_another_folder(kubepy: Kubepy, lab: Path) -> None:
     assert kubepy("--context", "lab", "create", "cm", "far").out == "configmap/far created\n"
     assert kubepy("get", "cm", "-A", "-o", "name").out == ""
     assert kubepy("--state=lab", "get", "cm", "-n", "web", "-o", "name").out == "configmap/far\n"
@@ -104,8 +104,7 @@ def test_a_context_may_name_another_folder(kubepy: Kubepy, lab: Path) -> None:
     assert kubepy("get", "cm", "-o", "name", "--context=kubepy").out == ""
 
 
-def test_the_folder_that_is_named_says_whose_contexts_count(kubepy: Kubepy, lab: Path,
-                                                            monkeypatch: pytest.MonkeyPatch) -> None:
+def test_state_flag_selects_the_contexts(kubepy: Kubepy, lab: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kubepy("config", "use-context", "lab")
     assert kubepy("--state=lab", "config", "current-context").out == "kubepy\n"
     assert kubepy("--state=lab", "get", "cm").err == "No resources found in default namespace.\n"
@@ -114,7 +113,7 @@ def test_the_folder_that_is_named_says_whose_contexts_count(kubepy: Kubepy, lab:
     assert kubepy("--state=state", "get", "cm").err == "No resources found in web namespace.\n"
 
 
-def test_a_folder_is_a_cluster_by_its_path(kubepy: Kubepy, lab: Path) -> None:
+def test_set_context_folder_path_becomes_a_cluster(kubepy: Kubepy, lab: Path) -> None:
     assert kubepy("config", "get-clusters").out == f"NAME\n{lab}\nkubepy\n"
     assert kubepy("config", "view", "--minify", "--context=lab", "-o", "jsonpath={.clusters}").out == json.dumps(
         [{"cluster": {"server": f"file://{lab}"}, "name": str(lab)}], separators=(",", ":"))
@@ -122,11 +121,12 @@ def test_a_folder_is_a_cluster_by_its_path(kubepy: Kubepy, lab: Path) -> None:
         assert kubepy(f"--cluster={named}", "get", "ns", "web", "-o", "name").out == "namespace/web\n"
     kubepy("config", "set-context", "again", "--cluster=lab")
     assert kubepy("--context=again", "get", "ns", "web", "-o", "name").out == "namespace/web\n"
-    kubepy("config", "set-context", "nowhere", "--cluster=labb")  # a name that nobody has given: this folder
+    kubepy("config", "set-context", "nowhere", "--cluster=labb")  # an unknown cluster name means this folder
     assert kubepy("--context=nowhere", "get", "ns", "web").status == 1
 
 
-def test_standing_in_a_state_folder_names_none(kubepy: Kubepy, lab: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_context_inside_state_folder_names_no_other_folder(kubepy: Kubepy, lab: Path,
+                                                           monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(lab)
     assert kubepy("--state=../state", "get", "ns", "web").status == 1
     kubepy("--state=../state", "config", "set-context", "plain")
@@ -134,15 +134,15 @@ def test_standing_in_a_state_folder_names_none(kubepy: Kubepy, lab: Path, monkey
     assert kubepy("--state=.", "get", "ns", "web", "-o", "name").out == "namespace/web\n"
 
 
-def test_a_cluster_is_a_name_for_a_folder(kubepy: Kubepy, lab: Path) -> None:
+def test_set_cluster_names_a_folder(kubepy: Kubepy, lab: Path) -> None:
     assert kubepy("config", "set-cluster", "far", "--server=./lab").out == 'Cluster "far" set.\n'
     assert kubepy("--cluster=far", "get", "ns", "web", "-o", "name").out == "namespace/web\n"
     assert kubepy("config", "set-context", "--current", "--cluster=far").status == 0
     assert kubepy("get", "ns", "web", "-o", "name").out == "namespace/web\n"
 
 
-def test_a_cluster_elsewhere_is_this_folder(kubepy: Kubepy) -> None:
-    """As a script sets up that was written for kubectl."""
+def test_set_cluster_server_url_means_this_folder(kubepy: Kubepy) -> None:
+    """Set the URL of a server, as scripts written for kubectl do."""
     for words in ("set-cluster ci --server=https://10.0.0.1 --insecure-skip-tls-verify", "set-credentials ci --token=t",
                   "set-context ci --cluster=ci --user=ci", "use-context ci"):
         assert kubepy("config", *words.split()).status == 0
@@ -151,15 +151,15 @@ def test_a_cluster_elsewhere_is_this_folder(kubepy: Kubepy) -> None:
     assert kubepy("get", "cm", "-o", "name").out == "configmap/c\n"
 
 
-def test_a_folder_without_a_cluster_is_named(kubepy: Kubepy, folder: Path) -> None:
+def test_context_of_folder_without_cluster_fails_with_its_name(kubepy: Kubepy, folder: Path) -> None:
     kubepy("config", "set-context", "gone", "--cluster=/nowhere/state")
     assert kubepy("get", "cm", "--context=gone").err.startswith('error: no cluster in "/nowhere/state": make one ')
 
 
-# --- errors, and the other verbs ------------------------------------------------------------------------------------
+# --- errors, and the other subcommands ------------------------------------------------------------------------------
 
 
-def test_a_context_that_is_not_there(kubepy: Kubepy) -> None:
+def test_missing_context_is_refused(kubepy: Kubepy) -> None:
     assert kubepy("config", "use-context", "x").err == 'error: no context exists with the name: "x"\n'
     done = kubepy("config", "get-contexts", "x", "kubepy", "y")
     assert (done.out.count("\n"), done.err) == (2, "context x not found\ncontext y not found\n")
@@ -168,8 +168,8 @@ def test_a_context_that_is_not_there(kubepy: Kubepy) -> None:
         "", "Error in configuration: context was not found for specified context: stagging\n", 1)
 
 
-def test_a_cluster_or_user_that_is_not_there(kubepy: Kubepy) -> None:
-    assert kubepy("get", "cm", "--cluster=gone", "--user=gone").status == 0  # nobody has chosen any
+def test_missing_cluster_or_user_is_refused(kubepy: Kubepy) -> None:
+    assert kubepy("get", "cm", "--cluster=gone", "--user=gone").status == 0  # no context was ever set
     kubepy("config", "set-context", "staging")
     assert kubepy("get", "cm", "--cluster=gone", "--user=gone") == Done(
         "", 'error: no server found for cluster "gone"\n', 1)
@@ -177,7 +177,7 @@ def test_a_cluster_or_user_that_is_not_there(kubepy: Kubepy) -> None:
     assert kubepy("get", "cm", "--cluster=kubepy", "--user=kubepy").status == 0
 
 
-def test_a_command_with_a_flag_user_of_its_own_asks_for_no_user_of_the_contexts(kubepy: Kubepy) -> None:
+def test_own_user_flag_of_a_command_selects_no_user_of_the_contexts(kubepy: Kubepy) -> None:
     kubepy("config", "set-context", "staging")
     assert kubepy("create", "clusterrolebinding", "agent", "--clusterrole=view", "--user=ann").status == 0
     assert kubepy("set", "subject", "clusterrolebinding", "agent", "--user=bob") == Done(
@@ -185,7 +185,7 @@ def test_a_command_with_a_flag_user_of_its_own_asks_for_no_user_of_the_contexts(
     assert kubepy("create", "rolebinding", "agent", "--clusterrole=view", "--user=ann", "--context=staging").status == 0
 
 
-def test_base64_may_be_broken_into_lines(kubepy: Kubepy) -> None:
+def test_set_base64_in_lines_is_accepted(kubepy: Kubepy) -> None:
     kubepy("config", "set", "clusters.far.certificate-authority-data", "AAEC\nAwQF\r\n")
     assert kubepy("config", "view", "--raw", "-o",
                   "jsonpath={.clusters[?(@.name=='far')].cluster.certificate-authority-data}").out == "AAECAwQF"
@@ -243,17 +243,17 @@ def test_single_values_are_set_by_their_paths(kubepy: Kubepy, lab: Path) -> None
     (["get-contexts", "-o", "json"], "--output json is not available in kubectl config get-contexts; resetting to "
      "default output format"),
 ])
-def test_what_is_wrong_is_said_as_kubectl_says_it(kubepy: Kubepy, words: list[str], error: str) -> None:
+def test_wrong_input_fails_with_kubectls_message(kubepy: Kubepy, words: list[str], error: str) -> None:
     assert kubepy("config", *words) == Done("", f"error: {error}\n", 1)
 
 
-def test_a_wrong_number_of_words_shows_the_help_first(kubepy: Kubepy) -> None:
+def test_wrong_number_of_args_shows_help_first(kubepy: Kubepy) -> None:
     done = kubepy("config", "use-context")
     assert (done.out, done.err, done.status) == (
         kubepy("config", "use-context", "--help").out, "error: Unexpected args: []\n", 1)
 
 
-def test_credentials_are_kept_and_not_shown(kubepy: Kubepy, folder: Path) -> None:
+def test_set_credentials_are_stored_and_redacted(kubepy: Kubepy, folder: Path) -> None:
     assert kubepy("config", "set-credentials", "u", "--token=secret").out == 'User "u" set.\n'
     assert kubepy("config", "view", "-o", "jsonpath={.users[1].user}").out == '{"token":"REDACTED"}'
     assert kubepy("config", "view", "--raw", "-o", "jsonpath={.users[1].user}").out == '{"token":"secret"}'
@@ -263,7 +263,7 @@ def test_credentials_are_kept_and_not_shown(kubepy: Kubepy, folder: Path) -> Non
         '{"password":"p","username":"me"}')
 
 
-def test_the_choice_stays_out_of_git(kubepy: Kubepy, folder: Path) -> None:
+def test_contexts_are_ignored_by_git(kubepy: Kubepy, folder: Path) -> None:
     kubepy("config", "set-context", "--current", "--namespace=web")
     assert json.loads((folder / FILE).read_text()) == {
         "kind": "Config", "apiVersion": "v1", "clusters": [{"name": "kubepy", "cluster": {}}],
@@ -277,7 +277,7 @@ def test_the_choice_stays_out_of_git(kubepy: Kubepy, folder: Path) -> None:
     ('{"current-context": 1}', "1 is not a string"),
     ('{"current-context": "", "clusters": [{"name": 1, "cluster": {}}]}', "1 is not a string"),
 ])
-def test_a_file_that_holds_no_contexts_is_named(kubepy: Kubepy, folder: Path, text: str, error: str) -> None:
+def test_invalid_contexts_file_fails_with_its_name(kubepy: Kubepy, folder: Path, text: str, error: str) -> None:
     (folder / FILE).write_text(text)
     done = kubepy("get", "cm")
     assert (done.out, done.status) == ("", 1)
@@ -285,7 +285,7 @@ def test_a_file_that_holds_no_contexts_is_named(kubepy: Kubepy, folder: Path, te
     assert done.err.count("\n") == 1
 
 
-def test_commands_that_give_credentials_are_kept(kubepy: Kubepy) -> None:
+def test_set_credentials_exec_command_is_stored(kubepy: Kubepy) -> None:
     def kept() -> object:
         shown = kubepy("config", "view", "--raw", "-o", "json").out
         return next(one["user"] for one in json.loads(shown)["users"] if one["name"] == "u")

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from kubepy.cli.diff import command, masked
+from kubepy.cli.diff import command_words as command
+from kubepy.cli.diff import masked
 from tests.cli.conftest import Done, Kubepy
 
 MANIFEST = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: NAME, labels: {set: a}}\ndata: {color: blue}\n"
@@ -16,7 +17,7 @@ MANIFEST = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: NAME, labels: {set
 
 @pytest.fixture
 def pair(kubepy: Kubepy, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Kubepy:
-    """Two config maps, applied from the folder ``set``."""
+    """Apply two config maps from the folder ``set``."""
     (folder / "tmp").mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(folder / "tmp"))
     monkeypatch.delenv("KUBECTL_EXTERNAL_DIFF", raising=False)

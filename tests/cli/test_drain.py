@@ -1,4 +1,4 @@
-"""``cordon``, ``uncordon`` and ``drain`` as they are typed."""
+"""``cordon``, ``uncordon`` and ``drain`` on the command line."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def make(kubepy: Kubepy, *manifests: str) -> None:
     assert kubepy("controller", "--once", "-q").status == 0
 
 
-def test_pods_that_nothing_would_make_again_are_left_unless_forced(node: Kubepy) -> None:
+def test_drain_unmanaged_pods_need_force(node: Kubepy) -> None:
     make(node, BARE)
     done = node("drain", "node-1")
     assert (done.out, done.status) == ("node/node-1 cordoned\n", 1)
@@ -56,7 +56,7 @@ def test_pods_that_nothing_would_make_again_are_left_unless_forced(node: Kubepy)
         "Warning: deleting Pods that declare no controller: default/lone\n", 0)
 
 
-def test_every_obstacle_is_named_at_once(node: Kubepy) -> None:
+def test_drain_prints_all_obstacles_at_once(node: Kubepy) -> None:
     make(node, BARE, SCRATCH, AGENT)
     agent = node("get", "pods", "-l", "app=agent", "-o", "jsonpath={.items[0].metadata.name}").out
     why = [f"cannot delete DaemonSet-managed Pods (use --ignore-daemonsets to ignore): default/{agent}", UNMANAGED,
@@ -67,7 +67,7 @@ def test_every_obstacle_is_named_at_once(node: Kubepy) -> None:
         "There are pending nodes to be drained:\n node-1\n" + "".join(f"{one}\n" for one in why), 1)
 
 
-def test_a_dry_run_says_once_what_it_would_do(node: Kubepy) -> None:
+def test_drain_dry_run_prints_each_pod_once(node: Kubepy) -> None:
     make(node, BARE)
     done = node("drain", "node-1", "--force", "--dry-run")
     assert (done.out, done.status) == (
@@ -78,7 +78,7 @@ def test_a_dry_run_says_once_what_it_would_do(node: Kubepy) -> None:
     assert node("get", "pods", "-o", "name").out == "pod/lone\n"
 
 
-def test_a_budget_that_allows_nothing_is_asked_again_until_the_time_is_over(node: Kubepy) -> None:
+def test_drain_blocked_by_budget_retries_until_timeout(node: Kubepy) -> None:
     make(node, BARE, BUDGET)
     refused = "Cannot evict pod as it would violate the pod's disruption budget."
     overdue = 'error when evicting pods/"lone" -n "default": global timeout reached: 300ms'
@@ -92,7 +92,7 @@ def test_a_budget_that_allows_nothing_is_asked_again_until_the_time_is_over(node
         f"There are pending nodes to be drained:\n node-1\n{overdue}\n")
 
 
-def test_deleting_in_place_of_evicting_asks_no_budget(node: Kubepy) -> None:
+def test_drain_disable_eviction_ignores_budgets(node: Kubepy) -> None:
     make(node, BARE, BUDGET)
     assert node("drain", "node-1", "--force", "--disable-eviction") == Done(
         "node/node-1 cordoned\npod/lone deleted\nnode/node-1 drained\n",
@@ -100,13 +100,13 @@ def test_deleting_in_place_of_evicting_asks_no_budget(node: Kubepy) -> None:
 
 
 @pytest.mark.parametrize("verb", ["cordon", "uncordon", "drain"])
-def test_a_node_needs_a_name(node: Kubepy, verb: str) -> None:
+def test_node_commands_without_name_fail(node: Kubepy, verb: str) -> None:
     assert node(verb, "") == Done("", "error: resource name may not be empty\n", 1)
     assert node(verb, "none") == Done("", 'Error from server (NotFound): nodes "none" not found\n', 1)
     assert node(verb, "pod/x").status == 1
 
 
-def test_a_node_that_cannot_be_written_is_said_not_to_be_cordoned(node: Kubepy, folder: Path) -> None:
+def test_cordon_unwritable_node_reports_the_error(node: Kubepy, folder: Path) -> None:
     nodes = folder / "state/cluster/nodes"
     node("get", "nodes")
     nodes.rename(folder / "nodes")
@@ -118,7 +118,7 @@ def test_a_node_that_cannot_be_written_is_said_not_to_be_cordoned(node: Kubepy, 
 
 
 @pytest.mark.parametrize("verb", ["cordon", "uncordon", "drain"])
-def test_an_empty_selector_names_no_node(node: Kubepy, verb: str) -> None:
+def test_node_commands_with_empty_selector_fail(node: Kubepy, verb: str) -> None:
     done = node(verb, "--selector=")
     assert (done.err.splitlines()[0], done.status) == (
         "error: You must provide one or more resources by argument or filename.", 1)

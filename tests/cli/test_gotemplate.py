@@ -63,7 +63,7 @@ def test_templates(template, text):
     ('"%"', "%!(NOVERB)"),
     ('"%10d|%-6d|%05s" "x" true .spec.n', "%!d(string=         x)|%!d(bool=true  )|%!s(int64=00005)"),
     ('"%05t|%05v|%#v" true nil .spec.no', "0true|<nil>|<nil>"),
-    ('"%999999999d" 42', "%!(NOVERB)%!(EXTRA int=42)"),  # as fmt_test.go has them
+    ('"%999999999d" 42', "%!(NOVERB)%!(EXTRA int=42)"),  # as in Go's fmt_test.go
     ('"%.2147483648d|" 42', "%!(NOVERB)%!(EXTRA int=42)"),
     ('"%*d" 10000000 42', "%!(BADWIDTH)42"),
     ('"%-*d|" -10000000 42', "%!(BADWIDTH)42|"),
@@ -99,13 +99,13 @@ def test_printf(form, text):
     ("{{0x1p99999999}}", 'illegal number syntax: "0x1p99999999"'),
     ("{{.x.}}", "unexpected <.> in operand"),
 ])
-def test_what_cannot_be_read_is_told_in_gos_words(template, why):
+def test_invalid_template_fails_with_gos_message(template, why):
     with pytest.raises(TemplateError) as refused:
         Template(template)
     assert str(refused.value) == f"template: output:1: {why}"
 
 
-def test_the_line_of_an_error_counts():
+def test_error_names_its_line():
     with pytest.raises(TemplateError, match=r"^template: output:2: unexpected EOF$"):
         Template("x\n{{if .a}}b")
 
@@ -145,18 +145,18 @@ def test_the_line_of_an_error_counts():
     ('{{define "r"}}{{template "r"}}{{end}}{{template "r"}}', '1:25: executing "r" at <{{template "r"}}>',
      "exceeded maximum template depth (100000)"),
 ])
-def test_what_does_not_fit_the_object_is_told_with_its_place(template, where, why):
+def test_execution_error_names_its_position(template, where, why):
     with pytest.raises(ExecutionError) as refused:
         Template(template).render(SHIP)
     assert str(refused.value) == f"template: output:{where}: {why}"
 
 
-def test_a_missing_key_is_an_error_only_when_asked():
+def test_missing_key_is_an_error_on_request():
     with pytest.raises(ExecutionError, match='map has no entry for key "absent"'):
         Template("{{.absent}}").render(SHIP, missing_ok=False)
 
 
-def test_kubectl_prints_what_there_was_and_what_it_worked_on():
+def test_execution_error_prints_output_template_and_object():
     template, obj = Template('{{.a}}{{index .b "c"}}'), {"a": 1, "b": ["<x>"]}
     with pytest.raises(ExecutionError) as refused:
         template.render(obj)

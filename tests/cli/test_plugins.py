@@ -1,4 +1,4 @@
-"""``kubepy foo``, where ``foo`` is a program of somebody else's."""
+"""``kubepy foo``, where ``foo`` is a plugin on the PATH."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def program(path: Path) -> str:
     return str(path)
 
 
-def test_the_longest_name_wins_and_the_rest_are_its_words(plugins: Path) -> None:
+def test_find_prefers_the_longest_plugin_name(plugins: Path) -> None:
     short, long = program(plugins / "kubepy-foo"), program(plugins / "kubepy-foo-bar_baz")
     assert find(["foo", "bar-baz", "x", "-n", "y"]) == PluginCommand(long, ["x", "-n", "y"])
     assert find(["foo", "-n", "y"]) == PluginCommand(short, ["-n", "y"])
@@ -34,20 +34,20 @@ def test_the_longest_name_wins_and_the_rest_are_its_words(plugins: Path) -> None
     assert find(["foo", "nope"], least=2) is None
 
 
-def test_a_plugin_takes_the_place_of_kubepy(plugins: Path) -> None:
+def test_plugin_replaces_the_process(plugins: Path) -> None:
     path = program(plugins / "kubepy-foo")
     command = [sys.executable, "-m", "kubepy.cli.program", "foo", "a", "--flag"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr, done.returncode) == (f"{path} a --flag\n", "", 7)
 
 
-def test_create_takes_plugins_for_kinds_that_it_does_not_know(plugins: Path) -> None:
+def test_create_unknown_kind_runs_plugin(plugins: Path) -> None:
     path = program(plugins / "kubepy-create-foo")
     command = [sys.executable, "-m", "kubepy.cli.program", "create", "foo", "x"]
     assert subprocess.run(command, capture_output=True, text=True, check=False).stdout == f"{path} x\n"
 
 
-def test_plugins_are_listed_with_what_is_wrong_with_them(bare: Kubepy, plugins: Path) -> None:
+def test_plugin_list_prints_plugins_and_warnings(bare: Kubepy, plugins: Path) -> None:
     assert bare("plugin", "list") == Done("", "error: unable to find any kubepy plugins in your PATH\n", 1)
     foo, get = program(plugins / "kubepy-foo"), program(plugins / "kubepy-get")
     (plugins / "kubepy-get").chmod(0o644)

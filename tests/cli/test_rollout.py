@@ -1,4 +1,4 @@
-"""What `rollout` says about an object, and how it goes back: functions without a cluster."""
+"""`rollout` status, history and undo as functions, without a cluster."""
 
 import pytest
 
@@ -6,9 +6,10 @@ from kubepy.api.meta import Object
 from kubepy.api.scheme import Scheme
 from kubepy.apiserver.request import JSON_PATCH, STRATEGIC_MERGE_PATCH
 from kubepy.cli.errors import CliError
-from kubepy.cli.rollout.revisions import Revision, find_revision, require_revisions
-from kubepy.cli.rollout.rollback import plan_rollback, require_not_paused
-from kubepy.cli.rollout.viewers import Progress, daemon_set, deployment, stateful_set, viewer_for
+from kubepy.cli.rollout.history import Revision, require_revisions
+from kubepy.cli.rollout.status import RolloutStatus as Progress
+from kubepy.cli.rollout.status import daemon_set, deployment, stateful_set, viewer_for
+from kubepy.cli.rollout.undo import find_revision, plan_rollback, require_not_paused
 
 SCHEME = Scheme()
 
@@ -102,7 +103,7 @@ def test_kinds_without_rollouts_are_named() -> None:
 
 
 def template(image: str, **labels: str) -> Object:
-    """A template as the API server keeps it."""
+    """Return a template as the API server stores it."""
     return {"metadata": {"labels": {"app": "x", **labels}},
             "spec": {"containers": [{"name": "c", "image": image, "resources": {}}]}}
 
@@ -117,7 +118,7 @@ def kept(number: int, image: str) -> Revision:
 def test_going_back_without_a_number_takes_the_one_before_the_newest() -> None:
     obj = {"kind": "DaemonSet", "metadata": {"name": "x"}, "spec": {"template": template("c:3")}}
     plan = plan_rollback(obj, [kept(1, "c:1"), kept(2, "c:2"), kept(3, "c:3")], 0)
-    assert plan.template == template("c:2")
+    assert plan.target.template == template("c:2")
     assert (plan.patch, plan.patch_type) == (kept(2, "c:2").keeper["data"], STRATEGIC_MERGE_PATCH)
 
 

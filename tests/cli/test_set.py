@@ -1,4 +1,4 @@
-"""``kubepy set``, ``label``, ``annotate``, ``scale`` and ``autoscale``: what they change, say and refuse."""
+"""``kubepy set``, ``label``, ``annotate``, ``scale`` and ``autoscale``: changes, messages, refusals."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def web(kubepy: Kubepy, folder: Path) -> Kubepy:
 # --- env ------------------------------------------------------------------------------------------------------------
 
 
-def test_variables_are_listed_with_their_values_and_what_has_none(web: Kubepy) -> None:
+def test_set_env_list_prints_values_and_unresolved_references(web: Kubepy) -> None:
     assert web("set", "env", "deploy/web", "--list") == Done(
         "# Deployment web, container main\nPLAIN=x\n# MODE from configmap conf, key mode\n"
         "# GONE from configmap conf, key gone\n# NAME from field path metadata.name\n"
@@ -54,7 +54,7 @@ def test_variables_are_listed_with_their_values_and_what_has_none(web: Kubepy) -
         "error retrieving reference for GONE: key gone not found in config map conf\n", 0)
 
 
-def test_names_of_variables_are_the_clients(web: Kubepy) -> None:
+def test_set_env_variable_names_are_checked_by_the_client(web: Kubepy) -> None:
     done = web("set", "env", "deploy/web", "A B=c")
     assert (done.out, done.status) == ("", 1)
     assert done.err.startswith('error: "A B" is not a valid key name: a valid environment variable name must ')
@@ -69,11 +69,11 @@ def test_names_of_variables_are_the_clients(web: Kubepy) -> None:
     ("a!=b", '"!=" is not a valid label selector operator'),
     ("a=b=c", "couldn't parse the selector string \"a=b=c\": found '=', expected: ',' or 'end of string'"),
 ])
-def test_a_service_selects_by_labels_alone(web: Kubepy, selector: str, error: str) -> None:
+def test_set_selector_refuses_expressions(web: Kubepy, selector: str, error: str) -> None:
     assert web("set", "selector", "svc/web", selector) == Done("", f"error: {error}\n", 1)
 
 
-def test_a_selector_for_an_older_version_is_a_conflict(web: Kubepy) -> None:
+def test_set_selector_with_old_resource_version_conflicts(web: Kubepy) -> None:
     assert web("set", "selector", "svc/web", "a=b", "--resource-version=1").err.startswith(
         "Error from server (Conflict): Operation cannot be fulfilled on services \"web\": ")
     assert web("set", "selector", "svc/web", "a=b").out == "service/web selector updated\n"
@@ -81,7 +81,7 @@ def test_a_selector_for_an_older_version_is_a_conflict(web: Kubepy) -> None:
 
 
 @pytest.mark.parametrize("words", ["image deploy/web main=x", "resources deploy/web --limits=cpu=1"])
-def test_nothing_is_looked_up_locally(web: Kubepy, words: str) -> None:
+def test_set_local_refuses_resource_args(web: Kubepy, words: str) -> None:
     assert web("set", *words.split(), "--local").err == (
         "error: you must specify resources by --filename when --local is set.\nExample resource specifications include:"
         "\n   '-f rsrc.yaml'\n   '--filename=rsrc.json'\n")
@@ -101,7 +101,7 @@ spec:
 
 @pytest.mark.parametrize("words", ["set image widget/w a=b", "set env widget/w A=b", "set selector widget/w a=b",
                                    "set sa widget/w x", "expose widget w --port=80"])
-def test_kubectl_has_no_type_for_custom_kinds(web: Kubepy, folder: Path, words: str) -> None:
+def test_set_custom_resource_is_refused(web: Kubepy, folder: Path, words: str) -> None:
     (folder / "crd.yaml").write_text(CUSTOM)
     (folder / "w.yaml").write_text("{apiVersion: example.com/v1, kind: Widget, metadata: {name: w}}")
     assert web("apply", "-f", "crd.yaml").status == 0
@@ -110,7 +110,7 @@ def test_kubectl_has_no_type_for_custom_kinds(web: Kubepy, folder: Path, words: 
         'error: no kind "Widget" is registered for version "example.com/v1" in scheme "pkg/scheme/scheme.go:28"\n')
 
 
-def test_words_and_files_exclude_each_other(web: Kubepy) -> None:
+def test_set_args_with_files_are_refused(web: Kubepy) -> None:
     assert web("label", "deploy", "web", "-f", "web.yaml", "a=b").err == (
         "error: when paths, URLs, or stdin is provided as input, you may not specify resource arguments as well\n")
     assert web("label", "deploy/web", "-f", "web.yaml", "a=b").err == (
@@ -128,14 +128,14 @@ def test_words_and_files_exclude_each_other(web: Kubepy) -> None:
     ("-n default set image deploy web main=a --record",
      "kubepy set image deploy web main=a --namespace=default --record=true"),
 ])
-def test_the_command_line_is_recorded_as_it_was_given(web: Kubepy, words: str, cause: str) -> None:
+def test_record_keeps_the_command_line(web: Kubepy, words: str, cause: str) -> None:
     done = web(*words.split())
     assert (done.err, done.status) == ("Flag --record has been deprecated, --record will be removed in the future\n", 0)
     found = json.loads(web("get", "deploy", "web", "-o", "json").out)["metadata"]["annotations"]
     assert found["kubernetes.io/change-cause"] == cause
 
 
-def test_create_records_its_command_line(kubepy: Kubepy, folder: Path) -> None:
+def test_create_record_keeps_the_command_line(kubepy: Kubepy, folder: Path) -> None:
     (folder / "web.yaml").write_text(WEB)
     kubepy("create", "-f", "web.yaml", "--record")
     found = json.loads(kubepy("get", "deploy", "web", "-o", "json").out)["metadata"]["annotations"]
@@ -145,21 +145,21 @@ def test_create_records_its_command_line(kubepy: Kubepy, folder: Path) -> None:
 # --- scale and autoscale --------------------------------------------------------------------------------------------
 
 
-def test_more_replicas_than_a_number_holds(web: Kubepy) -> None:
+def test_scale_replicas_beyond_int32_is_refused(web: Kubepy) -> None:
     done = web("scale", "deploy/web", "--replicas=99999999999")
     assert (done.out, done.status) == ("", 1)
     assert done.err.endswith(": json: cannot unmarshal number 99999999999 into Go struct field ScaleSpec.spec.replicas "
                              "of type int32\n")
 
 
-def test_scaling_waits_until_it_is_done_or_its_time_is_over(web: Kubepy) -> None:
+def test_scale_timeout_waits_until_scaled(web: Kubepy) -> None:
     assert web("scale", "deploy/web", "--replicas=3", "--timeout=200ms", "--reconcile=never") == Done(
         "", "no controller is running (--reconcile=never): waiting for another process to run one\n"
         'error: timed out waiting for "web" to be synced\n', 1)
     assert web("scale", "deploy/web", "--replicas=3", "--timeout=1m") == Done("deployment.apps/web scaled\n", "", 0)
 
 
-def test_an_autoscaler_that_is_refused_is_told_as_kubectl_tells_it(web: Kubepy) -> None:
+def test_autoscale_invalid_fails_with_kubectls_message(web: Kubepy) -> None:
     words = ("autoscale", "deploy", "web", "--max=3")
     assert web(*words).out == "horizontalpodautoscaler.autoscaling/web autoscaled\n"
     lost = "error: failed to create autoscaling/v2 HPA and the configuration is incompatible with autoscaling/v1: "

@@ -1,1 +1,1 @@
-"""Schemas: the OpenAPI of built-in types, and that of CustomResourceDefinitions."""
+"""Schemas: the OpenAPI of built-in types (:mod:`openapi`), and those of CustomResourceDefinitions (the others)."""

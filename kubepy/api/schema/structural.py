@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from kubepy.api.errors import FieldError, duplicate, invalid_value
-from kubepy.api.meta import Object, clone
+from kubepy.api.meta import clone
 
 Schema = Mapping[str, Any]
 
@@ -22,38 +22,31 @@ _ALWAYS_THERE = frozenset(("apiVersion", "kind", "metadata"))
 
 
 def prune(schema: Schema, value: Any, *, is_resource: bool = True) -> list[str]:
-    """Drop from a value what its schema does not know; returns the paths of what was dropped.
-
-    A resource keeps its kind, version and metadata.
-    """
+    """Drop unknown fields from a value; returns their paths. A resource keeps its kind, version and metadata."""
     return list(_prune({**schema, EMBEDDED: True} if is_resource else schema, value, ""))
 
 
 def _prune(schema: Schema, value: Any, path: str) -> Iterator[str]:
-    """What is to be preserved is so through lists in lists, but within a field that is described only as described."""
+    """Unknown fields are preserved through lists in lists, but not within a field that has a schema of its own."""
     if isinstance(value, list):
         items: Schema = schema.get("items") or ({PRESERVE: True} if schema.get(PRESERVE) else {})
         preserved = {**items, PRESERVE: True} if schema.get(PRESERVE) else items
         for index, item in enumerate(value):
             yield from _prune(preserved, item, f"{path}[{index}]")
     elif isinstance(value, dict):
-        yield from _prune_map(schema, value, path)
-
-
-def _prune_map(schema: Schema, value: Object, path: str) -> Iterator[str]:
-    for key in sorted(value):
-        place = f"{path}.{key}" if path else key
-        if schema.get(EMBEDDED) and key in _ALWAYS_THERE:
-            continue
-        if (below := _schema_of(schema, key)) is not None:
-            yield from _prune(below, value[key], place)
-        elif not schema.get(PRESERVE):
-            del value[key]
-            yield place
+        for key in sorted(value):
+            place = f"{path}.{key}" if path else key
+            if schema.get(EMBEDDED) and key in _ALWAYS_THERE:
+                continue
+            if (below := _schema_of(schema, key)) is not None:
+                yield from _prune(below, value[key], place)
+            elif not schema.get(PRESERVE):
+                del value[key]
+                yield place
 
 
 def _schema_of(schema: Schema, key: str) -> Schema | None:
-    """The schema of a field or of a map's values; one of any kind is empty."""
+    """Return the schema of a field or of a map's values, {} where anything goes; None for an unknown field."""
     fields, others = schema.get("properties") or {}, schema.get("additionalProperties")
     if key in fields:
         field: Schema = fields[key]
@@ -62,7 +55,7 @@ def _schema_of(schema: Schema, key: str) -> Schema | None:
 
 
 def drop_nulls(schema: Schema, value: Any) -> None:
-    """Drop from a value the nulls of fields that cannot be null and have no default to take their place."""
+    """Drop nulls of fields that are neither nullable nor have a default to take the place of null."""
     if isinstance(value, list):
         for item in value:
             drop_nulls(schema.get("items") or {}, item)
@@ -81,7 +74,7 @@ def _cannot_be_null(schema: Schema, value: Any) -> bool:
 
 
 def fill_in(schema: Schema, value: Any) -> None:
-    """Set the defaults of the schema in an object; those of items and of a map's values take the places of nulls."""
+    """Set the defaults of the schema in an object; those of items and of a map's values replace nulls."""
     if isinstance(value, list):
         _fill_in_each(schema.get("items") or {}, value, range(len(value)))
     if not isinstance(value, dict):
@@ -112,7 +105,17 @@ def validate_lists(schema: Schema, value: Any, path: str = "") -> list[FieldErro
 
 def _walk(schema: Schema, value: Any, path: str) -> Iterator[FieldError]:
     if isinstance(value, list):
-        yield from _check(schema, value, path)
+        match schema.get("x-kubernetes-list-type"):
+            case "set":
+                yield from (duplicate(f"{path}[{index}]", value[index]) for index in _repeats(value))
+            case "map" if not all(item is None or isinstance(item, dict) for item in value):
+                index, item = next((index, item) for index, item in enumerate(value)
+                                   if item is not None and not isinstance(item, dict))
+                yield invalid_value(f"{path}[{index}]", item, "must be an object for an array of list-type map")
+            case "map":
+                keys = schema.get("x-kubernetes-list-map-keys") or []
+                item_keys = [{key: item[key] for key in keys if key in item} if item else {} for item in value]
+                yield from (duplicate(f"{path}[{index}]", item_keys[index]) for index in _repeats(item_keys))
         for index, item in enumerate(value):
             yield from _walk(schema.get("items") or {}, item, f"{path}[{index}]")
     elif isinstance(value, dict):
@@ -124,68 +127,53 @@ def _walk(schema: Schema, value: Any, path: str) -> Iterator[FieldError]:
                 yield from _walk(fields[key], value[key], f"{path}.{key}" if path else key)
 
 
-def _check(schema: Schema, value: list[Any], path: str) -> Iterator[FieldError]:
-    match schema.get("x-kubernetes-list-type"):
-        case "set":
-            yield from (duplicate(f"{path}[{index}]", value[index]) for index in _repeats(value))
-        case "map":
-            yield from _check_map(schema.get("x-kubernetes-list-map-keys") or [], value, path)
-
-
-def _check_map(keys: list[str], value: list[Any], path: str) -> Iterator[FieldError]:
-    for index, item in enumerate(value):
-        if item is not None and not isinstance(item, dict):
-            yield invalid_value(f"{path}[{index}]", item, "must be an object for an array of list-type map")
-            return
-    found = [{key: item[key] for key in keys if key in item} if item else {} for item in value]
-    yield from (duplicate(f"{path}[{index}]", found[index]) for index in _repeats(found))
-
-
 def _repeats(values: list[Any]) -> list[int]:
-    """Where a value comes for the second time; what comes still more often is told once."""
-    seen: dict[str, int] = {}
-    second = []
+    """Return the index at which each repeated value occurs for the second time."""
+    counts: dict[str, int] = {}
+    repeats = []
     for index, value in enumerate(values):
         text = json.dumps(value, sort_keys=True)
-        seen[text] = seen.get(text, 0) + 1
-        if seen[text] == 2:
-            second.append(index)
-    return second
+        counts[text] = counts.get(text, 0) + 1
+        if counts[text] == 2:
+            repeats.append(index)
+    return repeats
 
 
 # --- paths to fields ------------------------------------------------------------------------------------------------
 
 
-# A quoted text without an end is one word up to the end of the path.
+# A quoted text without an end is one token up to the end of the path.
 _TOKEN = re.compile(r"'.*?(?<!\\)'|'.*|[.\[\]]|[^.\[\]]+", re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPES = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "'": "'", "\\": "\\"}
 
 
 class FieldPath(NamedTuple):
-    """``text``: the path as errors write it, with a dot before every field and brackets around every key of a map."""
+    """A field. ``text`` is its path as errors write it: a dot before every field, brackets around keys of maps."""
 
     text: str
     schema: Schema
 
 
 def find_field(schema: Schema, path: str, *, arrays: bool = True) -> FieldPath:
-    """The field at a path. ``arrays``: names may stand in brackets. Raises ValueError in upstream's words."""
+    """Return the field at a path. ``arrays`` allows names in brackets. Raises ValueError in upstream's words."""
     tokens = iter(_TOKEN.findall(path))
-    found = FieldPath("", schema)
+    place = FieldPath("", schema)
     for token in tokens:
         if token == "[" and not arrays:
             raise ValueError("array notation is not allowed")
         if token == "[":
-            name = _quoted(_next(tokens))
-            found = _step(found, name)
+            name = _next(tokens)
+            if len(name) < 2 or name[0] != "'" or name[-1] != "'":
+                raise ValueError(f"expected single quoted string but got {name}")
+            place = _step(place, _ESCAPED.sub(_unescape, name[1:-1]))
             if (end := _next(tokens)) != "]":
                 raise ValueError(f"expected ] but got {end}")
         elif token == ".":
-            found = _step(found, _next(tokens))
+            place = _step(place, _next(tokens))
         else:
             raise ValueError(f"expected [ or . but got: {token}")
-    return found
+    return place
 
 
 def _next(tokens: Iterator[str]) -> str:
@@ -196,7 +184,7 @@ def _next(tokens: Iterator[str]) -> str:
 
 
 def _step(place: FieldPath, name: str) -> FieldPath:
-    """Into a field, or into the values of a map."""
+    """Return the field of that name, or the values of a map."""
     properties, others = place.schema.get("properties"), place.schema.get("additionalProperties")
     if properties and name in properties:
         return FieldPath(f"{place.text}.{name}", properties[name])
@@ -205,13 +193,7 @@ def _step(place: FieldPath, name: str) -> FieldPath:
     raise ValueError("does not refer to a valid field")
 
 
-def _quoted(token: str) -> str:
-    if len(token) < 2 or token[0] != "'" or token[-1] != "'":
-        raise ValueError(f"expected single quoted string but got {token}")
-    return _ESCAPED.sub(_unescape, token[1:-1])
-
-
-def _unescape(found: re.Match[str]) -> str:
-    if found[1] not in _ESCAPES:
-        raise ValueError(f"invalid string literal: invalid escape char {found[0]}")
-    return _ESCAPES[found[1]]
+def _unescape(match: re.Match[str]) -> str:
+    if match[1] not in _ESCAPES:
+        raise ValueError(f"invalid string literal: invalid escape char {match[0]}")
+    return _ESCAPES[match[1]]

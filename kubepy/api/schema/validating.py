@@ -1,7 +1,7 @@
-"""A value against the schema of a CustomResourceDefinition.
+"""Validation of a value by the schema of a CustomResourceDefinition, in the words of ``kube-openapi/pkg/validation``.
 
-The words are those of ``kube-openapi/pkg/validation/validate``. At an update what was wrong before and has not changed
-is let pass (``validation/ratcheting.go``). Where upstream goes through a Go map, here keys are in order.
+An update tolerates unchanged values that were invalid before (``validation/ratcheting.go``). Where upstream iterates
+over a Go map, keys come in order here.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from kubepy.api.values.goformat import format_value
 from kubepy.api.values.goregex import GoRegexError, compile_go
 from kubepy.quoting import quote
 
-NOWHERE = "<nil>"  # the path of what is said of several schemas together
+NOWHERE = "<nil>"  # the path of errors about several schemas together
 MAX_FLOAT32 = (2 - 2**-23) * 2.0**127
-_UNKNOWN = object()  # an old value that corresponds to none
+_UNKNOWN = object()  # there is no corresponding old value
 
 
 class Outcome(NamedTuple):
-    """What is wrong with a value. ``checks``: how much was looked at, which tells the nearest of several schemas."""
+    """The errors of a value. ``checks`` is the number of checks, which tells the nearest of several schemas."""
 
     errors: list[FieldError]
     checks: int
 
 
 def validate(schema: Schema, value: Any, path: str = "", old: Any = _UNKNOWN) -> list[FieldError]:
-    """All that the schema refuses in a value; ``old`` is the value that it replaces, if there is one."""
+    """Return all errors of a value; ``old`` is the value that it replaces, if there is one."""
     return _check(schema, value, path, old).errors
 
 
@@ -43,23 +43,24 @@ def _check(schema: Schema, value: Any, path: str, old: Any) -> Outcome:
 
 
 def _check_all(schema: Schema, value: Any, path: str, old: Any) -> Outcome:
-    found: list[FieldError] = list(_wrong_type(schema, value, path))
-    checks = 1
+    type_errors = _wrong_type(schema, value, path)
+    enum_errors = list(_not_in_enum(schema, value, path))
     if value is None:
-        return Outcome([*found, *_not_in_enum(schema, value, path)], checks)
+        return Outcome([*type_errors, *enum_errors], 1)
     combined = _check_combined(schema, value, path, old)
-    found += combined.errors
-    found += _check_kind(schema, value, path)
+    errors = [*type_errors, *combined.errors]
+    if isinstance(value, str):
+        errors += _check_text(schema, value, path)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        errors += _check_number(schema, value, path)
+    parts = Outcome([], 0)
     if isinstance(value, list):
         parts = _check_list(schema, value, path, old)
     elif isinstance(value, dict):
         parts = _check_map(schema, value, path, old)
-    else:
-        parts = Outcome([], 0)
-    in_enum = list(_not_in_enum(schema, value, path))
-    found += [*in_enum, *parts.errors] if isinstance(value, dict) else [*parts.errors, *in_enum]
-    checks += combined.checks + parts.checks + (not _wrong_type(schema, value, path)) + 3
-    return Outcome(list(dict.fromkeys(found)), checks)
+    errors += [*enum_errors, *parts.errors] if isinstance(value, dict) else [*parts.errors, *enum_errors]
+    checks = combined.checks + parts.checks + (not type_errors) + 4
+    return Outcome(list(dict.fromkeys(errors)), checks)
 
 
 # --- types ----------------------------------------------------------------------------------------------------------
@@ -72,17 +73,17 @@ def types_of(schema: Schema) -> tuple[str, ...]:
 
 
 def _wrong_type(schema: Schema, value: Any, path: str) -> tuple[FieldError, ...]:
-    wanted, found = types_of(schema), json_type(value)
-    named = _format_of(schema)
+    expected, actual = types_of(schema), json_type(value)
+    format_ = _format_of(schema)
     if value is None:
-        return (_of_type(path, ",".join(wanted), "null"),) if wanted and not schema.get("nullable") else ()
-    is_number = "number" in wanted or "integer" in wanted
-    fits = found in wanted or (found == "integer" and "number" in wanted)
-    if named and not isinstance(value, str | list) and not fits:
-        return (_of_type(path, named, _FORMATS.get(type(value), "")),)
-    if named and isinstance(value, str | list) and not is_number:
+        return (_of_type(path, ",".join(expected), "null"),) if expected and not schema.get("nullable") else ()
+    is_number = "number" in expected or "integer" in expected
+    fits = actual in expected or (actual == "integer" and "number" in expected)
+    if format_ and not isinstance(value, str | list) and not fits:
+        return (_of_type(path, format_, _FORMATS.get(type(value), "")),)
+    if format_ and isinstance(value, str | list) and not is_number:
         return ()
-    return (_of_type(path, ",".join(wanted), found),) if wanted and not fits else ()
+    return (_of_type(path, ",".join(expected), actual),) if expected and not fits else ()
 
 
 _FORMATS = {int: "int64", float: "float64"}
@@ -90,15 +91,15 @@ _NUMBER_FORMATS = {"integer": ("int32", "int64"), "number": ("float", "double")}
 
 
 def _format_of(schema: Schema) -> str:
-    """The format that a schema asks for, "" if it is none that is known for its type."""
+    """Return the format of a schema, "" if it is unknown for the schema's type."""
     name, types = schema.get("format", ""), types_of(schema)
     if types in ((), ("string",)):
         return name if formats.supports(name) else ""
     return name if name in _NUMBER_FORMATS.get(types[0], ()) and len(types) == 1 else ""
 
 
-def _of_type(path: str, wanted: str, found: str) -> FieldError:
-    return type_invalid(path, found, f"{_in_body(path)} must be of type {wanted}: {quote(found)}")
+def _of_type(path: str, expected: str, actual: str) -> FieldError:
+    return type_invalid(path, actual, f"{_in_body(path)} must be of type {expected}: {quote(actual)}")
 
 
 def json_type(value: Any) -> str:
@@ -114,39 +115,34 @@ def _in_body(path: str) -> str:
 
 def _not_in_enum(schema: Schema, value: Any, path: str) -> Iterable[FieldError]:
     allowed = schema.get("enum")
-    if allowed and not any(one == value and type(one) is type(value) for one in allowed):
-        yield not_supported(path, value, [one if isinstance(one, str) else json.dumps(one) for one in allowed])
+    if allowed and not any(entry == value and type(entry) is type(value) for entry in allowed):
+        yield not_supported(path, value, [entry if isinstance(entry, str) else json.dumps(entry) for entry in allowed])
 
 
 # --- texts and numbers ----------------------------------------------------------------------------------------------
 
 
-def _check_kind(schema: Schema, value: Any, path: str) -> list[FieldError]:
-    if isinstance(value, str):
-        return _check_text(schema, value, path)
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return list(_check_number(schema, value, path))
-    return []
-
-
 def _check_text(schema: Schema, value: str, path: str) -> list[FieldError]:
-    found = []
+    errors = []
     if "maxLength" in schema and len(value) > schema["maxLength"]:
-        found.append(too_long(path, schema["maxLength"]))
+        errors.append(too_long(path, schema["maxLength"]))
     elif len(value) < schema.get("minLength", 0):
-        why = f"{_in_body(path)} should be at least {schema['minLength']} chars long"
-        found.append(invalid_value(path, value, why))
+        detail = f"{_in_body(path)} should be at least {schema['minLength']} chars long"
+        errors.append(invalid_value(path, value, detail))
     elif (pattern := schema.get("pattern")) and (unmatched := _unmatched(pattern, value)):
-        found.append(invalid_value(path, value, f"{_in_body(path)} should match '{unmatched}'"))
-    named = _format_of(schema)
-    if formats.supports(named) and not formats.fits(named, value):
-        found.append(type_invalid(path, value, f"{_in_body(path)} must be of type {named}: {json.dumps(value)}"))
-    return found
+        errors.append(invalid_value(path, value, f"{_in_body(path)} should match '{unmatched}'"))
+    format_ = _format_of(schema)
+    if formats.supports(format_) and not formats.fits(format_, value):
+        errors.append(type_invalid(path, value, f"{_in_body(path)} must be of type {format_}: {json.dumps(value)}"))
+    return errors
 
 
 def _unmatched(pattern: str, value: str) -> str:
-    """The pattern if the value does not match it, with the reason if nothing can: a definition that was written by hand
-    may have a pattern that is none (``kube-openapi/pkg/validation/validate/values.go``). "" if it matches."""
+    """Return the pattern if the value does not match it, else "".
+
+    A definition that was written by hand may have an invalid pattern, which no value matches; then the reason follows
+    (``kube-openapi/pkg/validation/validate/values.go``).
+    """
     try:
         return "" if compile_go(pattern).search(value) else pattern
     except GoRegexError as error:
@@ -154,8 +150,15 @@ def _unmatched(pattern: str, value: str) -> str:
 
 
 def _check_number(schema: Schema, value: float, path: str) -> Iterable[FieldError]:
-    if why := _out_of_range(schema, value):
-        yield invalid_value(NOWHERE, "", f"Checked value must be of type {why} in {path}")
+    expected, format_ = types_of(schema), _format_of(schema)
+    if expected == ("integer",):
+        bits = 31 if format_ == "int32" else 63
+        fits = float(value).is_integer() and -(2**bits) <= value < 2**bits
+    else:
+        fits = expected != ("number",) or format_ != "float" or abs(value) <= MAX_FLOAT32
+    if not fits:  # too large or too precise
+        type_and_format = f"{expected[0]} {f'with format {format_}' if format_ else '(default format)'}"
+        yield invalid_value(NOWHERE, "", f"Checked value must be of type {type_and_format} in {path}")
     low, high, step = schema.get("minimum"), schema.get("maximum"), schema.get("multipleOf")
     if step and value % step:
         yield invalid_value(path, value, f"{_in_body(path)} should be a multiple of {_number(step)}")
@@ -167,19 +170,8 @@ def _check_number(schema: Schema, value: float, path: str) -> Iterable[FieldErro
         yield invalid_value(path, value, f"{_in_body(path)} should be {word} {_number(high)}")
 
 
-def _out_of_range(schema: Schema, value: float) -> str:
-    """The type and format that a number is too large or too precise for, "" if it is neither."""
-    wanted, named = types_of(schema), _format_of(schema)
-    if wanted == ("integer",):
-        bits = 31 if named == "int32" else 63
-        fits = float(value).is_integer() and -(2**bits) <= value < 2**bits
-    else:
-        fits = wanted != ("number",) or named != "float" or abs(value) <= MAX_FLOAT32
-    return "" if fits else f"{wanted[0]} {f'with format {named}' if named else '(default format)'}"
-
-
 def _number(value: float) -> str:
-    """A limit as Go prints it: upstream holds all of them as floats."""
+    """Return a limit as Go prints it: upstream holds all limits as floats."""
     return format_value(float(value))
 
 
@@ -191,19 +183,19 @@ def _check_list(schema: Schema, value: list[Any], path: str, old: Any) -> Outcom
     partners = _partners(schema, value, old)
     outcomes = [_check(items, item, f"{path}[{index}]", partners[index])
                 for index, item in enumerate(value)] if isinstance(items, Mapping) else []
-    found = [error for outcome in outcomes for error in outcome.errors]
+    errors = [error for outcome in outcomes for error in outcome.errors]
     if len(value) < schema.get("minItems", 0):
-        why = f"{_in_body(path)} should have at least {schema['minItems']} items"
-        found.append(invalid_value(path, len(value), why))
+        detail = f"{_in_body(path)} should have at least {schema['minItems']} items"
+        errors.append(invalid_value(path, len(value), detail))
     if "maxItems" in schema and len(value) > schema["maxItems"]:
-        found.append(too_many(path, len(value), schema["maxItems"]))
-    if schema.get("uniqueItems") and _has_repeats(value):
-        found.append(invalid_value(path, "", f"{_in_body(path)} shouldn't contain duplicates"))
-    return Outcome(found, 1 + sum(outcome.checks for outcome in outcomes))
+        errors.append(too_many(path, len(value), schema["maxItems"]))
+    if schema.get("uniqueItems") and (len({json.dumps(item, sort_keys=True) for item in value}) < len(value)):
+        errors.append(invalid_value(path, "", f"{_in_body(path)} shouldn't contain duplicates"))
+    return Outcome(errors, 1 + sum(outcome.checks for outcome in outcomes))
 
 
 def _partners(schema: Schema, value: list[Any], old: Any) -> Sequence[Any]:
-    """The old item of each item: only lists of type map tell which it is."""
+    """Return the old item of each item, which only lists of type map have."""
     if schema.get("x-kubernetes-list-type") != "map" or not isinstance(old, list):
         return [_UNKNOWN] * len(value)
     keys = schema.get("x-kubernetes-list-map-keys") or ()
@@ -215,66 +207,62 @@ def _key_of(item: Object, keys: Iterable[str]) -> str:
     return json.dumps([item.get(key) for key in keys])
 
 
-def _has_repeats(value: list[Any]) -> bool:
-    return len({json.dumps(item, sort_keys=True) for item in value}) < len(value)
-
-
 def _check_map(schema: Schema, value: Object, path: str, old: Any) -> Outcome:
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     if len(value) < schema.get("minProperties", 0):
-        why = f"{_in_body(path)} should have at least {schema['minProperties']} properties"
-        found.append(invalid_value(path, len(value), why))
+        detail = f"{_in_body(path)} should have at least {schema['minProperties']} properties"
+        errors.append(invalid_value(path, len(value), detail))
     if "maxProperties" in schema and len(value) > schema["maxProperties"]:
-        found.append(too_many(path, len(value), schema["maxProperties"]))
+        errors.append(too_many(path, len(value), schema["maxProperties"]))
     fields, others = schema.get("properties") or {}, schema.get("additionalProperties")
     prefix = f"{path}." if path else ""
     schemas = {key: others for key in sorted(value) if key not in fields and isinstance(others, Mapping)}
     schemas |= {key: fields[key] for key in sorted(value) if key in fields}
-    before = old if isinstance(old, dict) else {}
-    outcomes = [_check(own, value[key], prefix + key, before.get(key, _UNKNOWN)) for key, own in schemas.items()]
-    found += [error for outcome in outcomes for error in outcome.errors]
-    found += [required(prefix + key) for key in schema.get("required") or () if key not in value]
-    return Outcome(found, sum(outcome.checks for outcome in outcomes))
+    old_map = old if isinstance(old, dict) else {}
+    outcomes = [_check(own, value[key], prefix + key, old_map.get(key, _UNKNOWN)) for key, own in schemas.items()]
+    errors += [error for outcome in outcomes for error in outcome.errors]
+    errors += [required(prefix + key) for key in schema.get("required") or () if key not in value]
+    return Outcome(errors, sum(outcome.checks for outcome in outcomes))
 
 
 # --- several schemas together ---------------------------------------------------------------------------------------
 
 
 def _check_combined(schema: Schema, value: Any, path: str, old: Any) -> Outcome:
-    """``anyOf``, ``oneOf``, ``allOf`` and ``not``. Of several that all fail, the nearest complains too."""
-    found: list[FieldError] = []
+    """Validate by ``anyOf``, ``oneOf``, ``allOf`` and ``not``. If all of several fail, the nearest adds its errors."""
+    errors: list[FieldError] = []
     checks = 1
     if any_of := schema.get("anyOf"):
         outcomes = [_check(part, value, path, old) for part in any_of]
         if all(outcome.errors for outcome in outcomes):
-            found.append(_composite(f"{quote(path)} must validate at least one schema (anyOf)"))
-            found += _nearest(outcomes).errors
+            errors.append(_composite(f"{quote(path)} must validate at least one schema (anyOf)"))
+            errors += _nearest(outcomes).errors
         checks += _nearest(outcomes).checks
     if one_of := schema.get("oneOf"):
         outcomes = [_check(part, value, path, old) for part in one_of]
         valid = sum(not outcome.errors for outcome in outcomes)
         if valid != 1:
             how = f"Found {valid} valid alternatives" if valid else "Found none valid"
-            found.append(_composite(f"{quote(path)} must validate one and only one schema (oneOf). {how}"))
-            found += [] if valid else _nearest(outcomes).errors
+            errors.append(_composite(f"{quote(path)} must validate one and only one schema (oneOf). {how}"))
+            errors += [] if valid else _nearest(outcomes).errors
         checks += _nearest(outcomes).checks
     if all_of := schema.get("allOf"):
         outcomes = [_check(part, value, path, old) for part in all_of]
-        found += [error for outcome in outcomes for error in outcome.errors]
+        errors += [error for outcome in outcomes for error in outcome.errors]
         if failed := sum(bool(outcome.errors) for outcome in outcomes):
             none = ". None validated" if failed == len(outcomes) else ""
-            found.append(_composite(f"{quote(path)} must validate all the schemas (allOf){none}"))
+            errors.append(_composite(f"{quote(path)} must validate all the schemas (allOf){none}"))
         checks += sum(outcome.checks for outcome in outcomes)
     if (forbidden := schema.get("not")) is not None and not _check(forbidden, value, path, old).errors:
-        found.append(_composite(f"{quote(path)} must not validate the schema (not)"))
-    return Outcome(found, checks)
+        errors.append(_composite(f"{quote(path)} must not validate the schema (not)"))
+    return Outcome(errors, checks)
 
 
-def _composite(why: str) -> FieldError:
-    return invalid_value(NOWHERE, "", why)
+def _composite(detail: str) -> FieldError:
+    return invalid_value(NOWHERE, "", detail)
 
 
 def _nearest(outcomes: list[Outcome]) -> Outcome:
-    """The first that fits, or the one that failed after most checks."""
+    """Return the first outcome without errors, or the one that failed after most checks."""
     fitting = next((outcome for outcome in outcomes if not outcome.errors), None)
     return fitting or max(outcomes, key=lambda outcome: outcome.checks)

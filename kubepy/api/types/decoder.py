@@ -1,7 +1,7 @@
-"""Decodes objects as the API server does: JSON into the Go type, through protobuf, and back (sigs.k8s.io/json).
+"""Decoding of objects as in the API server: JSON into the Go type, through protobuf, and back (sigs.k8s.io/json).
 
-For every Go type a function is built on first use: ``decode(value, where, state)`` gives the value as the server would
-encode it, None for nil. ``where`` tells the place for messages: a chain of (outer, key, name of the struct or "").
+For every Go type a function is built on first use: ``decode(value, where, state)`` returns the value as the server
+encodes it, None for nil. ``where`` is the place for messages: a chain of (outer, key, name of the struct or "").
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _UNSIGNED_BITS = {"byte": 8, "uint8": 8, "uint16": 16, "uint32": 32, "uint64": 6
 
 
 class Decoded(NamedTuple):
-    """An object as the server holds it, nothing of it shared with the input but free-form parts.
+    """An object as the server holds it; only free-form parts are shared with the input.
 
     ``unknown_fields``: the paths of the fields that its type does not have, in the order of the keys
-    (``spec.template.spec.containers[0].foo``). A key that is twice in a text is gone once the text is parsed.
+    (``spec.template.spec.containers[0].foo``). Duplicate keys cannot be among them: parsing has dropped them.
     """
 
     object: Object
@@ -35,16 +35,20 @@ class Decoded(NamedTuple):
 
 
 def decode(obj: Object) -> Decoded:
-    """Decode an object by its apiVersion and kind. Of kinds without a table only metadata is looked at.
+    """Decode an object by its apiVersion and kind. Of kinds without a table only the metadata is decoded.
 
     Raises DecodeError for values of the wrong type.
     """
-    type_name = type_of(obj)
-    return decode_as(type_name, obj) if type_name else _decode_unknown_kind(obj)
+    if (type_name := type_of(obj)) is not None:
+        return decode_as(type_name, obj)
+    if "metadata" not in obj:
+        return Decoded(dict(obj), [])
+    decoded = _decode_at("meta/v1.ObjectMeta", obj["metadata"], (None, "metadata", obj.get("kind", "")))
+    return decoded._replace(object={**obj, "metadata": decoded.object})
 
 
 def type_of(obj: Object) -> str | None:
-    """The Go type of an object: ``apps/v1.DaemonSet``; None for kinds without a table."""
+    """Return the Go type of an object: ``apps/v1.DaemonSet``; None for kinds without a table."""
     package = table.package_of(obj.get("apiVersion", ""))
     type_name = f"{package}.{obj.get('kind')}"
     return type_name if package is not None and table.is_struct(type_name) else None
@@ -61,13 +65,6 @@ def decode_metadata(value: Any) -> Object:
     return metadata
 
 
-def _decode_unknown_kind(obj: Object) -> Decoded:
-    if "metadata" not in obj:
-        return Decoded(dict(obj), [])
-    decoded = _decode_at("meta/v1.ObjectMeta", obj["metadata"], (None, "metadata", obj.get("kind", "")))
-    return decoded._replace(object={**obj, "metadata": decoded.object})
-
-
 def _decode_at(type_name: str, value: Any, where: Where) -> Decoded:
     unknown: State = []
     try:
@@ -82,7 +79,7 @@ def _decode_at(type_name: str, value: Any, where: Where) -> Decoded:
 
 
 def _in_key_order(value: Any) -> Any:
-    """Clients send keys sorted; of several errors the first is told, of unknown fields all in order."""
+    """Sort all keys, as clients send them: the first of several errors is reported, and unknown fields in order."""
     if isinstance(value, dict):
         return {key: _in_key_order(value[key]) for key in sorted(value)}
     return [_in_key_order(item) for item in value] if isinstance(value, list) else value
@@ -107,8 +104,7 @@ def decoder(type_name: str) -> Decoder:
 
 
 def _schema_or_other(value: Any, where: Where, state: list[str]) -> Any:
-    """``JSONSchemaPropsOrArray`` and ``…OrStringArray``. They do not look for unknown fields, and read anything else as
-    nothing."""
+    """Decode ``JSONSchemaPropsOrArray``, ``…OrStringArray``, which ignore unknown fields and values of other types."""
     schema = decoder("apiextensions/v1.JSONSchemaProps")
     if isinstance(value, list):
         return [schema(item, where, []) if isinstance(item, dict) else item for item in value] or None
@@ -116,7 +112,7 @@ def _schema_or_other(value: Any, where: Where, state: list[str]) -> Any:
 
 
 def _schema_or_bool(value: Any, where: Where, state: list[str]) -> Any:
-    """``JSONSchemaPropsOrBool``."""
+    """Decode ``JSONSchemaPropsOrBool``."""
     if isinstance(value, bool | None):
         return value
     if not isinstance(value, dict):
@@ -179,7 +175,7 @@ def _map(type_name: str) -> Decoder:
 
 
 class _Lazy:
-    """The decoder of a type, built when the first value comes: types may contain themselves."""
+    """The decoder of a type, built when it decodes its first value: types may contain themselves."""
 
     def __init__(self, type_name: str) -> None:
         self._type_name = type_name
@@ -193,7 +189,7 @@ _KEEP, _DROP_NIL, _DROP_EMPTY = 0, 1, 2
 
 
 class _Slot(NamedTuple):
-    """How a struct's decoder treats one key. ``kind`` names the types that it takes without a call."""
+    """Decoding of a field of a struct. ``kind`` is the type of values that need no further decoding."""
 
     kind: str
     drop: int
@@ -211,8 +207,10 @@ def _struct(type_name: str) -> Decoder:
 
     def decode_struct(value: Any, where: Where, state: State) -> Any:
         if type(value) is not dict:
-            value = _nothing(value, where, type_name)
-        found: Object = {}
+            if value is not None:
+                raise mismatch(value, where, table.go_type(type_name))
+            value = {}
+        result: Object = {}
         for key, item in value.items():
             slot = slots.get(key)
             if slot is None:
@@ -221,28 +219,22 @@ def _struct(type_name: str) -> Decoder:
             kind, drop, lazy = slot
             if (kind == "string" and type(item) is str) or (kind == "bool" and type(item) is bool):
                 if item or not drop:
-                    found[key] = item
+                    result[key] = item
                 continue
             decoded = lazy.decoder(item, (where, key, name), state)
             if not drop or (decoded if drop == _DROP_EMPTY else decoded is not None):
-                found[key] = decoded
+                result[key] = decoded
         for key, lazy in required:
-            if key not in found:
-                found[key] = lazy.decoder(None, (where, key, name), state)
-        return found
+            if key not in result:
+                result[key] = lazy.decoder(None, (where, key, name), state)
+        return result
 
     return decode_struct
 
 
-def _nothing(value: Any, where: Where, type_name: str) -> Object:
-    if value is None:
-        return {}
-    raise mismatch(value, where, table.go_type(type_name))
-
-
 @cache
 def _kind(type_name: str) -> str:
-    """``string`` and ``bool`` for types of that kind, ``struct``, ``special`` and the rest as they are written."""
+    """Return ``string`` or ``bool`` for types of that kind, ``struct``, ``special``, or the type as it is written."""
     if type_name in _TYPES:
         return "special"
     if table.is_struct(type_name):
@@ -252,7 +244,7 @@ def _kind(type_name: str) -> str:
 
 
 def _drop(field: table.Field) -> int:
-    """What leaves a field out: nothing, nil, or any empty value. ``omitempty`` does not reach structs."""
+    """Return the values that leave a field out: none, nil, or any empty value. Structs are never empty."""
     if field.omit_zero or (field.omit_empty and field.type.startswith("*")):
         return _DROP_NIL
     if not field.omit_empty or _kind(field.type) in ("struct", "special"):
@@ -269,9 +261,9 @@ def _scalar(type_name: str) -> Decoder:
         return decoder(under)
     kind, shown = _kind(type_name), table.go_type(type_name)
     if kind == "string":
-        return _text(shown)
+        return _exactly(str, "", shown)
     if kind == "bool":
-        return _bool(shown)
+        return _exactly(bool, False, shown)
     if kind == "float64":
         return _float(shown)
     if kind in _INTEGER_BITS:
@@ -286,26 +278,16 @@ def _as_it_is(value: Any, where: Where, state: State) -> Any:
     return value
 
 
-def _text(shown: str) -> Decoder:
-    def decode_text(value: Any, where: Where, state: State) -> Any:
-        if type(value) is str:
+def _exactly(type_: type, zero: Any, shown: str) -> Decoder:
+    """Return a decoder that takes values of one type, and null for its zero value."""
+    def decode_exactly(value: Any, where: Where, state: State) -> Any:
+        if type(value) is type_:
             return value
         if value is None:
-            return ""
+            return zero
         raise mismatch(value, where, shown)
 
-    return decode_text
-
-
-def _bool(shown: str) -> Decoder:
-    def decode_bool(value: Any, where: Where, state: State) -> Any:
-        if type(value) is bool:
-            return value
-        if value is None:
-            return False
-        raise mismatch(value, where, shown)
-
-    return decode_bool
+    return decode_exactly
 
 
 def _float(shown: str) -> Decoder:
@@ -333,7 +315,7 @@ def _integer(shown: str, low: int, high: int) -> Decoder:
 
 
 def _decode_bytes(value: Any, where: Where, state: State) -> Any:
-    """``[]byte``: base64, encoded anew as Go does (line breaks inside go)."""
+    """Decode ``[]byte``: base64, encoded again as Go does, without line breaks."""
     if value is None:
         return None
     if type(value) is not str:
@@ -346,7 +328,7 @@ def _decode_bytes(value: Any, where: Where, state: State) -> Any:
 
 
 def _illegal_byte(text: str) -> int:
-    """Where Go's decoder stops (``encoding/base64``)."""
+    """Return the byte at which Go's decoder stops (``encoding/base64``)."""
     alphabet = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
     data = text.encode()
     in_quantum = 0
@@ -361,7 +343,7 @@ def _illegal_byte(text: str) -> int:
 
 
 def _after_padding(data: bytes, at: int, in_quantum: int) -> int:
-    """The first byte that does not fit once padding began at ``at``."""
+    """Return the first invalid byte after padding began at ``at``."""
     rest = [index for index in range(at + 1, len(data)) if data[index] not in b"\r\n"]
     if in_quantum == 3:
         return rest[0] if rest else len(data)

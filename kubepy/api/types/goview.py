@@ -1,4 +1,4 @@
-"""How a value looks in an error message of Go's server: ``json.Marshal`` of the struct that it was decoded into."""
+"""Values as error messages of Go's server show them: ``json.Marshal`` of the struct that they were decoded into."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SCHEMA_OR = re.compile("(?<=JSONSchemaProps)Or(Bool|Array|StringArray)$")  # ho
 
 
 def go_order(type_name: str, value: Any) -> Any:
-    """A value with the keys of its structs in Go's order. ``type_name``: ``meta/v1.LabelSelector``."""
+    """Return a value with the keys of its structs in Go's order. ``type_name``: ``meta/v1.LabelSelector``."""
     if isinstance(value, list):
         return [go_order(type_name.removeprefix("*").removeprefix("[]"), item) for item in value]
     name = _SCHEMA_OR.sub("", type_name.removeprefix("*"))
@@ -26,18 +26,19 @@ def go_order(type_name: str, value: Any) -> Any:
         return {key: go_order(inner, value[key]) for key in sorted(value)}
     if name in _FREE_FORM or not table.is_struct(name):
         return {key: _sorted(value[key]) for key in sorted(value)}
-    return {one.json: go_order(one.type, value[one.json]) for one in table.flat_fields(name) if one.json in value}
+    return {field.json: go_order(field.type, value[field.json])
+            for field in table.flat_fields(name) if field.json in value}
 
 
 def _sorted(value: Any) -> Any:
-    """A value of no type, whose maps are sorted."""
+    """Return a value without a type with all maps sorted."""
     if isinstance(value, list):
         return [_sorted(item) for item in value]
     return {key: _sorted(value[key]) for key in sorted(value)} if isinstance(value, dict) else value
 
 
 def go_fields(type_name: str, value: Any) -> Any:
-    """A value as Go prints the internal type it becomes, with Go's field names and all fields.
+    """Return a value as Go prints the internal type it becomes, with Go's field names and all fields.
 
     Internal types have no JSON names: ``{"Type":"Recreate","RollingUpdate":{"MaxUnavailable":1,"MaxSurge":0}}``.
     ``type_name``: ``apps.DaemonSetUpdateStrategy``; ``value``: the JSON of its versioned form, or None for nil.
@@ -49,19 +50,15 @@ def go_fields(type_name: str, value: Any) -> Any:
     if type_name.startswith("[]"):
         return [go_fields(type_name[2:], item) for item in value] if isinstance(value, list) and value else None
     if type_name.startswith("map["):
-        return _map(type_name, value)
+        inner = table.map_parts(type_name)[1]
+        return {key: go_fields(inner, value[key]) for key in sorted(value)} if value else None
     if type_name.startswith("meta/"):
         return _meta(type_name, value)
     return _struct(type_name, value or {}) if table.is_struct(type_name) else _scalar(type_name, value)
 
 
-def _map(type_name: str, value: Any) -> Any:
-    inner = table.map_parts(type_name)[1]
-    return {key: go_fields(inner, value[key]) for key in sorted(value)} if value else None
-
-
 def _meta(type_name: str, value: Any) -> Any:
-    """Types of meta/v1 have JSON names inside internal types too."""
+    """Return a value of meta/v1, whose types have JSON names inside internal types too."""
     if type_name == "meta/v1.Time" or not table.is_struct(type_name):
         return _scalar(type_name, value)
     from kubepy.api.types.decoder import decode_as
@@ -70,24 +67,20 @@ def _meta(type_name: str, value: Any) -> Any:
 
 
 def _struct(type_name: str, value: dict[str, Any]) -> dict[str, Any]:
-    names = _json_names(type_name)
-    value = _moved(type_name, value)
-    found: dict[str, Any] = {}
-    for field in table.fields(type_name):
-        if not field.inline:
-            found[field.go] = go_fields(field.type, value.get(names.get(field.go, field.go)))
-        elif field.type == "meta/v1.ObjectMeta":
-            found |= _meta(field.type, value.get("metadata") or {})
-        elif field.type != "meta/v1.TypeMeta":
-            found |= _struct(field.type, value)
-    return found
-
-
-def _json_names(type_name: str) -> dict[str, str]:
-    """Go field name → JSON name, from the versioned type of the same name."""
+    # Go field name → JSON name, from the versioned type of the same name.
     package, _, name = type_name.rpartition(".")
     versioned = f"{_VERSIONED.get(package, package + '/v1')}.{name}"
-    return {field.go: field.json for field in table.flat_fields(versioned)} if table.is_struct(versioned) else {}
+    names = {field.go: field.json for field in table.flat_fields(versioned)} if table.is_struct(versioned) else {}
+    value = _moved(type_name, value)
+    shown: dict[str, Any] = {}
+    for field in table.fields(type_name):
+        if not field.inline:
+            shown[field.go] = go_fields(field.type, value.get(names.get(field.go, field.go)))
+        elif field.type == "meta/v1.ObjectMeta":
+            shown |= _meta(field.type, value.get("metadata") or {})
+        elif field.type != "meta/v1.TypeMeta":
+            shown |= _struct(field.type, value)
+    return shown
 
 
 # Fields of PodSpec that the internal type keeps in its SecurityContext: JSON name → Go name there.

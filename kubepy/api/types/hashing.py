@@ -1,4 +1,4 @@
-"""The hashes in the names of ReplicaSets, ControllerRevisions and pods: the same as a real cluster gives.
+"""The hashes in the names of ReplicaSets, ControllerRevisions and pods: the same as in a real cluster.
 
 A pod template is printed as go-spew prints the Go struct (``pkg/util/hash``, ``k8s.io/utils/dump.ForHash``: ``%#v``,
 no methods, no addresses, sorted keys) and hashed. The print names every field of every struct with its type, down to
@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from kubepy.api.clock import SUFFIX_ALPHABET
-from kubepy.api.meta import AnyObject, Object
+from kubepy.api.meta import AnyObject
 from kubepy.api.types import table
 from kubepy.api.values.goformat import to_json
 
@@ -22,61 +22,50 @@ _PRIME_128, _OFFSET_128 = 2**88 + 2**8 + 0x3B, 0x6C62272E07BB014262B821756295C58
 
 
 def compute_hash(template: AnyObject, collision_count: int | None = None) -> str:
-    """The hash of a pod template as the API server stores it (``controller.ComputeHash``)."""
-    return _compute_hash(json.dumps(template), collision_count)
+    """Return the hash of a pod template as the API server stores it (``controller.ComputeHash``)."""
+    return _hash_template(json.dumps(template), collision_count)
 
 
 @lru_cache(maxsize=256)
-def _compute_hash(template: str, collision_count: int | None) -> str:
+def _hash_template(template: str, collision_count: int | None) -> str:
     data = go_syntax("core/v1.PodTemplateSpec", json.loads(template)).encode()
     if collision_count is not None:
         data += collision_count.to_bytes(8, "little")
-    return _safe_encode(_fnv_1a(data))
+    value = _OFFSET
+    for byte in data:  # FNV-1a
+        value = (value ^ byte) * _PRIME & _MASK
+    return _safe_encode(value)
 
 
 def hash_controller_revision(data: AnyObject, collision_count: int | None = None) -> str:
-    """The hash of a ControllerRevision's data (``history.HashControllerRevision``)."""
+    """Return the hash of a ControllerRevision's data (``history.HashControllerRevision``)."""
     return _hash_controller_revision(to_json(data), collision_count)
 
 
 @lru_cache(maxsize=256)
 def _hash_controller_revision(raw: str, collision_count: int | None) -> str:
-    return _safe_encode(_fnv_1((raw + ("" if collision_count is None else str(collision_count))).encode()))
+    data = (raw + ("" if collision_count is None else str(collision_count))).encode()
+    value = _OFFSET
+    for byte in data:  # FNV-1
+        value = value * _PRIME & _MASK ^ byte
+    return _safe_encode(value)
 
 
 def deep_hash(type_name: str, value: Any) -> str:
-    """The hash of a value of a Go type, in hexadecimal: FNV-1a of 128 bits (``hash.DeepHashObject``)."""
+    """Return the hash of a value of a Go type, in hexadecimal: FNV-1a of 128 bits (``hash.DeepHashObject``)."""
     return _deep_hash(type_name, json.dumps(value))
 
 
 @lru_cache(maxsize=256)
 def _deep_hash(type_name: str, value: str) -> str:
-    return f"{_fnv_1a_128(go_syntax(type_name, json.loads(value)).encode()):032x}"
-
-
-def _fnv_1a_128(data: bytes) -> int:
-    value = _OFFSET_128
-    for byte in data:
-        value = (value ^ byte) * _PRIME_128 % 2**128
-    return value
-
-
-def _fnv_1a(data: bytes) -> int:
-    value = _OFFSET
-    for byte in data:
-        value = (value ^ byte) * _PRIME & _MASK
-    return value
-
-
-def _fnv_1(data: bytes) -> int:
-    value = _OFFSET
-    for byte in data:
-        value = value * _PRIME & _MASK ^ byte
-    return value
+    number = _OFFSET_128
+    for byte in go_syntax(type_name, json.loads(value)).encode():
+        number = (number ^ byte) * _PRIME_128 % 2**128
+    return f"{number:032x}"
 
 
 def _safe_encode(value: int) -> str:
-    """``rand.SafeEncodeString`` of a number's decimal digits."""
+    """Encode a number's decimal digits (``rand.SafeEncodeString``)."""
     return "".join(SUFFIX_ALPHABET[ord(digit) % len(SUFFIX_ALPHABET)] for digit in str(value))
 
 
@@ -84,49 +73,48 @@ def _safe_encode(value: int) -> str:
 
 
 def go_syntax(type_name: str, value: Any) -> str:
-    """A value of a Go type as ``spew.Sprintf("%#v")`` prints it for a hash."""
+    """Return a value of a Go type as ``spew.Sprintf("%#v")`` prints it for a hash."""
     parts: list[str] = []
     _write(type_name, value, parts)
     return "".join(parts)
 
 
 def _write(type_name: str, value: Any, parts: list[str], *, typed: bool = True) -> None:
-    """Elements of lists and maps come without their type (``typed``), all else with it."""
+    """Print a value into ``parts``. Elements of lists and maps come without their type (``typed``)."""
     if type_name.startswith("*"):
-        _write_pointer(type_name, value, parts, typed)
+        if value is None:
+            parts.append(f"({table.go_type(type_name)})<nil>" if typed else "<nil>")
+        else:
+            parts.append(f"({table.go_type(type_name)})" if typed else "<*>")
+            _write(type_name[1:], value, parts, typed=False)
         return
     if typed:
         parts.append(f"({table.go_type(type_name)})")
     if type_name in _SPECIAL:
         parts.append(_SPECIAL[type_name](value))
     elif table.is_struct(type_name):
-        _write_struct(type_name, value or {}, parts)
+        fields = table.fields(type_name)
+        for index, field in enumerate(fields):
+            parts.append(f"{' ' if index else '{'}{field.go}:")
+            _write(field.type, value if field.inline else (value or {}).get(field.json), parts)
+        parts.append("}" if fields else "{}")
     else:
         _write_plain(table.underlying(type_name) or type_name, value, parts)
 
 
-def _write_pointer(type_name: str, value: Any, parts: list[str], typed: bool) -> None:
-    if value is None:
-        parts.append(f"({table.go_type(type_name)})<nil>" if typed else "<nil>")
-        return
-    parts.append(f"({table.go_type(type_name)})" if typed else "<*>")
-    _write(type_name[1:], value, parts, typed=False)
-
-
-def _write_struct(type_name: str, value: Object, parts: list[str]) -> None:
-    opening = "{"
-    for field in table.fields(type_name):
-        parts.append(f"{opening}{field.go}:")
-        _write(field.type, value if field.inline else value.get(field.json), parts)
-        opening = " "
-    parts.append("}" if opening == " " else "{}")
-
-
 def _write_plain(type_name: str, value: Any, parts: list[str]) -> None:
     if type_name.startswith("[]"):
-        _write_slice(type_name[2:], value, parts)
+        inner = type_name[2:]
+        for index, item in enumerate(value or ()):
+            parts.append(" " if index else "[")
+            _write(inner, item, parts, typed=False)
+        parts.append("]" if value else "<nil>")  # protobuf, which the controllers read, has no empty lists
     elif type_name.startswith("map["):
-        _write_map(type_name, value, parts)
+        inner = table.map_parts(type_name)[1]
+        for index, key in enumerate(sorted(value or ())):
+            parts.append(f"{' ' if index else 'map['}{key}:")
+            _write(inner, value[key], parts, typed=False)
+        parts.append("]" if value else "<nil>")
     elif type_name == "string":
         parts.append(value or "")
     elif type_name == "bool":
@@ -135,31 +123,8 @@ def _write_plain(type_name: str, value: Any, parts: list[str]) -> None:
         parts.append(str(value or 0))
 
 
-def _write_slice(inner: str, value: Any, parts: list[str]) -> None:
-    if not value:  # protobuf, which the controllers read, has no empty lists
-        parts.append("<nil>")
-        return
-    for index, item in enumerate(value):
-        parts.append(" " if index else "[")
-        _write(inner, item, parts, typed=False)
-    parts.append("]")
-
-
-def _write_map(type_name: str, value: Any, parts: list[str]) -> None:
-    if not value:
-        parts.append("<nil>")
-        return
-    inner = table.map_parts(type_name)[1]
-    opening = "map["
-    for key in sorted(value):
-        parts.append(f"{opening}{key}:")
-        _write(inner, value[key], parts, typed=False)
-        opening = " "
-    parts.append("]")
-
-
 def _time(value: Any) -> str:
-    """A template's creationTimestamp, which is never set: Go's zero time (wall, ext, loc)."""
+    """Print a template's creationTimestamp, which is never set: Go's zero time (wall, ext, loc)."""
     from kubepy.api.clock import parse_time
 
     # Seconds since the year 1, as time.Time counts; upstream's would name the controller's own time zone as loc.
@@ -184,7 +149,7 @@ def _quantity(value: Any) -> str:
 
 
 def _decimal(nanos: int) -> str:
-    """A big amount: ``inf.Dec`` in billionths, its digits in words of 64 bits, the lowest first."""
+    """Print a big amount: ``inf.Dec`` in billionths, its digits in words of 64 bits, the lowest first."""
     words, rest = [], abs(nanos)
     while rest:
         words.append(str(rest & 2**64 - 1))

@@ -17,7 +17,10 @@ Where = tuple[Any, str | int, str] | None
 
 
 class DecodeError(ValueError):
-    """A value of the wrong type, in the server's words. ``value``, ``go_type`` and ``where`` where it is only that."""
+    """A value that cannot be decoded, in the server's words.
+
+    ``value``, ``go_type`` and ``where`` are set if only the type of the value is wrong.
+    """
 
     def __init__(self, message: str, value: Any = None, go_type: str = "", where: Where = None) -> None:
         super().__init__(message)
@@ -27,9 +30,9 @@ class DecodeError(ValueError):
 
 
 def mismatch(value: Any, where: Where, go_type: str, *, exactly: bool = False) -> DecodeError:
-    """``json: cannot unmarshal string into Go struct field DaemonSetSpec.spec.minReadySeconds of type int32``.
+    """Return an error like ``json: cannot unmarshal string into Go struct field PodSpec.spec.hostPID of type bool``.
 
-    ``exactly``: a number is shown, because another one would fit.
+    ``exactly`` shows a number, because another number would fit.
     """
     message = f"json: cannot unmarshal {_kind_of(value, exactly)} into Go {_target(where)} of type {go_type}"
     return DecodeError(message, value, go_type, where)
@@ -60,7 +63,7 @@ def _kind_of(value: Any, exactly: bool) -> str:
 
 
 def path_of(where: Where) -> str:
-    """A place as strict decoding names it: ``spec.containers[0].image``."""
+    """Return a place as strict decoding names it: ``spec.containers[0].image``."""
     parts: list[str] = []
     while where is not None:
         outer, key, _ = where
@@ -96,7 +99,7 @@ def _quantity(value: Any, where: Where, state: list[str]) -> str:
         return "0"
     if isinstance(value, bool | dict | list):
         raise DecodeError(FORMAT_WRONG)
-    try:  # white space around a quantity is the JSON decoder's to forgive, not the parser's
+    try:  # the JSON decoder accepts white space around a quantity, the parser does not
         return str(Quantity.parse(value.strip() if isinstance(value, str) else value))
     except QuantityError as error:
         raise DecodeError(str(error)) from None
@@ -143,7 +146,7 @@ RFC3339_MICRO: _Layout = (*_DATE, *_CLOCK, *_MICROSECONDS)
 
 @lru_cache(maxsize=4096)
 def decode_time(text: str) -> str | None:
-    """Whole seconds in UTC: ``2026-11-20T10:13:48Z``; None for Go's zero time. Raises DecodeError."""
+    """Return a time in whole seconds and UTC: ``2026-11-20T10:13:48Z``; None for Go's zero time. Raises DecodeError."""
     moment = _parse(text, RFC3339)
     return None if _is_zero(moment) else format_time(moment)
 
@@ -159,8 +162,8 @@ def _is_zero(moment: datetime) -> bool:
 
 
 def _parse(text: str, layout: _Layout) -> datetime:
-    """Go's ``time.Parse``, in UTC."""
-    found: dict[str, str] = {}
+    """Parse as Go's ``time.Parse``, in UTC."""
+    parts: dict[str, str] = {}
     rest = text
     for name, pattern in layout:
         match = re.match(pattern, rest)
@@ -168,35 +171,24 @@ def _parse(text: str, layout: _Layout) -> datetime:
             shown = "".join(part for part, _ in layout)
             raise DecodeError(f"parsing time {quote_bytes(text)} as {quote_bytes(shown)}: "
                               f"cannot parse {quote_bytes(rest)} as {quote_bytes(name)}")
-        found[name], rest = match[0], rest[match.end() :]
-        _check_range(name, match[0], text)
+        parts[name], rest = match[0], rest[match.end() :]
+        low, high, unit = _RANGES.get(name, (0, 0, ""))
+        if unit and not low <= int(match[0][:2]) <= high:
+            raise DecodeError(f"parsing time {quote_bytes(text)}: {unit} out of range")
     if rest:
         raise DecodeError(f"parsing time {quote_bytes(text)}: extra text: {quote_bytes(rest)}")
-    return _moment(found, text)
-
-
-_RANGES = {"01": (1, 12, "month"), "15": (0, 23, "hour"), "04": (0, 59, "minute"), "05": (0, 59, "second")}
-
-
-def _check_range(name: str, digits: str, text: str) -> None:
-    low, high, what = _RANGES.get(name, (0, 0, ""))
-    if what and not low <= int(digits[:2]) <= high:
-        raise DecodeError(f"parsing time {quote_bytes(text)}: {what} out of range")
-
-
-def _moment(found: dict[str, str], text: str) -> datetime:
-    seconds, _, fraction = found["05"].replace(",", ".").partition(".")
-    micro = int((fraction or found.get(".000000", "")[1:]).ljust(6, "0")[:6])
+    seconds, _, fraction = parts["05"].replace(",", ".").partition(".")
+    micro = int((fraction or parts.get(".000000", "")[1:]).ljust(6, "0")[:6])
     try:
-        local = datetime(int(found["2006"]), int(found["01"]), int(found["02"]), int(found["15"]), int(found["04"]),
-                         int(seconds), micro, _zone(found["Z07:00"]))
+        zone = parts["Z07:00"].replace("Z", "+00:00")
+        offset = timedelta(hours=int(zone[1:3]), minutes=int(zone[4:6])) * (-1 if zone[0] == "-" else 1)
+        local = datetime(int(parts["2006"]), int(parts["01"]), int(parts["02"]), int(parts["15"]), int(parts["04"]),
+                         int(seconds), micro, timezone(offset))
         return local.astimezone(UTC)
     except (ValueError, OverflowError):
         raise DecodeError(f"parsing time {quote_bytes(text)}: day out of range") from None
 
 
-def _zone(text: str) -> timezone:
-    if text == "Z":
-        return UTC
-    sign = -1 if text[0] == "-" else 1
-    return timezone(sign * timedelta(hours=int(text[1:3]), minutes=int(text[4:6])))
+_RANGES = {"01": (1, 12, "month"), "15": (0, 23, "hour"), "04": (0, 59, "minute"), "05": (0, 59, "second")}
+
+

@@ -22,7 +22,7 @@ _NAMED_ELSEWHERE = {"types.UID": "string", "types.NodeName": "string", "types.Na
 
 
 class Field(NamedTuple):
-    """One field of a Go struct. ``json`` is "" where it is inline."""
+    """A field of a Go struct. ``json`` is "" for an inline one."""
 
     go: str
     json: str
@@ -39,7 +39,7 @@ class _Package(NamedTuple):
 
 @cache
 def package_of(api_version: str) -> str | None:
-    """The Go package of an apiVersion (``rbac/v1``), or None if it is not built in."""
+    """Return the Go package of an apiVersion (``rbac/v1``), or None if it is not built in."""
     index: dict[str, str] = json.loads((_DATA / "index.json").read_bytes())
     return index.get(api_version)
 
@@ -61,49 +61,43 @@ def is_struct(type_name: str) -> bool:
 
 @cache
 def fields(type_name: str) -> tuple[Field, ...]:
-    """The fields of a struct in the order of its declaration. Raises KeyError for what is no struct."""
+    """Return the fields of a struct in the order of its declaration. Raises KeyError for a type that is no struct."""
     package, _, name = type_name.rpartition(".")
-    return tuple(_field(row.split(), package) for row in _package(package).structs[name])
-
-
-def _field(columns: list[str], package: str) -> Field:
-    go, name, type_, flags = columns
-    inline = "i" in flags
-    return Field(go, "" if inline else name, _qualified(type_, package), "o" in flags, "z" in flags, inline)
+    rows = (row.split() for row in _package(package).structs[name])
+    return tuple(Field(go, "" if "i" in flags else json_name, _qualified(type_, package), "o" in flags, "z" in flags,
+                       "i" in flags) for go, json_name, type_, flags in rows)
 
 
 @cache
 def flat_fields(type_name: str) -> tuple[Field, ...]:
-    """The same with the fields of inlined structs in their place: the keys of the type's JSON."""
-    found: list[Field] = []
+    """Return the keys of the type's JSON: its fields, those of inlined structs in their place."""
+    flat: list[Field] = []
     for field in fields(type_name):
-        found.extend(flat_fields(field.type) if field.inline else [field])
-    return tuple(found)
+        flat.extend(flat_fields(field.type) if field.inline else [field])
+    return tuple(flat)
 
 
 def underlying(type_name: str) -> str | None:
-    """What a named type that is no struct stands for (``core/v1.RestartPolicy``: ``string``)."""
+    """Return the type behind a named type that is no struct (``core/v1.RestartPolicy``: ``string``)."""
     if type_name in _NAMED_ELSEWHERE:
         return _NAMED_ELSEWHERE[type_name]
     package, _, name = type_name.rpartition(".")
-    found = _package(package).named.get(name) if package else None
-    return None if found is None else _qualified(found, package)
+    type_ = _package(package).named.get(name) if package else None
+    return None if type_ is None else _qualified(type_, package)
 
 
 def go_type(type_name: str) -> str:
-    """A type as Go prints it, its packages without their paths: ``[]v1.Container``."""
+    """Return a type as Go prints it, its packages without their paths: ``[]v1.Container``."""
     return re.sub(r"[\w/]+/(?=\w+\.)", "", type_name)
 
 
 def map_parts(type_name: str) -> tuple[str, str]:
-    """Key and value type of ``map[K]V``."""
+    """Return the key and value type of ``map[K]V``."""
     key, _, value = type_name.removeprefix("map[").partition("]")
     return key, value
 
 
 def _qualified(type_: str, package: str) -> str:
-    return _NAME.sub(lambda match: _with_package(match[0], package), type_)
-
-
-def _with_package(name: str, package: str) -> str:
-    return name if "." in name or name in _PRIMITIVES else f"{package}.{name}"
+    """Return a type with the package of every name in it that has none."""
+    return _NAME.sub(lambda match: match[0] if "." in match[0] or match[0] in _PRIMITIVES else f"{package}.{match[0]}",
+                     type_)

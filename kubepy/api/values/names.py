@@ -28,7 +28,7 @@ _KEY_RULE = "must consist of alphanumeric characters, '-', '_' or '.', and must 
 
 
 def regex_error(rule: str, pattern: str, *examples: str) -> str:
-    """``rule (e.g. 'a',  or 'b', regex used for validation is 'pattern')``, with upstream's doubled space."""
+    """Return ``rule (e.g. 'a',  or 'b', regex used for validation is 'pattern')``, with upstream's doubled space."""
     if not examples:
         return f"{rule} (regex used for validation is '{pattern}')"
     shown = " or ".join(f"'{example}', " for example in examples)

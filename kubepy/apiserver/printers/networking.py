@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from kubepy.api.meta import Object, annotations_of
+from kubepy.api.meta import AnyObject, Object, annotations_of
 from kubepy.api.selectors import format_label_selector, format_labels
 from kubepy.apiserver.printers import Cell, age, printer
 
@@ -50,7 +50,7 @@ def external_ip(service: Object) -> str:
     return "<unknown>"
 
 
-def load_balancer_addresses(obj: Object) -> list[str]:
+def load_balancer_addresses(obj: AnyObject) -> list[str]:
     """Return the addresses of the load balancer of a Service or an Ingress, sorted."""
     points = ((obj.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []
     return sorted({point.get("ip") or point.get("hostname") or "" for point in points} - {""})

@@ -1,4 +1,4 @@
-"""What CSI drivers say of themselves: CSIDrivers, CSINodes, CSIStorageCapacities, and volumes attached to nodes.
+"""The objects of CSI drivers: CSIDrivers, CSINodes, CSIStorageCapacities and VolumeAttachments.
 
 Upstream: ``pkg/apis/storage/validation/validation.go``.
 """

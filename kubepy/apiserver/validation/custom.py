@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from kubepy.api.errors import FieldError, invalid_value, required
@@ -35,40 +35,36 @@ def finalizer_warnings(finalizers: Iterable[str]) -> list[str]:
 # --- embedded objects -----------------------------------------------------------------------------------------------
 
 
-_Check = Callable[[Object, str], Iterator[FieldError]]
-
-
 def validate_embedded(schema: Schema, value: Any, path: str = "") -> list[FieldError]:
     """Require kind, version and valid metadata of every object of ``x-kubernetes-embedded-resource``.
 
     If fields have the wrong type, only the error of the first is returned.
     """
-    mistyped = next(_walk(schema, value, path, _mistyped), None)
-    return list(_walk(schema, value, path, _invalid_fields)) if mistyped is None else [mistyped]
+    for embedded, at in _embedded(schema, value, path):
+        for field in ("apiVersion", "kind"):
+            if field in embedded and not isinstance(embedded[field], str):
+                return [invalid_value(f"{at}.{field}", embedded[field], "must be a string")]
+        try:
+            decode_as(_METADATA, embedded.get("metadata"))
+        except DecodeError as error:
+            return [invalid_value(f"{at}.metadata", embedded["metadata"], str(error))]
+    return [error for embedded, at in _embedded(schema, value, path) for error in _invalid_fields(embedded, at)]
 
 
-def _walk(schema: Schema, value: Any, path: str, check: _Check) -> Iterator[FieldError]:
+def _embedded(schema: Schema, value: Any, path: str) -> Iterator[tuple[Object, str]]:
+    """Yield the embedded objects in a value, and their paths."""
     if isinstance(value, list):
         for index, item in enumerate(value):
-            yield from _walk(schema.get("items") or {}, item, f"{path}[{index}]", check)
+            yield from _embedded(schema.get("items") or {}, item, f"{path}[{index}]")
     elif isinstance(value, dict):
         if schema.get(EMBEDDED):
-            yield from check(value, path)
+            yield value, path
         fields, others = schema.get("properties") or {}, schema.get("additionalProperties")
         for key in sorted(value):
             if key in fields:
-                yield from _walk(fields[key], value[key], f"{path}.{key}" if path else key, check)
+                yield from _embedded(fields[key], value[key], f"{path}.{key}" if path else key)
             elif isinstance(others, Mapping):
-                yield from _walk(others, value[key], f"{path}[{key}]", check)
-
-
-def _mistyped(value: Object, path: str) -> Iterator[FieldError]:
-    yield from (invalid_value(f"{path}.{field}", value[field], "must be a string")
-                for field in ("apiVersion", "kind") if field in value and not isinstance(value[field], str))
-    try:
-        decode_as(_METADATA, value.get("metadata"))
-    except DecodeError as error:
-        yield invalid_value(f"{path}.metadata", value["metadata"], str(error))
+                yield from _embedded(others, value[key], f"{path}[{key}]")
 
 
 def _invalid_fields(value: Object, path: str) -> Iterator[FieldError]:

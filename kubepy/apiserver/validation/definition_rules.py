@@ -73,7 +73,10 @@ class _Validation:
     def _check(self, source: Object, schema: Object, place: _Place, path: str) -> Iterator[FieldError]:
         rule = compile_rule(source, schema, is_root=place.is_root)
         if isinstance(rule, RuleProblem):
-            yield invalid_value(f"{path}.{rule.field}", _shown(source), rule.message)
+            shown = {"Rule": source.get("rule", ""), "Message": source.get("message", ""),
+                     "MessageExpression": source.get("messageExpression", ""), "Reason": source.get("reason"),
+                     "FieldPath": source.get("fieldPath", ""), "OptionalOldSelf": source.get("optionalOldSelf")}
+            yield invalid_value(f"{path}.{rule.field}", shown, rule.message)
             return
         shape, times = shape_of(schema, is_root=place.is_root), place.times
         if times is None:  # as many as fit into a request, with a comma between them
@@ -115,10 +118,3 @@ def _too_much(name: str, cost: int, limit: int) -> str:
     factor = cost / limit
     shown = "more than 100x" if factor > 100 else f"{factor:.6f}x" if factor < 1.5 else f"{factor:.1f}x"
     return f"{name} exceeds budget by factor of {shown} {_ADVICE}"
-
-
-def _shown(source: Object) -> Object:
-    """Return a rule as Go's internal type shows it."""
-    return {"ValidationRule": source.get("rule", ""), "Message": source.get("message", ""),
-            "MessageExpression": source.get("messageExpression", ""), "Reason": source.get("reason"),
-            "FieldPath": source.get("fieldPath", ""), "OptionalOldSelf": source.get("optionalOldSelf")}

@@ -477,10 +477,13 @@ def _walk(schema: Object, path: str, context: _Context) -> Iterator[FieldError]:
             prune(schema, pruned, is_resource=bool(schema.get(EMBEDDED)))
             if pruned != default:
                 yield invalid_value(default_path, default, "must not have unknown fields")
-        yield from (list(_validate_metadata(schema, default, default_path, here))
-                    or [error._replace(field=default_path + (f".{error.field}" if error.field else ""))
-                        for error in validate(schema, default)]
-                    or _validate_by_rules(schema, default, default_path))
+        errors = list(_validate_metadata(schema, default, default_path, here)) or [
+            error._replace(field=default_path + (f".{error.field}" if error.field else ""))
+            for error in validate(schema, default)]
+        if not errors and RULES in str(schema):
+            errors = [error._replace(field=f"{default_path}.{error.field}" if error.field != "<nil>" else default_path)
+                      for error in cel_rules.RuleSet(schema).validate(default)]
+        yield from errors
     if schema.get("items") is not None:
         yield from _walk(schema["items"], f"{path}.items", here.item())
     for name, property_ in (schema.get("properties") or {}).items():
@@ -495,11 +498,3 @@ def _validate_metadata(schema: Object, default: Any, path: str, context: _Contex
     elif metadata_errors := validate_embedded({EMBEDDED: True}, {**_OBJECT, **context.build(default)}):
         detail = "; ".join(str(error).removeprefix(".") for error in metadata_errors)
         yield invalid_value(path, default, f"must result in valid metadata: {detail}")
-
-
-def _validate_by_rules(schema: Object, default: Any, path: str) -> list[FieldError]:
-    """Validate a default by the rules of its schema, as a new value."""
-    if RULES not in str(schema):
-        return []
-    return [error._replace(field=f"{path}.{error.field}" if error.field != "<nil>" else path)
-            for error in cel_rules.RuleSet(schema).validate(default)]

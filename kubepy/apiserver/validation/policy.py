@@ -49,7 +49,14 @@ def validate_priority_class(priority_class: Object) -> list[FieldError]:
     errors: Errors = []
     name, value = name_of(priority_class), priority_class.get("value", 0)
     if name.startswith("system-"):
-        if detail := _system_complaint(priority_class, name, value):
+        detail = ""
+        if name not in SYSTEM_CLASSES:
+            detail = f"{name} is not a known system priority class"
+        elif value != SYSTEM_CLASSES[name]:
+            detail = f"value of {name} PriorityClass must be {SYSTEM_CLASSES[name]}"
+        elif priority_class.get("globalDefault"):
+            detail = f"globalDefault of {name} PriorityClass must be false"
+        if detail:
             prefix = "priority class names with 'system-' prefix are reserved for system use only. error: "
             errors.append(forbidden_field("metadata.name", prefix + detail))
     elif value > HIGHEST_PRIORITY:
@@ -58,14 +65,6 @@ def validate_priority_class(priority_class: Object) -> list[FieldError]:
     if (policy := priority_class.get("preemptionPolicy")) is not None:
         validate_choice(policy, ("PreemptLowerPriority", "Never"), "preemptionPolicy", errors)
     return errors
-
-
-def _system_complaint(priority_class: Object, name: str, value: int) -> str:
-    if name not in SYSTEM_CLASSES:
-        return f"{name} is not a known system priority class"
-    if value != SYSTEM_CLASSES[name]:
-        return f"value of {name} PriorityClass must be {SYSTEM_CLASSES[name]}"
-    return f"globalDefault of {name} PriorityClass must be false" if priority_class.get("globalDefault") else ""
 
 
 def validate_priority_class_update(new: Object, old: Object) -> list[FieldError]:

@@ -154,7 +154,13 @@ def validate_cluster_ips(service: Object, old: Object | None) -> list[FieldError
         return []
     errors: Errors = []
     ips, families = spec.get("clusterIPs") or [], spec.get("ipFamilies") or []
-    _validate_first_ip(spec.get("clusterIP", ""), ips, errors)
+    first_ip = spec.get("clusterIP", "")
+    if first_ip and not ips:
+        errors.append(required("spec.clusterIPs"))
+    elif first_ip and ips[0] != first_ip:
+        errors.append(invalid_value("spec.clusterIPs", ips, "first value must match `clusterIP`"))
+    elif not first_ip and ips:
+        errors.append(invalid_value("spec.clusterIPs", ips, "must be empty when `clusterIP` is not specified"))
     for index, family in enumerate(families):
         if family not in ("IPv4", "IPv6"):
             errors.append(not_supported(f"spec.ipFamilies[{index}]", family, ("IPv4", "IPv6")))
@@ -183,15 +189,6 @@ def validate_cluster_ips(service: Object, old: Object | None) -> list[FieldError
                 detail = f"expected {article} value as indicated by `ipFamilies[{index}]`"
                 errors.append(invalid_value(f"spec.clusterIPs[{index}]", ip, detail))
     return errors
-
-
-def _validate_first_ip(ip: str, ips: list[str], errors: Errors) -> None:
-    if ip and not ips:
-        errors.append(required("spec.clusterIPs"))
-    elif ip and ips[0] != ip:
-        errors.append(invalid_value("spec.clusterIPs", ips, "first value must match `clusterIP`"))
-    elif not ip and ips:
-        errors.append(invalid_value("spec.clusterIPs", ips, "must be empty when `clusterIP` is not specified"))
 
 
 def validate_endpoint_ip(ip: str, path: str, errors: Errors) -> None:

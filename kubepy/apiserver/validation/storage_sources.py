@@ -25,7 +25,6 @@ REQUIRED_FIELDS = {
     "portworxVolume": ("volumeID",), "rbd": ("monitors", "image"), "scaleIO": ("gateway", "system", "volumeName"),
     "vsphereVolume": ("volumePath",),
 }
-PARTITIONED = ("awsElasticBlockStore", "gcePersistentDisk")
 ISCSI_NAMES = {"iqn": r"iqn\.\d{4}-\d{2}\.([A-Za-z0-9.-]+)(:[^,;*&$|\s]+)$", "eui": r"^eui.[A-Za-z0-9]{16}$",
                "naa": r"^naa.[A-Za-z0-9]{32}$"}
 BAD_ISCSI_NAME = "must be valid format"
@@ -37,23 +36,28 @@ INITIATOR_TOO_LONG = ("Total length of <volume name>:<iscsi.targetPortal> must b
 def validate_storage_source(kind: str, source: Object, volume_name: str, path: str, errors: Errors) -> None:
     """Validate a source in a pod. ``path`` ends with the kind."""
     validate_required(source, REQUIRED_FIELDS.get(kind, ()), path, errors)
-    if kind in PARTITIONED and not 0 <= source.get("partition", 0) <= 255:
-        errors.append(invalid_value(f"{path}.partition", source["partition"], between(1, 255)))
-    if kind in _MORE:
-        _MORE[kind](source, path, errors)
-    if kind == "iscsi" and _is_initiator_too_long(source, volume_name):
-        errors.append(invalid_value(f"{path.rpartition('.')[0]}.name", volume_name, INITIATOR_TOO_LONG))
-
-
-def _validate_nfs(source: Object, path: str, errors: Errors) -> None:
-    if not source.get("path", "").startswith("/"):
-        errors.append(invalid_value(f"{path}.path", source.get("path", ""), "must be an absolute path"))
-
-
-def _validate_iscsi(source: Object, path: str, errors: Errors) -> None:
-    """Validate a source in a pod, whose error for a name of an unknown kind is longer than in a PersistentVolume."""
-    validate_required(source, ("targetPortal",), path, errors)
-    _validate_iscsi_rest(source, path, f"{BAD_ISCSI_NAME} starting with iqn, eui, or naa", errors)
+    match kind:
+        case "awsElasticBlockStore" | "gcePersistentDisk":
+            if not 0 <= source.get("partition", 0) <= 255:
+                errors.append(invalid_value(f"{path}.partition", source["partition"], between(1, 255)))
+        case "nfs":
+            if not source.get("path", "").startswith("/"):
+                errors.append(invalid_value(f"{path}.path", source.get("path", ""), "must be an absolute path"))
+        case "iscsi":
+            validate_required(source, ("targetPortal",), path, errors)
+            # In a PersistentVolume the error for a name of an unknown kind is shorter.
+            _validate_iscsi_rest(source, path, f"{BAD_ISCSI_NAME} starting with iqn, eui, or naa", errors)
+            if _is_initiator_too_long(source, volume_name):
+                errors.append(invalid_value(f"{path.rpartition('.')[0]}.name", volume_name, INITIATOR_TOO_LONG))
+        case "flexVolume":
+            for key in sorted(source.get("options") or ()):
+                if f".{key.partition('/')[0].lower()}".endswith((".kubernetes.io", ".k8s.io")):
+                    detail = "kubernetes.io and k8s.io namespaces are reserved"
+                    errors.append(invalid_value(f"{path}.options[{key}]", key, detail))
+        case "cinder":
+            _validate_secret_name(source, path, errors)
+        case _ if kind in _VALIDATORS:
+            _VALIDATORS[kind](source, path, errors)
 
 
 def _validate_iscsi_rest(source: Object, path: str, unknown_kind: str, errors: Errors, *,
@@ -120,14 +124,6 @@ def _validate_flocker(source: Object, path: str, errors: Errors) -> None:
         errors.append(invalid_value(f"{path}.datasetName", name, "must not contain '/'"))
 
 
-def _validate_flex(source: Object, path: str, errors: Errors) -> None:
-    for key in sorted(source.get("options") or ()):
-        namespace = f".{key.partition('/')[0].lower()}"
-        if namespace.endswith((".kubernetes.io", ".k8s.io")):
-            detail = "kubernetes.io and k8s.io namespaces are reserved"
-            errors.append(invalid_value(f"{path}.options[{key}]", key, detail))
-
-
 def _validate_azure_disk(source: Object, path: str, errors: Errors) -> None:
     validate_required(source, ("diskName", "diskURI"), path, errors)
     modes = ("None", "ReadOnly", "ReadWrite")
@@ -175,10 +171,9 @@ def _validate_csi(source: Object, path: str, errors: Errors) -> None:
         validate_format(reference["name"], dns1123_subdomain(reference["name"]), f"{path}.name", errors)
 
 
-_MORE: dict[str, Any] = {
-    "nfs": _validate_nfs, "fc": _validate_fc, "quobyte": _validate_quobyte, "flocker": _validate_flocker,
-    "flexVolume": _validate_flex, "azureDisk": _validate_azure_disk, "cinder": _validate_secret_name,
-    "storageos": _validate_storage_os, "csi": _validate_csi, "iscsi": _validate_iscsi,
+_VALIDATORS: dict[str, Any] = {
+    "fc": _validate_fc, "quobyte": _validate_quobyte, "flocker": _validate_flocker, "azureDisk": _validate_azure_disk,
+    "storageos": _validate_storage_os, "csi": _validate_csi,
 }
 
 
@@ -187,9 +182,20 @@ _MORE: dict[str, Any] = {
 
 def validate_persistent_source(kind: str, source: Object, volume_name: str, path: str, errors: Errors) -> None:
     """Validate a source in a PersistentVolume: as in a pod, but references to secrets have a namespace."""
-    if kind in _PERSISTENT:
-        _PERSISTENT[kind](source, volume_name, path, errors)
-        return
+    match kind:
+        case "csi":
+            _validate_persistent_csi(source, path, errors)
+            return
+        case "iscsi":
+            validate_required(source, ("targetPortal",), path, errors)
+            if _is_initiator_too_long(source, volume_name):
+                errors.append(invalid_value(f"{path}.targetportal", source.get("targetPortal", ""), INITIATOR_TOO_LONG))
+            _validate_iscsi_rest(source, path, BAD_ISCSI_NAME, errors, needs_secret_name=True)
+            return
+        case "local":
+            validate_required(source, ("path",), path, errors)
+            validate_no_backsteps(source.get("path", ""), f"{path}.path", errors)
+            return
     validate_storage_source(kind, source, "", path, errors)
     reference = source.get("secretRef")
     if kind in ("cinder", "storageos") and reference is not None and not reference.get("namespace"):
@@ -202,21 +208,7 @@ def validate_persistent_source(kind: str, source: Object, volume_name: str, path
         validate_format(namespace, complaints, f"{path}.endpointsNamespace", errors)
 
 
-def _validate_persistent_iscsi(source: Object, volume_name: str, path: str, errors: Errors) -> None:
-    validate_required(source, ("targetPortal",), path, errors)
-    if _is_initiator_too_long(source, volume_name):
-        errors.append(invalid_value(f"{path}.targetportal", source.get("targetPortal", ""), INITIATOR_TOO_LONG))
-    _validate_iscsi_rest(source, path, BAD_ISCSI_NAME, errors, needs_secret_name=True)
-
-
-def _validate_local(source: Object, volume_name: str, path: str, errors: Errors) -> None:
-    if not source.get("path"):
-        errors.append(required(f"{path}.path"))
-    else:
-        validate_no_backsteps(source["path"], f"{path}.path", errors)
-
-
-def _validate_persistent_csi(source: Object, volume_name: str, path: str, errors: Errors) -> None:
+def _validate_persistent_csi(source: Object, path: str, errors: Errors) -> None:
     validate_csi_driver_name(source.get("driver", ""), f"{path}.driver", errors)
     validate_required(source, ("volumeHandle",), path, errors)
     for field in ("controllerPublishSecretRef", "controllerExpandSecretRef", "nodePublishSecretRef",
@@ -227,8 +219,3 @@ def _validate_persistent_csi(source: Object, volume_name: str, path: str, errors
                     errors.append(required(f"{path}.{field}.{name}"))
                 else:
                     validate_format(reference[name], rule(reference[name]), f"{path}.{field}.{name}", errors)
-
-
-_PERSISTENT: dict[str, Any] = {
-    "csi": _validate_persistent_csi, "iscsi": _validate_persistent_iscsi, "local": _validate_local,
-}

@@ -4,47 +4,72 @@ from __future__ import annotations
 
 import base64
 import os
+import re
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from kubepy.api.meta import Object
-from kubepy.cli.create.objects import generator, metadata
+from kubepy.cli.create.objects import GeneratorOptions, generator, metadata
 from kubepy.cli.errors import CliError
 from kubepy.cli.files import read_bytes
-from kubepy.cli.kustomization.generators import content_hash
 from kubepy.cli.runtime.factory import Factory
-from kubepy.cli.runtime.flags import Flag
-from kubepy.cli.runtime.flags import bool_flag as boolean
-from kubepy.cli.runtime.flags import string_array_flag as string_array
-from kubepy.cli.runtime.flags import string_flag as string
-from kubepy.cli.runtime.flags import string_slice_flag as strings
-from kubepy.cli.runtime.verbs import Invocation
+from kubepy.cli.runtime.flags import bool_flag, string_array_flag, string_flag, string_slice_flag
+from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable, quote
 
+with lazy_imports():
+    from kubepy.api.values import goformat, names
+    from kubepy.apiserver.validation import formats
+    from kubepy.cli.create import key_pairs
+    from kubepy.cli.kustomization import generators as kustomize_generators
+
 DOCKER_KEY = ".dockerconfigjson"
-APPEND_HASH = boolean("append-hash", help="Append a hash of the content to the name.")
 
 
-def source_flags(what: str) -> list[Flag]:
-    return [
-        strings("from-file", help="A file whose content is a value: PATH or KEY=PATH. A folder means all its files."),
-        string_array("from-literal", help=f"A key and a literal value to insert in the {what} (mykey=somevalue)."),
-        strings("from-env-file", help="A file of lines of key=val pairs."),
-    ]
+class HashOptions(GeneratorOptions):
+    """``--append-hash``."""
+
+    append_hash: bool = bool_flag("append-hash", help="Append a hash of the content to the name.")
 
 
-# Takes one key and its value.
+def literal_flag(kind: str) -> Any:
+    return string_array_flag("from-literal", help=f"A key and a literal value to insert in the {kind} "
+                             "(mykey=somevalue).")
+
+
+class SourceOptions(HashOptions):
+    """The flags that name sources of data."""
+
+    from_file: list[str] = string_slice_flag("from-file", help="A file whose content is a value: PATH or KEY=PATH. A "
+                                             "folder means all its files.")
+    from_literal: list[str] = literal_flag("secret")
+    from_env_file: list[str] = string_slice_flag("from-env-file", help="A file of lines of key=val pairs.")
+
+    def refuse_mixed_sources(self) -> None:
+        """Raise CliError for --from-env-file beside the other flags."""
+        if self.from_env_file and (self.from_file or self.from_literal):
+            raise CliError("from-env-file cannot be combined with from-file or from-literal")
+
+
+# Adds a key with its value. Raises CliError.
 Add = Callable[[str, bytes], None]
 
 
-@generator("configmap", "configmap NAME [--from-file=[key=]source] [--from-literal=key1=value1]",
-           flags=[*source_flags("configmap"), APPEND_HASH], failure="failed to create configmap: ", examples="""
+class CreateConfigmapOptions(SourceOptions):
+    """The flags of ``create configmap``."""
+
+    from_literal: list[str] = literal_flag("configmap")
+
+
+@generator("configmap NAME [--from-file=[key=]source] [--from-literal=key1=value1]",
+           CreateConfigmapOptions, failure="failed to create configmap: ", examples="""
 # Of literals
 kubepy create configmap app --from-literal=mode=fast --from-literal=level=3
 
 # Of all files of a folder
 kubepy create configmap conf --from-file=conf.d/
 """)
-def configmap(factory: Factory, given: Invocation, name: str) -> Object:
+def configmap(factory: Factory, options: CreateConfigmapOptions, name: str) -> Object:
     """Create a config map based on a file, directory, or specified literal value."""
     data: dict[str, str] = {}
     binary: dict[str, str] = {}
@@ -60,61 +85,69 @@ def configmap(factory: Factory, given: Invocation, name: str) -> Object:
         except UnicodeDecodeError:
             binary[key] = base64.b64encode(value).decode()
 
-    _refuse_mixed(given)
-    _add_files(given.from_file, add)
-    _add_literals(given, add)
-    _add_env_files(given, add, "env config file cannot be a directory")
-    if given.append_hash:
-        name += "-" + content_hash({"kind": "ConfigMap", "name": name, "data": data,
+    options.refuse_mixed_sources()
+    _add_files(options.from_file, add)
+    _add_literals(options, add)
+    _add_env_files(options, add, "env config file cannot be a directory")
+    if options.append_hash:
+        name += "-" + kustomize_generators.content_hash({"kind": "ConfigMap", "name": name, "data": data,
                                     **({"binaryData": binary} if binary else {})})
     obj: Object = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": metadata(factory, name)}
     return {**obj, **({"data": _sorted(data)} if data else {}), **({"binaryData": _sorted(binary)} if binary else {})}
 
 
-@generator("generic", "generic NAME [--type=string] [--from-file=[key=]source]",
-           flags=[*source_flags("secret"), string("type", help="The type of secret to create."), APPEND_HASH],
-           failure="failed to create secret ", examples="""
+class CreateGenericSecretOptions(SourceOptions):
+    """The flags of ``create generic``."""
+
+    type: str = string_flag("type", help="The type of secret to create.")
+
+
+@generator("generic NAME [--type=string] [--from-file=[key=]source]",
+           CreateGenericSecretOptions, failure="failed to create secret ", examples="""
 # Of literals
 kubepy create secret generic login --from-literal=user=admin --from-literal=password=secret
 
 # Of a file, under a name that changes with its content
 kubepy create secret generic ssh --from-file=id=$HOME/.ssh/id_rsa --append-hash
 """)
-def generic_secret(factory: Factory, given: Invocation, name: str) -> Object:
+def generic_secret(factory: Factory, options: CreateGenericSecretOptions, name: str) -> Object:
     """Create a secret based on a file, directory, or specified literal value."""
     data: dict[str, str] = {}
-    _refuse_mixed(given)
+    options.refuse_mixed_sources()
     add = _secret_adder(data)
-    _add_literals(given, add)
-    _add_files(given.from_file, add)
-    _add_env_files(given, add, "env secret file cannot be a directory")
-    return _secret(factory, given, name, given.type, data)
+    _add_literals(options, add)
+    _add_files(options.from_file, add)
+    _add_env_files(options, add, "env secret file cannot be a directory")
+    return _secret(factory, options, name, options.type, data)
 
 
-@generator("tls", "tls NAME --cert=path/to/cert/file --key=path/to/key/file", checks_name=False, flags=[
-    string("cert", help="Path to PEM encoded public key certificate."),
-    string("key", help="Path to private key associated with given certificate."),
-    APPEND_HASH,
-], failure="failed to create secret ", examples="""
+class CreateTlsSecretOptions(HashOptions):
+    """The flags of ``create tls``."""
+
+    cert: str = string_flag("cert", help="Path to PEM encoded public key certificate.")
+    key: str = string_flag("key", help="Path to private key associated with given certificate.")
+    checks_name = False
+
+
+@generator("tls NAME --cert=path/to/cert/file --key=path/to/key/file",
+           CreateTlsSecretOptions, failure="failed to create secret ", examples="""
 # Of a certificate and its key
 kubepy create secret tls web --cert=tls.crt --key=tls.key
 
 # Only show it
 kubepy create secret tls web --cert=tls.crt --key=tls.key --dry-run=client -o yaml
 """)
-def tls_secret(factory: Factory, given: Invocation, name: str) -> Object:
+def tls_secret(factory: Factory, options: CreateTlsSecretOptions, name: str) -> Object:
     """Create a TLS secret from the given public/private key pair, which must belong together."""
-    from kubepy.cli.create.key_pairs import check_pair
-
-    if not given.key or not given.cert:
+    if not options.key or not options.cert:
         raise CliError("key and cert must be specified")
-    certificate, key = _read_pem(given.cert), _read_pem(given.key)
-    check_pair(certificate, key)
+    certificate, key = _read_pem(options.cert), _read_pem(options.key)
+    key_pairs.check_pair(certificate, key)
     data: dict[str, str] = {}
     add = _secret_adder(data)
     add("tls.crt", certificate)
     add("tls.key", key)
-    return _secret(factory, given, name, "kubernetes.io/tls", data)
+    return _secret(factory, options, name, "kubernetes.io/tls", data)
 
 
 def _read_pem(path: str) -> bytes:
@@ -122,42 +155,46 @@ def _read_pem(path: str) -> bytes:
         return read_bytes(path)
     except OSError as error:
         action = "read" if isinstance(error, IsADirectoryError) else "open"
-        raise CliError(printable(f"Cannot read file {path}, {action} {path}: {_why(error)}")) from None
+        reason = (error.strerror or str(error)).lower()
+        raise CliError(printable(f"Cannot read file {path}, {action} {path}: {reason}")) from None
 
 
-@generator("docker-registry", "docker-registry NAME --docker-username=user --docker-password=password",
-           flags=[
-               string("docker-username", help="Username for the registry."),
-               string("docker-password", help="Password for the registry."),
-               string("docker-email", help="Email for the registry."),
-               string("docker-server", default="https://index.docker.io/v1/", help="Server of the registry."),
-               strings("from-file", help="A file with the whole configuration: PATH or .dockerconfigjson=PATH."),
-               APPEND_HASH,
-           ], failure="failed to create secret ", examples="""
+class CreateDockerRegistrySecretOptions(HashOptions):
+    """The flags of ``create docker-registry``."""
+
+    docker_username: str = string_flag("docker-username", help="Username for the registry.")
+    docker_password: str = string_flag("docker-password", help="Password for the registry.")
+    docker_email: str = string_flag("docker-email", help="Email for the registry.")
+    docker_server: str = string_flag("docker-server", default="https://index.docker.io/v1/", help="Server of the "
+                                     "registry.")
+    from_file: list[str] = string_slice_flag("from-file", help="A file with the whole configuration: PATH or "
+                                             ".dockerconfigjson=PATH.")
+
+
+@generator("docker-registry NAME --docker-username=user --docker-password=password",
+           CreateDockerRegistrySecretOptions, failure="failed to create secret ", examples="""
 # For a registry
 kubepy create secret docker-registry hub --docker-username=me --docker-password=secret
 
 # Of what docker login has written
 kubepy create secret docker-registry hub --from-file=$HOME/.docker/config.json
 """)
-def docker_registry_secret(factory: Factory, given: Invocation, name: str) -> Object:
+def docker_registry_secret(factory: Factory, options: CreateDockerRegistrySecretOptions, name: str) -> Object:
     """Create a new secret for use with Docker registries."""
-    from kubepy.api.values.goformat import to_json
-
     data: dict[str, str] = {}
     add = _secret_adder(data)
-    if given.from_file:
-        _add_files([source if "=" in source else f"{DOCKER_KEY}={source}" for source in given.from_file], add)
-    elif not (given.docker_username and given.docker_password and given.docker_server):
+    if options.from_file:
+        _add_files([source if "=" in source else f"{DOCKER_KEY}={source}" for source in options.from_file], add)
+    elif not (options.docker_username and options.docker_password and options.docker_server):
         raise CliError("either --from-file or the combination of --docker-username, --docker-password and "
                        "--docker-server is required")
     else:
-        user, password = given.docker_username, given.docker_password
-        entry = {"username": user, "password": password, "email": given.docker_email,
+        user, password = options.docker_username, options.docker_password
+        entry = {"username": user, "password": password, "email": options.docker_email,
                  "auth": base64.b64encode(f"{user}:{password}".encode()).decode()}
         entry = {key: value for key, value in entry.items() if value}
-        add(DOCKER_KEY, to_json({"auths": {given.docker_server: entry}}, sort_keys=False).encode())
-    return _secret(factory, given, name, "kubernetes.io/dockerconfigjson", data)
+        add(DOCKER_KEY, goformat.to_json({"auths": {options.docker_server: entry}}, sort_keys=False).encode())
+    return _secret(factory, options, name, "kubernetes.io/dockerconfigjson", data)
 
 
 def _secret_adder(data: dict[str, str]) -> Add:
@@ -170,9 +207,9 @@ def _secret_adder(data: dict[str, str]) -> Add:
     return add
 
 
-def _secret(factory: Factory, given: Invocation, name: str, kind: str, data: dict[str, str]) -> Object:
-    if given.append_hash:
-        name += "-" + content_hash({"kind": "Secret", "type": kind, "name": name, "data": data})
+def _secret(factory: Factory, options: HashOptions, name: str, kind: str, data: dict[str, str]) -> Object:
+    if options.append_hash:
+        name += "-" + kustomize_generators.content_hash({"kind": "Secret", "type": kind, "name": name, "data": data})
     obj: Object = {"kind": "Secret", "apiVersion": "v1", "metadata": metadata(factory, name)}
     return {**obj, **({"data": _sorted(data)} if data else {}), **({"type": kind} if kind else {})}
 
@@ -184,13 +221,8 @@ def _sorted(data: dict[str, str]) -> dict[str, str]:
 # --- where the data comes from ------------------------------------------------------------------------------------
 
 
-def _refuse_mixed(given: Invocation) -> None:
-    if given.from_env_file and (given.from_file or given.from_literal):
-        raise CliError("from-env-file cannot be combined with from-file or from-literal")
-
-
-def _add_literals(given: Invocation, add: Add) -> None:
-    for source in given.from_literal:
+def _add_literals(options: SourceOptions, add: Add) -> None:
+    for source in options.from_literal:
         key, equals, value = source.partition("=")
         if not equals or not key:
             raise CliError(printable(f"invalid literal source {source}, expected key=value"))
@@ -225,8 +257,8 @@ def _key_and_path(source: str) -> tuple[str, str]:
     return key, path
 
 
-def _add_env_files(given: Invocation, add: Add, folder_error: str) -> None:
-    for path in given.from_env_file:
+def _add_env_files(options: SourceOptions, add: Add, folder_error: str) -> None:
+    for path in options.from_env_file:
         if not os.path.exists(path):
             raise CliError(printable(f"error reading {path}: no such file or directory"))
         if os.path.isdir(path):
@@ -236,7 +268,7 @@ def _add_env_files(given: Invocation, add: Add, folder_error: str) -> None:
 
 
 def _env_lines(path: str) -> Iterator[tuple[str, str]]:
-    """``KEY=value`` of each line; a key alone takes its value from the environment. Raises CliError."""
+    """Yield ``KEY=value`` of each line; a key alone has its value from the environment. Raises CliError."""
     for number, line in enumerate(read_bytes(path).split(b"\n"), 1):
         line = line.removesuffix(b"\r")
         try:
@@ -252,13 +284,9 @@ def _env_lines(path: str) -> Iterator[tuple[str, str]]:
 
 
 def check_variable(key: str) -> None:
-    """Raise CliError for what is no name of a variable to a client (``IsEnvVarName``); the API takes more."""
-    import re
-
-    from kubepy.api.values.names import regex_error
-
+    """Raise CliError for a name that no variable may have to a client (``IsEnvVarName``); the API takes more."""
     pattern = "[-._a-zA-Z][-._a-zA-Z0-9]*"
-    problems = [] if re.fullmatch(pattern, key) else [regex_error(
+    problems = [] if re.fullmatch(pattern, key) else [names.regex_error(
         "a valid environment variable name must consist of alphabetic characters, digits, '_', '-', or '.', and must "
         "not start with a digit", pattern, "my.env-name", "MY_ENV.NAME", "MyEnvName1")]
     if problems:
@@ -266,11 +294,5 @@ def check_variable(key: str) -> None:
 
 
 def _check_key(key: str, words: str) -> None:
-    from kubepy.apiserver.validation.formats import config_map_key
-
-    if problems := config_map_key(key):
+    if problems := formats.config_map_key(key):
         raise CliError(f'{quote(key)} {words}{",".join(problems)}')
-
-
-def _why(error: OSError) -> str:
-    return (error.strerror or str(error)).lower()

@@ -1,4 +1,4 @@
-"""What the ``create KIND NAME`` commands share: flags, the name, creating the object that they made up.
+"""The parts that the ``create KIND NAME`` commands share: flags, the name, creating the generated object.
 
 A generator is a function from flags to an object, with its fields in Go's order, as ``-o json`` shows them. Upstream:
 ``kubectl/pkg/cmd/create``.
@@ -6,117 +6,120 @@ A generator is a function from flags to an object, with its fields in Go's order
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar, TypeVar
 
 from kubepy.api.meta import Object
 from kubepy.apiserver.request import CreateOptions
 from kubepy.cli.errors import CliError
-from kubepy.cli.runtime.command import Command
+from kubepy.cli.runtime.command import Command, command
 from kubepy.cli.runtime.factory import Factory
-from kubepy.cli.runtime.flags import Flag
-from kubepy.cli.runtime.flagsets import (
+from kubepy.cli.runtime.objects import LAST_APPLIED
+from kubepy.cli.runtime.options import (
     CLIENT,
     SERVER,
-    dry_run,
-    dry_run_flag,
+    DryRunOptions,
+    FieldManagerOptions,
+    PrintFlags,
+    SaveConfigOptions,
+    ValidateOptions,
     field_manager_flag,
-    field_validation,
-    output_flags,
-    save_config_flag,
-    validate_flag,
 )
-from kubepy.cli.runtime.objects import LAST_APPLIED
 from kubepy.cli.runtime.output import printer_for
-from kubepy.cli.runtime.verbs import Invocation, options_class_of
 from kubepy.lazy import lazy_imports
 
 with lazy_imports():
     from kubepy.api import errors as api_errors
-
-COMMON = [*output_flags(), dry_run_flag(), validate_flag(), field_manager_flag("kubectl-create"), save_config_flag()]
-
-# The object of a command line. Raises CliError.
-Generate = Callable[[Factory, Invocation, str], Object]
+    from kubepy.api.values import goformat
 
 
-def generator(name: str, usage: str, *, flags: Sequence[Flag] = (), required: Sequence[str] = (), failure: str = "",
-              examples: str = "", saves_config: bool = True, checks_name: bool = True) -> Callable[[Generate], Command]:
-    """Make a command of a generator. ``failure`` goes before what the API refuses (``failed to create job: ``);
-    ``saves_config``: whether --save-config does anything; ``checks_name``: whether an empty name is refused here, not
-    only by the API."""
+class CreatedOptions(PrintFlags, DryRunOptions, FieldManagerOptions):
+    """The flags of commands that create a generated object."""
 
-    def decorate(generate: Generate) -> Command:
-        def run(factory: Factory, given: Invocation) -> None:
-            given.require(*required)
-            name = name_from(given)
 
-            def made() -> Object:
-                if checks_name and not name:
+class GeneratorOptions(CreatedOptions, ValidateOptions, SaveConfigOptions):
+    """The flags of every ``create KIND NAME``."""
+
+    required: ClassVar[tuple[str, ...]] = ()  # the flags that must be on the line
+    saves_config: ClassVar[bool] = True  # whether --save-config does anything
+    checks_name: ClassVar[bool] = True  # whether an empty name is refused here, not only by the API
+
+    field_manager: str = field_manager_flag("kubectl-create")
+
+    def object_name(self) -> str:
+        """Return the one word before ``--``. Raises UsageError."""
+        words = self.args if self.line.dash == -1 else self.args[:self.line.dash]
+        if len(words) != 1:
+            self.usage_error(f"exactly one NAME is required, got {len(words)}")
+        return words[0]
+
+    def container_command(self) -> list[str]:
+        """Return the words behind the name: the command of a container."""
+        return self.args[1:]
+
+
+GeneratorOptionsT = TypeVar("GeneratorOptionsT", bound=GeneratorOptions)
+# Makes the object of a command line. Raises CliError.
+Generate = Callable[[Factory, GeneratorOptionsT, str], Object]
+
+
+def generator(usage: str, options_class: type[GeneratorOptionsT], *, failure: str = "",
+              examples: str = "") -> Callable[[Generate[GeneratorOptionsT]], Command]:
+    """Make a command of a generator. ``failure`` goes before errors of the API (``failed to create job: ``)."""
+
+    def decorate(generate: Generate[GeneratorOptionsT]) -> Command:
+        def run(factory: Factory, options: GeneratorOptionsT) -> None:
+            options.require(*options.required)
+            name = options.object_name()
+
+            def generated() -> Object:
+                if options.checks_name and not name:
                     raise CliError("name must be specified")
-                return generate(factory, given, name)
+                return generate(factory, options, name)
 
-            create_generated(factory, given, made, failure, saves_config=saves_config)
+            create_generated(factory, options, generated, failure=failure)
 
-        made = Command(usage, run, options_class_of([*COMMON, *flags]), help=(generate.__doc__ or "").strip(),
-                       examples=examples)
-        made.creates = True
-        return made
+        run.__doc__ = generate.__doc__
+        return command(usage, options_class, examples=examples, creates=True)(run)
 
     return decorate
 
 
-def name_from(given: Invocation) -> str:
-    """The one word before ``--``. Raises UsageError."""
-    words = given.args if given.dash == -1 else given.args[:given.dash]
-    if len(words) != 1:
-        given.usage_error(f"exactly one NAME is required, got {len(words)}")
-    return str(words[0])
-
-
-def command_from(given: Invocation) -> list[str]:
-    """The words behind the name: what a container is to run."""
-    return list(given.args[1:])
-
-
-def create_generated(factory: Factory, given: Invocation, generate: Callable[[], Object], failure: str,
-                     operation: str = "created", saves_config: bool = True, strategy: str = "") -> None:
-    """Create what ``generate`` makes, and print it. ``strategy``: the dry run, if that is known already."""
-    strategy = strategy or dry_run(factory, given)
-    printer = printer_for(factory, given, operation, strategy, typed=True)
-    validation = field_validation(given) if given.flag("validate") is not None else "Ignore"
+def create_generated(factory: Factory, options: CreatedOptions, generate: Callable[[], Object], *, failure: str = "",
+                     operation: str = "created", strategy: str = "") -> None:
+    """Create the object that ``generate`` makes, and print it. ``strategy``: the dry run, if that is known already."""
+    strategy = strategy or factory.dry_run_strategy(options)
+    printer = printer_for(factory, options, operation, strategy, typed=True)
+    validation = options.field_validation() if isinstance(options, ValidateOptions) else "Ignore"
     obj = generate()
-    if saves_config and given.flag("save-config"):
+    saves_config = not isinstance(options, GeneratorOptions) or options.saves_config
+    if saves_config and isinstance(options, SaveConfigOptions) and options.save_config:
         save_config(obj)
-    if strategy != CLIENT:
-        obj = _create(factory, given, obj, failure, validation, dry_run=strategy == SERVER)
-    printer(obj)
-
-
-def _create(factory: Factory, given: Invocation, obj: Object, failure: str, validation: str, *,
-            dry_run: bool) -> Object:
+    if strategy == CLIENT:
+        printer(obj)
+        return
     resource = factory.scheme.for_kind(obj["apiVersion"], obj["kind"])
     assert resource is not None
     try:
-        return factory.client.create(resource.key, obj, namespace=factory.namespace if resource.namespaced else "",
-                                     options=CreateOptions(dry_run=dry_run, field_manager=given.field_manager,
-                                                           field_validation=validation))
-    except Exception as error:
-        if not failure or not isinstance(error, api_errors.Status):
+        obj = factory.client.create(resource.key, obj, namespace=factory.namespace if resource.namespaced else "",
+                                    options=CreateOptions(dry_run=strategy == SERVER,
+                                                          field_manager=options.field_manager,
+                                                          field_validation=validation))
+    except api_errors.Status as error:
+        if not failure:
             raise
         raise CliError(f"{failure}{error}") from None
+    printer(obj)
 
 
 def save_config(obj: Object) -> None:
-    """``--save-config`` of an object that is no manifest: as Go writes the struct."""
-    from kubepy.api.values.goformat import to_json
-
-    configuration = to_json(obj, sort_keys=False) + "\n"
+    """Annotate a generated object for a later apply (``--save-config``): with itself as Go writes the struct."""
+    configuration = goformat.to_json(obj, sort_keys=False) + "\n"
     annotations = {**obj["metadata"].get("annotations", {}), LAST_APPLIED: configuration}
     obj["metadata"] = {**obj["metadata"], "annotations": dict(sorted(annotations.items()))}
 
 
 def metadata(factory: Factory, name: str, **more: Any) -> Object:
-    """The metadata of a namespaced object; its namespace is only named when ``-n`` names it."""
+    """Return the metadata of a namespaced object, with its namespace only if ``-n`` is on the line."""
     namespace = {"namespace": factory.namespace} if factory.namespace_given else {}
     return {"name": name, **namespace, **{key: value for key, value in more.items() if value}}

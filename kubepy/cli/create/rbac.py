@@ -1,6 +1,6 @@
 """``kubepy create role``, ``clusterrole``, ``rolebinding`` and ``clusterrolebinding``.
 
-Nothing here asks for permissions: these objects are kept for what reads them. Upstream:
+Nothing here checks permissions: these objects are kept for programs that read them. Upstream:
 ``kubectl/pkg/cmd/create/create_{role,clusterrole,rolebinding,clusterrolebinding}.go``.
 """
 
@@ -10,14 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from kubepy.api.meta import Object
-from kubepy.cli.create.objects import generator, metadata
+from kubepy.cli.create.objects import GeneratorOptions, generator, metadata
 from kubepy.cli.errors import CliError, UnprefixedError
 from kubepy.cli.runtime.factory import Factory
-from kubepy.cli.runtime.flags import Flag, FlagKind
-from kubepy.cli.runtime.flags import string_array_flag as string_array
-from kubepy.cli.runtime.flags import string_flag as string
-from kubepy.cli.runtime.flags import string_slice_flag as strings
-from kubepy.cli.runtime.verbs import Invocation
+from kubepy.cli.runtime.flags import string_array_flag, string_flag, string_slice_flag, typed_flag
 from kubepy.quoting import printable, quote
 
 GROUP = "rbac.authorization.k8s.io"
@@ -32,97 +28,115 @@ SPECIAL_VERBS: Mapping[str, Sequence[tuple[str, str]]] = {
     "escalate": ((GROUP, "roles"), (GROUP, "clusterroles")),
     "impersonate": (("", "users"), ("", "serviceaccounts"), ("", "groups"), ("authentication.k8s.io", "userextras")),
 }
-RULE_FLAGS = [
-    strings("verb", help="Verb that applies to the resources contained in the rule."),
-    strings("resource", help="Resource that the rule applies to: RESOURCE[.GROUP][/SUBRESOURCE]."),
-    string_array("resource-name", help="Name of an object that the rule applies to; repeat this flag for several."),
-]
+
+
+class RuleOptions(GeneratorOptions):
+    """The flags of a rule."""
+
+    verb: list[str] = string_slice_flag("verb", help="Verb that applies to the resources contained in the rule.")
+    resource: list[str] = string_slice_flag("resource", help="Resource that the rule applies to: "
+                                            "RESOURCE[.GROUP][/SUBRESOURCE].")
+    resource_name: list[str] = string_array_flag("resource-name", help="Name of an object that the rule applies to; "
+                                                 "repeat this flag for several.")
 
 
 def aggregation_pairs(text: str) -> list[tuple[str, str]]:
-    """``a=b,c=d``. Raises ValueError."""
+    """Read ``a=b,c=d``. Raises ValueError."""
     pairs = [part.partition("=") for part in text.split(",")]
     if not all(equals for _, equals, _ in pairs):
         raise ValueError("malformed pair, expect string=string")
     return [(key.strip(), value.strip()) for key, _, value in pairs]
 
 
-class Wanted(NamedTuple):
-    """One ``--resource``: ``deployments.apps/scale``."""
+class RuleResource(NamedTuple):
+    """The value of a ``--resource``: ``deployments.apps/scale``."""
 
     group: str
     name: str
     subresource: str
 
+    @property
+    def word(self) -> str:
+        return f"{self.name}.{self.group}" if self.group else self.name
 
-@generator("role", "role NAME --verb=verb --resource=resource.group/subresource [--resource-name=resourcename]",
-           flags=RULE_FLAGS, examples="""
+
+class CreateRoleOptions(RuleOptions):
+    """The flags of ``create role``."""
+
+
+@generator("role NAME --verb=verb --resource=resource.group/subresource [--resource-name=resourcename]",
+           CreateRoleOptions, examples="""
 # Reading pods and their status
 kubepy create role reader --verb=get,list,watch --resource=pods,pods/status
 
 # Scaling one deployment
 kubepy create role scaler --verb=update --resource=deployments.apps/scale --resource-name=web
 """)
-def role(factory: Factory, given: Invocation, name: str) -> Object:
+def role(factory: Factory, options: CreateRoleOptions, name: str) -> Object:
     """Create a role with a single rule for each API group."""
-    verbs, wanted = verbs_of(given), resources_of(given)
+    verbs, resources = verbs_of(options), resources_of(options)
     _require_verbs(verbs)
     _warn_of_unusual(factory, verbs)
-    if not wanted:
+    if not resources:
         raise CliError("at least one resource must be specified")
-    _check_resources(factory, wanted, verbs)
+    _check_resources(factory, resources, verbs)
     return {"kind": "Role", "apiVersion": VERSION, "metadata": metadata(factory, name),
-            "rules": rules(factory, given, verbs, wanted)}
+            "rules": rules(factory, options, verbs, resources)}
 
 
-@generator("clusterrole", "clusterrole NAME --verb=verb --resource=resource.group [--resource-name=name]", flags=[
-    *RULE_FLAGS,
-    strings("non-resource-url", help="A partial URL that the rule applies to."),
-    Flag("aggregation-rule", "", "", FlagKind(aggregation_pairs, repeated=True),
-         help="Labels of the cluster roles that are combined into this one (key=value,…)."),
-], examples="""
+class CreateClusterroleOptions(RuleOptions):
+    """The flags of ``create clusterrole``."""
+
+    non_resource_url: list[str] = string_slice_flag("non-resource-url", help="A partial URL that the rule applies to.")
+    aggregation_rule: list[tuple[str, str]] = typed_flag("aggregation-rule", "", aggregation_pairs, repeated=True,
+                                                         help="Labels of the cluster roles that are combined into "
+                                                         "this one (key=value,…).")
+
+
+@generator("clusterrole NAME --verb=verb --resource=resource.group [--resource-name=name]",
+           CreateClusterroleOptions, examples="""
 # Reading nodes
 kubepy create clusterrole node-reader --verb=get,list --resource=nodes
 
 # The rules of all cluster roles with a label
 kubepy create clusterrole monitoring --aggregation-rule=monitoring=true
 """)
-def clusterrole(factory: Factory, given: Invocation, name: str) -> Object:
+def clusterrole(factory: Factory, options: CreateClusterroleOptions, name: str) -> Object:
     """Create a cluster role, of rules or of other cluster roles."""
-    verbs, wanted, urls = verbs_of(given), resources_of(given), list(dict.fromkeys(given.non_resource_url))
+    verbs, resources, urls = verbs_of(options), resources_of(options), list(dict.fromkeys(options.non_resource_url))
     made = {"kind": "ClusterRole", "apiVersion": VERSION, "metadata": {"name": name}}
-    if given.aggregation_rule:
-        if urls or verbs or wanted or given.resource_name:
+    if options.aggregation_rule:
+        if urls or verbs or resources or options.resource_name:
             raise CliError("aggregation rule must be specified without nonResourceURLs, verbs, resources or "
                            "resourceNames")
-        selector = {"matchLabels": dict(sorted(given.aggregation_rule))}
+        selector = {"matchLabels": dict(sorted(options.aggregation_rule))}
         return {**made, "rules": None, "aggregationRule": {"clusterRoleSelectors": [selector]}}
     _require_verbs(verbs)
-    if not wanted and not urls:
+    if not resources and not urls:
         raise CliError("one of resource or nonResourceURL must be specified")
-    if wanted:
+    if resources:
         _warn_of_unusual(factory, verbs)
-        _check_resources(factory, wanted, verbs)
+        _check_resources(factory, resources, verbs)
     _check_urls(urls, verbs)
     url_rules = [{"verbs": verbs, "nonResourceURLs": urls}] if urls else []
-    return {**made, "rules": [*rules(factory, given, verbs, wanted), *url_rules]}
+    return {**made, "rules": [*rules(factory, options, verbs, resources), *url_rules]}
 
 
-def verbs_of(given: Invocation) -> list[str]:
-    """Each once; ``*`` alone."""
-    return ["*"] if "*" in given.verb else list(dict.fromkeys(given.verb))
+def verbs_of(options: RuleOptions) -> list[str]:
+    """Return the verbs, each once; ``*`` stands alone."""
+    return ["*"] if "*" in options.verb else list(dict.fromkeys(options.verb))
 
 
-def resources_of(given: Invocation) -> list[Wanted]:
-    """A ``*`` takes the place of all that were named before, and ends the list."""
-    found: list[Wanted] = []
-    for text in given.resource:
+def resources_of(options: RuleOptions) -> list[RuleResource]:
+    """Return the resources; a ``*`` takes the place of those before it, and ends the list."""
+    resources: list[RuleResource] = []
+    for text in options.resource:
         if text == "*":
-            return [Wanted("", "*", "")]
+            return [RuleResource("", "*", "")]
         path, _, subresource = text.partition("/")
         name, _, group = path.partition(".")
-        found.append(Wanted(group, name, subresource))
-    return found
+        resources.append(RuleResource(group, name, subresource))
+    return resources
 
 
 def _require_verbs(verbs: list[str]) -> None:
@@ -136,40 +150,36 @@ def _warn_of_unusual(factory: Factory, verbs: list[str]) -> None:
             factory.say(printable(f"Warning: '{verb}' is not a standard resource verb"))
 
 
-def _check_resources(factory: Factory, wanted: list[Wanted], verbs: list[str]) -> None:
-    """Raise an error for what is no resource, or not one for the verbs; nothing after a ``*`` is looked at."""
-    for one in wanted:
-        if not one.name:
+def _check_resources(factory: Factory, resources: list[RuleResource], verbs: list[str]) -> None:
+    """Raise an error for an unknown resource, or one that a verb does not fit; resources after a ``*`` are not read."""
+    for resource in resources:
+        if not resource.name:
             raise CliError("resource must be specified if apiGroup/subresource specified")
-        if one.name == "*":
+        if resource.name == "*":
             return
-        group, name = _resolved(factory, one)
+        group, name = _resolved(factory, resource)
         special = [verb for verb in verbs if verb in SPECIAL_VERBS]
         for verb in special:
             if (group, name) not in SPECIAL_VERBS[verb]:
                 raise CliError(f"can not perform '{verb}' on '{name}' in group '{group}'")
-        if not special and factory.scheme.find(_word(one)) is None:
-            where = f" in group {quote(one.group)}" if one.group else ""
-            raise UnprefixedError(f"the server doesn't have a resource type {quote(one.name)}{where}")
+        if not special and factory.scheme.find(resource.word) is None:
+            place = f" in group {quote(resource.group)}" if resource.group else ""
+            raise UnprefixedError(f"the server doesn't have a resource type {quote(resource.name)}{place}")
 
 
-def _word(one: Wanted) -> str:
-    return f"{one.name}.{one.group}" if one.group else one.name
+def _resolved(factory: Factory, resource: RuleResource) -> tuple[str, str]:
+    """Return its group and its plural, if it is known; else the words of the flag."""
+    known = factory.scheme.find(resource.word)
+    return (known.group, known.plural) if known else (resource.group, resource.name)
 
 
-def _resolved(factory: Factory, one: Wanted) -> tuple[str, str]:
-    """Its group and its plural, if there is such a resource; else as it was given."""
-    found = factory.scheme.find(_word(one))
-    return (found.group, found.plural) if found else (one.group, one.name)
-
-
-def rules(factory: Factory, given: Invocation, verbs: list[str], wanted: list[Wanted]) -> list[Object]:
-    """A rule for each API group, sorted."""
+def rules(factory: Factory, options: RuleOptions, verbs: list[str], resources: list[RuleResource]) -> list[Object]:
+    """Return a rule for each API group, in order."""
     groups: dict[str, dict[str, None]] = {}
-    for one in wanted:
-        group, name = _resolved(factory, one)
-        groups.setdefault(group, {})[f"{name}/{one.subresource}" if one.subresource else name] = None
-    names = {"resourceNames": list(dict.fromkeys(given.resource_name))} if given.resource_name else {}
+    for resource in resources:
+        group, name = _resolved(factory, resource)
+        groups.setdefault(group, {})[f"{name}/{resource.subresource}" if resource.subresource else name] = None
+    names = {"resourceNames": list(dict.fromkeys(options.resource_name))} if options.resource_name else {}
     return [{"verbs": verbs, "apiGroups": [group], "resources": list(groups[group]), **names}
             for group in sorted(groups)]
 
@@ -187,61 +197,74 @@ def _check_urls(urls: list[str], verbs: list[str]) -> None:
 
 # --- bindings -----------------------------------------------------------------------------------------------------
 
-SUBJECT_FLAGS = [
-    string_array("user", help="User to bind to the role; repeat this flag for several."),
-    string_array("group", help="Group to bind to the role; repeat this flag for several."),
-    string_array("serviceaccount", help="Service account to bind to the role, as <namespace>:<name>; repeat this flag "
-                 "for several."),
-]
+
+class SubjectOptions(GeneratorOptions):
+    """The flags of the subjects of a binding."""
+
+    user: list[str] = string_array_flag("user", help="User to bind to the role; repeat this flag for several.")
+    group: list[str] = string_array_flag("group", help="Group to bind to the role; repeat this flag for several.")
+    serviceaccount: list[str] = string_array_flag("serviceaccount", help="Service account to bind to the role, as "
+                                                  "<namespace>:<name>; repeat this flag for several.")
 
 
-@generator("rolebinding", "rolebinding NAME --clusterrole=NAME|--role=NAME [--user=user] [--group=group]", flags=[
-    string("clusterrole", help="ClusterRole this RoleBinding should reference."),
-    string("role", help="Role this RoleBinding should reference."), *SUBJECT_FLAGS,
-], failure="failed to create rolebinding: ", examples="""
+class CreateRolebindingOptions(SubjectOptions):
+    """The flags of ``create rolebinding``."""
+
+    clusterrole: str = string_flag("clusterrole", help="ClusterRole this RoleBinding should reference.")
+    role: str = string_flag("role", help="Role this RoleBinding should reference.")
+
+
+@generator("rolebinding NAME --clusterrole=NAME|--role=NAME [--user=user] [--group=group]",
+           CreateRolebindingOptions, failure="failed to create rolebinding: ", examples="""
 # A role for two users
 kubepy create rolebinding readers --role=reader --user=ann --user=bob
 
 # A cluster role, for a service account in this namespace only
 kubepy create rolebinding agent --clusterrole=view --serviceaccount=edge:agent
 """)
-def rolebinding(factory: Factory, given: Invocation, name: str) -> Object:
+def rolebinding(factory: Factory, options: CreateRolebindingOptions, name: str) -> Object:
     """Create a role binding for a particular role or cluster role."""
-    if bool(given.clusterrole) == bool(given.role):
+    if bool(options.clusterrole) == bool(options.role):
         raise CliError("exactly one of clusterrole or role must be specified")
-    reference = ("Role", given.role) if given.role else ("ClusterRole", given.clusterrole)
-    return _binding("RoleBinding", metadata(factory, name), reference, given)
+    reference = ("Role", options.role) if options.role else ("ClusterRole", options.clusterrole)
+    return _binding("RoleBinding", metadata(factory, name), reference, options)
 
 
-@generator("clusterrolebinding", "clusterrolebinding NAME --clusterrole=NAME [--user=username] [--group=groupname]",
-           checks_name=False,
-           flags=[string("clusterrole", help="ClusterRole this ClusterRoleBinding should reference."), *SUBJECT_FLAGS],
-           required=["clusterrole"], failure="failed to create clusterrolebinding: ", examples="""
+class CreateClusterrolebindingOptions(SubjectOptions):
+    """The flags of ``create clusterrolebinding``."""
+
+    clusterrole: str = string_flag("clusterrole", help="ClusterRole this ClusterRoleBinding should reference.")
+    checks_name = False
+    required = ("clusterrole",)
+
+
+@generator("clusterrolebinding NAME --clusterrole=NAME [--user=username] [--group=groupname]",
+           CreateClusterrolebindingOptions, failure="failed to create clusterrolebinding: ", examples="""
 # A cluster role for a service account
 kubepy create clusterrolebinding agent --clusterrole=node-reader --serviceaccount=edge:agent
 
 # For a group
 kubepy create clusterrolebinding admins --clusterrole=cluster-admin --group=ops
 """)
-def clusterrolebinding(factory: Factory, given: Invocation, name: str) -> Object:
+def clusterrolebinding(factory: Factory, options: CreateClusterrolebindingOptions, name: str) -> Object:
     """Create a cluster role binding for a particular cluster role."""
-    return _binding("ClusterRoleBinding", {"name": name}, ("ClusterRole", given.clusterrole), given)
+    return _binding("ClusterRoleBinding", {"name": name}, ("ClusterRole", options.clusterrole), options)
 
 
-def _binding(kind: str, meta: Object, reference: tuple[str, str], given: Invocation) -> Object:
-    subjects = list(subjects_of(given))
+def _binding(kind: str, meta: Object, reference: tuple[str, str], options: SubjectOptions) -> Object:
+    subjects = list(subjects_of(options))
     role_kind, role_name = reference
     return {"kind": kind, "apiVersion": VERSION, "metadata": meta, **({"subjects": subjects} if subjects else {}),
             "roleRef": {"apiGroup": GROUP, "kind": role_kind, "name": role_name}}
 
 
-def subjects_of(given: Invocation) -> Iterator[Object]:
-    """Users, groups and service accounts. Raises CliError."""
-    for name in given.user:
+def subjects_of(options: SubjectOptions) -> Iterator[Object]:
+    """Yield the users, groups and service accounts. Raises CliError."""
+    for name in options.user:
         yield {"kind": "User", "apiGroup": GROUP, "name": name}
-    for name in given.group:
+    for name in options.group:
         yield {"kind": "Group", "apiGroup": GROUP, "name": name}
-    for text in given.serviceaccount:
+    for text in options.serviceaccount:
         namespace, _, name = text.partition(":")
         if not namespace or not name or ":" in name:
             raise CliError("serviceaccount must be <namespace>:<name>")

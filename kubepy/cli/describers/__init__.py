@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kubepy.api.meta import Object
+from kubepy.api.meta import AnyObject
 from kubepy.cli.describers.writer import DescribeContext, PrefixWriter
 from kubepy.lazy import lazy_imports
 
@@ -28,7 +28,7 @@ with lazy_imports():
         workloads,
     )
 
-Describer = Callable[[PrefixWriter, Object, DescribeContext], None]
+Describer = Callable[[PrefixWriter, AnyObject, DescribeContext], None]
 
 # The lambdas keep modules from being imported before their describer is used.
 DESCRIBERS: dict[str, Callable[[], Describer]] = {

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from base64 import b64decode
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
-from kubepy.api.meta import Object
+from kubepy.api.meta import AnyObject, Object
 from kubepy.api.selectors import format_labels
 from kubepy.apiserver.printers import human_duration
 from kubepy.apiserver.printers.access import request_status
@@ -21,61 +21,38 @@ from kubepy.cli.errors import CliError
 from kubepy.lazy import lazy_imports
 
 
-def role(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
+def role(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
     heading(writer, obj, namespaced=False)
     labels_and_annotations(writer, obj)
     writer.line(0, "PolicyRule:")
     rows = []
     for rule in compact_rules(obj.get("rules") or []):
-        name, slash, subresource = rule["resources"][0].partition("/") if rule["resources"] else ("", "", "")
-        group = f".{rule['apiGroups'][0]}" if rule["apiGroups"] and rule["apiGroups"][0] else ""
-        lists = (f"[{' '.join(rule[key])}]" for key in ("nonResourceURLs", "resourceNames", "verbs"))
+        name, slash, subresource = rule["resources"][0].partition("/") if "resources" in rule else ("", "", "")
+        group = f".{rule['apiGroups'][0]}" if rule.get("apiGroups") and rule["apiGroups"][0] else ""
+        lists = (f"[{' '.join(rule.get(key, ()))}]" for key in ("nonResourceURLs", "resourceNames", "verbs"))
         rows.append([f"{name}{group}{slash}{subresource}", *lists])
     writer.table(1, "Resources\tNon-Resource URLs\tResource Names\tVerbs", rows)
 
 
 with lazy_imports():
+    from kubepy.cli import auth
     from kubepy.cli.describers import x509
 
-Rule = dict[str, list[str]]
-KEYS = ("verbs", "apiGroups", "resources", "resourceNames", "nonResourceURLs")
 
-
-def compact_rules(rules: Iterable[Object]) -> list[Rule]:
+def compact_rules(rules: Iterable[AnyObject]) -> list[Object]:
     """Return a rule for each resource (and resource name) with all its verbs, and one for each verb of a URL."""
-    compacted: list[Rule] = []
-    simple: dict[tuple[str, ...], Rule] = {}
-    for rule in (simple_rule for source in rules for simple_rule in _broken_down(source)):
-        if rule["nonResourceURLs"]:
+    compacted: list[Object] = []
+    simple: dict[tuple[str, ...], Object] = {}
+    for rule in (part for source in rules for part in auth.broken_down(source)):
+        if rule.get("nonResourceURLs"):
             compacted.append(rule)
             continue
-        known = simple.setdefault((*rule["apiGroups"], *rule["resources"], *rule["resourceNames"]), rule)
+        known = simple.setdefault((*rule["apiGroups"], *rule["resources"], *rule.get("resourceNames", ())), rule)
         known["verbs"] += [verb for verb in rule["verbs"] if verb not in known["verbs"]]
-    return sorted([*compacted, *simple.values()], key=_go_text)
+    return sorted([*compacted, *simple.values()], key=auth.rule_text)
 
 
-def _broken_down(rule: Object) -> Iterator[Rule]:
-    """Yield rules of one verb, one resource and at most one name each, or of one verb and one URL."""
-    empty: Rule = {key: [] for key in KEYS}
-    for group in rule.get("apiGroups") or []:
-        for resource in rule.get("resources") or []:
-            for verb in rule.get("verbs") or []:
-                for names in [[name] for name in rule.get("resourceNames") or []] or [[]]:
-                    yield {**empty, "verbs": [verb], "apiGroups": [group], "resources": [resource],
-                           "resourceNames": names}
-    for url in rule.get("nonResourceURLs") or []:
-        for verb in rule.get("verbs") or []:
-            yield {**empty, "verbs": [verb], "nonResourceURLs": [url]}
-
-
-def _go_text(rule: Rule) -> str:
-    """Return a rule as Go prints it; rules are sorted by that text."""
-    names = ("Verbs", "APIGroups", "Resources", "ResourceNames", "NonResourceURLs")
-    fields = (f"{name}:[{' '.join(rule[key])}]," for name, key in zip(names, KEYS, strict=True))
-    return f"&PolicyRule{{{''.join(fields)}}}"
-
-
-def role_binding(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
+def role_binding(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
     heading(writer, obj, namespaced=False)
     labels_and_annotations(writer, obj)
     writer.line(0, "Role:")
@@ -87,7 +64,7 @@ def role_binding(writer: PrefixWriter, obj: Object, context: DescribeContext) ->
         for subject in obj.get("subjects") or []])
 
 
-def certificate_signing_request(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
+def certificate_signing_request(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
     spec, status = obj["spec"], obj.get("status") or {}
     try:
         request = x509.parse_request(b64decode(spec.get("request", "")))

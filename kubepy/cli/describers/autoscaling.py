@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kubepy.api.meta import Object
+from kubepy.api.meta import AnyObject
 from kubepy.api.objects.autoscalers import V1, to_v2
 from kubepy.api.values.goformat import quote
 from kubepy.cli.describers.writer import (
@@ -19,7 +19,7 @@ from kubepy.cli.describers.writer import (
 UNKNOWN = "<unknown>"
 
 
-def autoscaler(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
+def autoscaler(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
     obj = to_v2(obj) if obj["apiVersion"] == V1 else obj
     spec, status = obj["spec"], obj.get("status") or {}
     target = spec["scaleTargetRef"]
@@ -47,7 +47,7 @@ def autoscaler(writer: PrefixWriter, obj: Object, context: DescribeContext) -> N
 # --- metrics ------------------------------------------------------------------------------------------------------
 
 
-def _metric(metric: Object, status: Object) -> str:
+def _metric(metric: AnyObject, status: AnyObject) -> str:
     """Format a metric: its name, its current value and its target."""
     kind = metric.get("type", "")
     key = kind[:1].lower() + kind[1:]
@@ -71,17 +71,17 @@ def _metric(metric: Object, status: Object) -> str:
     return f"<unknown metric type {quote(kind)}>"
 
 
-def _value(target: Object, current: Object | None, average: bool) -> str:
+def _value(target: AnyObject, current: AnyObject | None, average: bool) -> str:
     key = "averageValue" if average else "value"
     title = "target average value" if average else "target value"
     return f"({title}):\t{_current(current, key)} / {target.get(key, '<nil>')}"
 
 
-def _current(current: Object | None, key: str) -> Any:
+def _current(current: AnyObject | None, key: str) -> Any:
     return UNKNOWN if current is None else current.get(key, UNKNOWN)
 
 
-def _utilization(target: Object, current: Object | None) -> str:
+def _utilization(target: AnyObject, current: AnyObject | None) -> str:
     """Format the use of a resource: an amount, or a percentage of the requests."""
     if "averageValue" in target:
         return f":\t{_current(current, 'averageValue')} / {target['averageValue']}"
@@ -93,7 +93,7 @@ def _utilization(target: Object, current: Object | None) -> str:
 # --- behavior -----------------------------------------------------------------------------------------------------
 
 
-def _behavior(writer: PrefixWriter, behavior: Object | None) -> None:
+def _behavior(writer: PrefixWriter, behavior: AnyObject | None) -> None:
     if behavior is None:
         return
     writer.line(0, "Behavior:")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kubepy.api.meta import Object
+from kubepy.api.meta import AnyObject
 from kubepy.api.values.goformat import quote
 from kubepy.cli.describers.writer import PrefixWriter, format_date, go_value
 from kubepy.lazy import lazy_imports
@@ -16,8 +16,8 @@ with lazy_imports():
 FieldValue = Callable[[str], str]
 
 
-def containers(writer: PrefixWriter, title: str, containers: list[Object], *, indent: str = "",
-               statuses: list[Object] | None = None, field_value: FieldValue | None = None) -> None:
+def containers(writer: PrefixWriter, title: str, containers: list[AnyObject], *, indent: str = "",
+               statuses: list[AnyObject] | None = None, field_value: FieldValue | None = None) -> None:
     """Write all containers of a sort; ``indent``: "  " in a template, whose names stand one further to the right."""
     status_by_name = {status["name"]: status for status in statuses or []}
     writer.line(0, f"{indent}{title}:" + ("" if containers else " <none>"))
@@ -26,8 +26,21 @@ def containers(writer: PrefixWriter, title: str, containers: list[Object], *, in
         _container(writer, container, status_by_name.get(container["name"]), field_value)
 
 
-def _container(writer: PrefixWriter, container: Object, status: Object | None, field_value: FieldValue | None) -> None:
-    _image_and_ports(writer, container, status)
+def _container(writer: PrefixWriter, container: AnyObject, status: AnyObject | None,
+               field_value: FieldValue | None) -> None:
+    if status is not None:
+        writer.field(2, "Container ID", status.get("containerID", ""))
+    writer.field(2, "Image", container.get("image", ""))
+    if status is not None:
+        writer.field(2, "Image ID", status.get("imageID", ""))
+    for name, key in (("Port", "containerPort"), ("Host Port", "hostPort")):
+        text = ", ".join(f"{port.get(key, 0)}/{port.get('protocol', 'TCP')}"
+                         + (f" ({port['name']})" if port.get("name") else "") for port in container.get("ports") or [])
+        writer.field(2, f"{name}s" if "," in text else name, text or "<none>")
+    if profile := container.get("securityContext", {}).get("seccompProfile"):
+        writer.field(2, "SeccompProfile", profile["type"])
+        if profile["type"] == "Localhost":
+            writer.field(3, "LocalhostProfile", profile["localhostProfile"])
     for name, words in (("Command", container.get("command")), ("Args", container.get("args"))):
         if words:
             writer.line(2, f"{name}:")
@@ -47,23 +60,7 @@ def _container(writer: PrefixWriter, container: Object, status: Object | None, f
     _mounts(writer, container)
 
 
-def _image_and_ports(writer: PrefixWriter, container: Object, status: Object | None) -> None:
-    if status is not None:
-        writer.field(2, "Container ID", status.get("containerID", ""))
-    writer.field(2, "Image", container.get("image", ""))
-    if status is not None:
-        writer.field(2, "Image ID", status.get("imageID", ""))
-    for name, key in (("Port", "containerPort"), ("Host Port", "hostPort")):
-        text = ", ".join(f"{port.get(key, 0)}/{port.get('protocol', 'TCP')}"
-                         + (f" ({port['name']})" if port.get("name") else "") for port in container.get("ports") or [])
-        writer.field(2, f"{name}s" if "," in text else name, text or "<none>")
-    if profile := container.get("securityContext", {}).get("seccompProfile"):
-        writer.field(2, "SeccompProfile", profile["type"])
-        if profile["type"] == "Localhost":
-            writer.field(3, "LocalhostProfile", profile["localhostProfile"])
-
-
-def _state(writer: PrefixWriter, name: str, state: Object) -> None:
+def _state(writer: PrefixWriter, name: str, state: AnyObject) -> None:
     if running := state.get("running"):
         writer.field(2, name, "Running")
         writer.field(3, "Started", format_date(running.get("startedAt")))
@@ -83,7 +80,7 @@ def _state(writer: PrefixWriter, name: str, state: Object) -> None:
             writer.field(3, "Reason", reason)
 
 
-def resources(writer: PrefixWriter, requirements: Object | None, level: int) -> None:
+def resources(writer: PrefixWriter, requirements: AnyObject | None, level: int) -> None:
     for name in ("limits", "requests"):
         amounts = (requirements or {}).get(name) or {}
         if amounts:
@@ -92,31 +89,27 @@ def resources(writer: PrefixWriter, requirements: Object | None, level: int) -> 
             writer.field(level + 1, resource, amount)
 
 
-def probe_text(probe: Object) -> str:
+def probe_text(probe: AnyObject) -> str:
     """Format a probe (``DescribeProbe``)."""
-    attributes = (f"delay={probe.get('initialDelaySeconds', 0)}s timeout={probe.get('timeoutSeconds', 0)}s"
-                  f" period={probe.get('periodSeconds', 0)}s #success={probe.get('successThreshold', 0)}"
-                  f" #failure={probe.get('failureThreshold', 0)}")
-    return f"{_probe_action(probe)} {attributes}"
-
-
-def _probe_action(probe: Object) -> str:
     if "exec" in probe:
-        return f"exec {go_value(probe['exec'].get('command') or [])}"
-    if http := probe.get("httpGet"):
-        host = http.get("host", "")
+        action = f"exec {go_value(probe['exec'].get('command') or [])}"
+    elif http := probe.get("httpGet"):
+        host, path = http.get("host", ""), http.get("path", "")
         host = f"[{host}]" if ":" in host else host
-        path = http.get("path", "")
         slash = "" if path.startswith("/") or not path else "/"
-        return f"http-get {http.get('scheme', '').lower()}://{host}:{http['port']}{slash}{path}"
-    if tcp := probe.get("tcpSocket"):
-        return f"tcp-socket {tcp.get('host', '')}:{tcp['port']}"
-    if grpc := probe.get("grpc"):
-        return f"grpc <pod>:{grpc['port']} {grpc.get('service', '')}"
-    return "unknown"
+        action = f"http-get {http.get('scheme', '').lower()}://{host}:{http['port']}{slash}{path}"
+    elif tcp := probe.get("tcpSocket"):
+        action = f"tcp-socket {tcp.get('host', '')}:{tcp['port']}"
+    elif grpc := probe.get("grpc"):
+        action = f"grpc <pod>:{grpc['port']} {grpc.get('service', '')}"
+    else:
+        action = "unknown"
+    return (f"{action} delay={probe.get('initialDelaySeconds', 0)}s timeout={probe.get('timeoutSeconds', 0)}s"
+            f" period={probe.get('periodSeconds', 0)}s #success={probe.get('successThreshold', 0)}"
+            f" #failure={probe.get('failureThreshold', 0)}")
 
 
-def _environment(writer: PrefixWriter, container: Object, field_value: FieldValue | None) -> None:
+def _environment(writer: PrefixWriter, container: AnyObject, field_value: FieldValue | None) -> None:
     if container.get("envFrom"):
         writer.line(2, "Environment Variables from:")
     for source in container.get("envFrom") or []:
@@ -137,7 +130,7 @@ def _environment(writer: PrefixWriter, container: Object, field_value: FieldValu
             writer.line(3, f"\t{line}")
 
 
-def _value_from(source: Object, container: Object, field_value: FieldValue | None) -> str:
+def _value_from(source: AnyObject, container: AnyObject, field_value: FieldValue | None) -> str:
     if field := source.get("fieldRef"):
         value = field_value(field["fieldPath"]) if field_value else ""
         return f"{value} ({field.get('apiVersion', 'v1')}:{field['fieldPath']})"
@@ -150,7 +143,7 @@ def _value_from(source: Object, container: Object, field_value: FieldValue | Non
     return ""
 
 
-def _resource_value(reference: Object, container: Object) -> str:
+def _resource_value(reference: AnyObject, container: AnyObject) -> str:
     """Return the value of a resourceFieldRef: the container's amount over the divisor, rounded up; 0 without one."""
     section, _, name = reference["resource"].partition(".")
     amount = (container.get("resources", {}).get(section) or {}).get(name)
@@ -161,7 +154,7 @@ def _resource_value(reference: Object, container: Object) -> str:
     return str(-(-quantity.Quantity.parse(amount).nanos // unit.nanos))
 
 
-def _mounts(writer: PrefixWriter, container: Object) -> None:
+def _mounts(writer: PrefixWriter, container: AnyObject) -> None:
     mounts = sorted(container.get("volumeMounts") or [], key=lambda mount: mount["mountPath"])
     writer.line(2, "Mounts:" + ("" if mounts else "\t<none>"))
     for mount in mounts:

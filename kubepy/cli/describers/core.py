@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from base64 import b64decode
 
-from kubepy.api.meta import Object, name_of, namespace_of
+from kubepy.api.meta import AnyObject, name_of, namespace_of
 from kubepy.api.selectors import format_labels
 from kubepy.cli.describers.networking import endpoints_of
 from kubepy.cli.describers.policy import limits_of_namespace, quotas_of_namespace
@@ -18,7 +18,7 @@ from kubepy.cli.describers.writer import (
 )
 
 
-def config_map(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
+def config_map(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
     heading(writer, obj)
     labels_and_annotations(writer, obj)
     writer.line(0, "\nData\n====")
@@ -31,7 +31,7 @@ def config_map(writer: PrefixWriter, obj: Object, context: DescribeContext) -> N
     events(writer, context)
 
 
-def secret(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
+def secret(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
     heading(writer, obj)
     labels_and_annotations(writer, obj)
     writer.line(0, f"\nType:\t{obj.get('type', '')}")
@@ -42,7 +42,7 @@ def secret(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
         writer.field(0, key, data.decode(errors="replace") if is_token else f"{len(data)} bytes")
 
 
-def service_account(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
+def service_account(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
     heading(writer, obj)
     labels_and_annotations(writer, obj)
     title = "Image pull secrets:"
@@ -52,7 +52,7 @@ def service_account(writer: PrefixWriter, obj: Object, context: DescribeContext)
     events(writer, context)
 
 
-def namespace(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
+def namespace(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
     heading(writer, obj, namespaced=False)
     labels_and_annotations(writer, obj)
     status = obj.get("status", {})
@@ -63,7 +63,7 @@ def namespace(writer: PrefixWriter, obj: Object, context: DescribeContext) -> No
     limits_of_namespace(writer, context.list("limitranges", name_of(obj)))
 
 
-def service(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
+def service(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
     spec = obj["spec"]
     heading(writer, obj)
     labels_and_annotations(writer, obj)
@@ -92,7 +92,7 @@ def service(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None
     events(writer, context)
 
 
-def _addresses(writer: PrefixWriter, obj: Object) -> None:
+def _addresses(writer: PrefixWriter, obj: AnyObject) -> None:
     spec = obj["spec"]
     if "ipFamilyPolicy" in spec:
         writer.field(0, "IP Family Policy", spec["ipFamilyPolicy"])

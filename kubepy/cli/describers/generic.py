@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from kubepy.api.meta import Object
+from kubepy.api.meta import AnyObject
 from kubepy.cli.describers.writer import (
     DescribeContext,
     PrefixWriter,
@@ -25,7 +25,7 @@ ACRONYMS = {"API", "URL", "UID", "GUID"}
 PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z][a-z]*|[a-z]+|[^A-Za-z]+")
 
 
-def generic(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
+def generic(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
     heading(writer, obj, namespaced=False)
     writer.field(0, "Namespace", obj["metadata"].get("namespace", ""))
     labels_and_annotations(writer, obj)
@@ -33,7 +33,7 @@ def generic(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None
     events(writer, context)
 
 
-def _fields(writer: PrefixWriter, level: int, content: Object, prefix: str) -> None:
+def _fields(writer: PrefixWriter, level: int, content: AnyObject, prefix: str) -> None:
     """Write all fields of a map, those of inner maps and lists one level further in."""
     for field, value in sorted(content.items()):
         path, label = f"{prefix}.{field}", smart_label(field)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from kubepy.api.errors import not_found
-from kubepy.api.meta import Object, namespace_of
+from kubepy.api.meta import AnyObject, namespace_of
 from kubepy.api.selectors import format_label_selector
 from kubepy.apiserver.printers.networking import load_balancer_addresses
 from kubepy.cli.describers.writer import (
@@ -23,9 +23,9 @@ from kubepy.cli.describers.writer import (
 )
 
 
-def ingress(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
+def ingress(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
     spec = obj.get("spec") or {}
-    default: Object | None = spec.get("defaultBackend")
+    default: AnyObject | None = spec.get("defaultBackend")
     backend = _backend(obj, default, context) if default else "<default>"
     heading(writer, obj, namespaced=False)
     label_block(writer, "Labels", obj["metadata"].get("labels"))
@@ -49,7 +49,7 @@ def ingress(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None
     events(writer, context)
 
 
-def _backend(obj: Object, backend: Object, context: DescribeContext) -> str:
+def _backend(obj: AnyObject, backend: AnyObject, context: DescribeContext) -> str:
     """Format a backend of an Ingress with the endpoints of its Service, or with its resource."""
     if reference := backend.get("service"):
         port = reference.get("port") or {}
@@ -71,7 +71,7 @@ def _backend(obj: Object, backend: Object, context: DescribeContext) -> str:
     return f"APIGroup: {group}, Kind: {resource.get('kind', '')}, Name: {resource.get('name', '')}"
 
 
-def ingress_class(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
+def ingress_class(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
     spec = obj.get("spec") or {}
     heading(writer, obj, namespaced=False)
     labels_and_annotations(writer, obj)
@@ -85,7 +85,7 @@ def ingress_class(writer: PrefixWriter, obj: Object, context: DescribeContext) -
     events(writer, context)
 
 
-def service_cidr(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
+def service_cidr(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
     heading(writer, obj, namespaced=False)
     labels_and_annotations(writer, obj)
     writer.field(0, "CIDRs", ", ".join((obj.get("spec") or {}).get("cidrs") or []))
@@ -95,7 +95,7 @@ def service_cidr(writer: PrefixWriter, obj: Object, context: DescribeContext) ->
     events(writer, context)
 
 
-def ip_address(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
+def ip_address(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
     heading(writer, obj, namespaced=False)
     labels_and_annotations(writer, obj)
     if (parent := (obj.get("spec") or {}).get("parentRef")) is not None:
@@ -109,7 +109,7 @@ SERVICE_NAME = "kubernetes.io/service-name"
 MAX_ADDRESSES = 3  # addresses in a line, before "more"
 
 
-def endpoints(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
+def endpoints(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
     heading(writer, obj)
     labels_and_annotations(writer, obj)
     writer.line(0, "Subsets:")
@@ -125,7 +125,7 @@ def endpoints(writer: PrefixWriter, obj: Object, context: DescribeContext) -> No
     events(writer, context)
 
 
-def endpoint_slice(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
+def endpoint_slice(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
     heading(writer, obj)
     labels_and_annotations(writer, obj)
     writer.field(0, "AddressType", obj.get("addressType", ""))
@@ -171,7 +171,7 @@ def endpoints_of(service: str, namespace: str, port: str, context: DescribeConte
     return f"{','.join(shown)} + {ready - MAX_ADDRESSES} more..." if more else ",".join(shown)
 
 
-def _addresses(slices: list[Object], port_name: str) -> Iterator[tuple[str, bool]]:
+def _addresses(slices: list[AnyObject], port_name: str) -> Iterator[tuple[str, bool]]:
     """Yield the first address of each endpoint with the port's number, and whether it is ready."""
     for endpoint_slice in slices:
         for port in endpoint_slice.get("ports") or [None]:
@@ -200,7 +200,7 @@ INGRESS = Direction("ingress", "from", "From", "source")
 EGRESS = Direction("egress", "to", "To", "destination")
 
 
-def network_policy(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
+def network_policy(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
     spec = obj.get("spec") or {}
     heading(writer, obj)
     writer.field(0, "Created on", format_time(obj["metadata"].get("creationTimestamp")))
@@ -220,7 +220,7 @@ def network_policy(writer: PrefixWriter, obj: Object, context: DescribeContext) 
     writer.line(1, f"Policy Types: {', '.join(types) or '<none>'}")
 
 
-def _policy_rules(line: Callable[[str], None], rules: list[Object], direction: Direction) -> None:
+def _policy_rules(line: Callable[[str], None], rules: list[AnyObject], direction: Direction) -> None:
     if not rules:
         line(f"<none> (Selected pods are isolated for {direction.name} connectivity)")
     for index, rule in enumerate(rules):

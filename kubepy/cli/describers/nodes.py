@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubepy.api.meta import Object, name_of, namespace_of
+from kubepy.api.meta import AnyObject, name_of, namespace_of
 from kubepy.api.objects.pods import pod_limits, pod_requests
 from kubepy.api.values.quantity import Quantity
 from kubepy.cli.describers.writer import (
@@ -28,7 +28,7 @@ ZERO = Quantity.parse("0")
 MAX_POOLS = 10
 
 
-def node(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
+def node(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
     spec, status = obj.get("spec", {}), obj.get("status", {})
     heading(writer, obj, namespaced=False)
     writer.field(0, "Roles", ",".join(roles(obj)) or "<none>")
@@ -59,9 +59,9 @@ def node(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
     events(writer, context)
 
 
-def _resource_slices(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
+def _resource_slices(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
     """Write the slices and devices of each pool that only this node has, for the first ten pools."""
-    pools: dict[tuple[str, str], list[Object]] = {}
+    pools: dict[tuple[str, str], list[AnyObject]] = {}
     for resource_slice in context.list("resourceslices.resource.k8s.io", None):
         spec = resource_slice["spec"]
         if spec.get("nodeName") == name_of(obj):
@@ -77,13 +77,13 @@ def _resource_slices(writer: PrefixWriter, obj: Object, context: DescribeContext
         writer.line(1, f"...and {len(in_order) - MAX_POOLS} more pools")
 
 
-def roles(obj: Object) -> list[str]:
+def roles(obj: AnyObject) -> list[str]:
     labels = obj["metadata"].get("labels") or {}
     from_keys = {key.removeprefix(ROLE_PREFIX) for key in labels if key.startswith(ROLE_PREFIX)}
     return sorted({*from_keys, labels.get(ROLE_LABEL, "")} - {""})
 
 
-def format_taint(taint: Object) -> str:
+def format_taint(taint: AnyObject) -> str:
     """Format a taint as ``key=value:effect``, without its empty parts (upstream ``Taint.ToString``)."""
     text = taint["key"]
     if taint.get("value"):
@@ -91,7 +91,7 @@ def format_taint(taint: Object) -> str:
     return f"{text}:{taint['effect']}" if taint.get("effect") else text
 
 
-def _lease(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
+def _lease(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
     leases = context.list("leases.coordination.k8s.io", "kube-node-lease")
     lease = next((lease for lease in leases if name_of(lease) == name_of(obj)), None)
     if lease is None:
@@ -104,7 +104,7 @@ def _lease(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
         writer.field(1, title, format_date(spec[key]) if key in spec else "<unset>")
 
 
-def _conditions(writer: PrefixWriter, conditions: list[Object] | None) -> None:
+def _conditions(writer: PrefixWriter, conditions: list[AnyObject] | None) -> None:
     if not conditions:
         return
     writer.line(0, "Conditions:\n  Type\tStatus\tLastHeartbeatTime\tLastTransitionTime\tReason\tMessage")
@@ -115,7 +115,7 @@ def _conditions(writer: PrefixWriter, conditions: list[Object] | None) -> None:
                                    condition.get("message", "")]))
 
 
-def _resources(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
+def _resources(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
     pods = [pod for pod in context.list("pods", None) if pod["spec"].get("nodeName") == name_of(obj)
             and pod.get("status", {}).get("phase") not in ("Succeeded", "Failed")]
     status = obj.get("status", {})
@@ -135,7 +135,16 @@ def _resources(writer: PrefixWriter, obj: Object, context: DescribeContext) -> N
                   for resource in ("cpu", "memory") for pod_amounts in per_pod]
         age = since(pod["metadata"].get("creationTimestamp"), context.now)
         writer.line(1, "\t".join([namespace_of(pod), name_of(pod), "", *shares, age]))
-    _allocated(writer, requests, limits, allocatable)
+    writer.line(0, "Allocated resources:\n  (Total limits may be over 100 percent, i.e., overcommitted.)")
+    writer.line(1, "Resource\tRequests\tLimits")
+    writer.line(1, "--------\t--------\t------")
+    huge_pages = sorted(resource for resource in allocatable if resource.startswith("hugepages-"))
+    for resource in ("cpu", "memory", "ephemeral-storage", *huge_pages):
+        whole = allocatable.get(resource, ZERO)
+        shares = [_share(resource, totals.get(resource, ZERO), whole) for totals in (requests, limits)]
+        writer.line(1, "\t".join([resource, *shares]))
+    for resource in sorted(set(allocatable) - {"cpu", "memory", "ephemeral-storage", "pods", *huge_pages}):
+        writer.line(1, f"{resource}\t{requests.get(resource, ZERO)}\t{limits.get(resource, ZERO)}")
 
 
 NO_PERCENTAGE = -(1 << 63)  # Go's int64(NaN), the percentage of nothing, on x86
@@ -148,17 +157,3 @@ def _share(resource: str, amount: Quantity, whole: Quantity, none: int = 0) -> s
     """
     part, total = (quantity.milli_value() if resource == "cpu" else quantity.value() for quantity in (amount, whole))
     return f"{amount} ({int(part / total * 100) if total else none}%)"
-
-
-def _allocated(writer: PrefixWriter, requests: dict[str, Quantity], limits: dict[str, Quantity],
-               allocatable: dict[str, Quantity]) -> None:
-    writer.line(0, "Allocated resources:\n  (Total limits may be over 100 percent, i.e., overcommitted.)")
-    writer.line(1, "Resource\tRequests\tLimits")
-    writer.line(1, "--------\t--------\t------")
-    huge_pages = sorted(resource for resource in allocatable if resource.startswith("hugepages-"))
-    for resource in ("cpu", "memory", "ephemeral-storage", *huge_pages):
-        whole = allocatable.get(resource, ZERO)
-        shares = [_share(resource, amounts.get(resource, ZERO), whole) for amounts in (requests, limits)]
-        writer.line(1, "\t".join([resource, *shares]))
-    for resource in sorted(set(allocatable) - {"cpu", "memory", "ephemeral-storage", "pods", *huge_pages}):
-        writer.line(1, f"{resource}\t{requests.get(resource, ZERO)}\t{limits.get(resource, ZERO)}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from kubepy.api.meta import Object, name_of, namespace_of
+from kubepy.api.meta import AnyObject, name_of, namespace_of
 from kubepy.cli.describers.containers import containers, resources
 from kubepy.cli.describers.volumes import volumes
 from kubepy.cli.describers.writer import (
@@ -25,10 +25,19 @@ with lazy_imports():
     from kubepy.api import selectors
 
 
-def pod(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
+def pod(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
     spec, status = obj["spec"], obj.get("status", {})
     heading(writer, obj)
-    _placement(writer, obj)
+    if "priority" in spec:
+        writer.field(0, "Priority", spec["priority"])
+    for name, key in (("Priority Class Name", "priorityClassName"), ("Runtime Class Name", "runtimeClassName"),
+                      ("Service Account", "serviceAccountName")):
+        if spec.get(key):
+            writer.field(0, name, spec[key])
+    node = spec.get("nodeName")
+    writer.field(0, "Node", f"{node}/{status.get('hostIP', '')}" if node else "<none>")
+    if "startTime" in status:
+        writer.field(0, "Start Time", format_date(status["startTime"]))
     labels_and_annotations(writer, obj)
     _status(writer, obj, context.now)
     writer.field(0, "IP", status.get("podIP", ""))
@@ -59,21 +68,7 @@ def pod(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
     events(writer, context)
 
 
-def _placement(writer: PrefixWriter, obj: Object) -> None:
-    spec, status = obj["spec"], obj.get("status", {})
-    if "priority" in spec:
-        writer.field(0, "Priority", spec["priority"])
-    for name, key in (("Priority Class Name", "priorityClassName"), ("Runtime Class Name", "runtimeClassName"),
-                      ("Service Account", "serviceAccountName")):
-        if spec.get(key):
-            writer.field(0, name, spec[key])
-    node = spec.get("nodeName")
-    writer.field(0, "Node", f"{node}/{status.get('hostIP', '')}" if node else "<none>")
-    if "startTime" in status:
-        writer.field(0, "Start Time", format_date(status["startTime"]))
-
-
-def _status(writer: PrefixWriter, obj: Object, now: datetime) -> None:
+def _status(writer: PrefixWriter, obj: AnyObject, now: datetime) -> None:
     metadata, status = obj["metadata"], obj.get("status", {})
     phase = status.get("phase", "")
     if metadata.get("deletionTimestamp") and phase not in ("Failed", "Succeeded"):
@@ -90,7 +85,7 @@ def _status(writer: PrefixWriter, obj: Object, now: datetime) -> None:
             writer.field(0, "LocalhostProfile", profile["localhostProfile"])
 
 
-def _gates_and_conditions(writer: PrefixWriter, spec: Object, status: Object) -> None:
+def _gates_and_conditions(writer: PrefixWriter, spec: AnyObject, status: AnyObject) -> None:
     conditions = {condition["type"]: condition["status"] for condition in status.get("conditions") or []}
     if gates := spec.get("readinessGates"):
         writer.line(0, "Readiness Gates:\n  Type\tStatus")
@@ -102,12 +97,12 @@ def _gates_and_conditions(writer: PrefixWriter, spec: Object, status: Object) ->
             writer.line(1, f"{name} \t{value} ")
 
 
-def field_value(obj: Object, path: str) -> str:
+def field_value(obj: AnyObject, path: str) -> str:
     """Return a field of a pod that an environment variable refers to; kubectl knows these two."""
     return {"metadata.name": name_of(obj), "metadata.namespace": namespace_of(obj)}.get(path, "")
 
 
-def template(writer: PrefixWriter, pod_template: Object) -> None:
+def template(writer: PrefixWriter, pod_template: AnyObject) -> None:
     """Write ``Pod Template:`` and everything in it."""
     metadata, spec = pod_template.get("metadata", {}), pod_template.get("spec", {})
     writer.line(0, "Pod Template:")
@@ -127,12 +122,12 @@ def template(writer: PrefixWriter, pod_template: Object) -> None:
     tolerations(writer, spec.get("tolerations"), "  Tolerations")
 
 
-def tolerations(writer: PrefixWriter, tolerations: list[Object] | None, title: str = "Tolerations") -> None:
+def tolerations(writer: PrefixWriter, tolerations: list[AnyObject] | None, title: str = "Tolerations") -> None:
     in_order = sorted(tolerations or [], key=lambda toleration: toleration.get("key", ""))
     writer.several(0, title, (_toleration_text(toleration) for toleration in in_order))
 
 
-def _toleration_text(toleration: Object) -> str:
+def _toleration_text(toleration: AnyObject) -> str:
     text = toleration.get("key", "")
     if toleration.get("value"):
         text += f"={toleration['value']}"
@@ -143,7 +138,7 @@ def _toleration_text(toleration: Object) -> str:
     return f"{text} for {toleration['tolerationSeconds']}s" if "tolerationSeconds" in toleration else text
 
 
-def spread_constraints(writer: PrefixWriter, constraints: list[Object] | None, indent: str = "") -> None:
+def spread_constraints(writer: PrefixWriter, constraints: list[AnyObject] | None, indent: str = "") -> None:
     if not constraints:
         return
     lines = []

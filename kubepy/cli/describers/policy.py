@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from kubepy.api.meta import Object, name_of, namespace_of
+from collections.abc import Sequence
+
+from kubepy.api.meta import AnyObject, name_of, namespace_of
 from kubepy.api.selectors import format_label_selector, format_labels
 from kubepy.api.values.quantity import Quantity
 from kubepy.cli.describers.writer import DescribeContext, PrefixWriter, events, go_value, heading
 
 
-def pod_disruption_budget(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
+def pod_disruption_budget(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
     spec, status = obj["spec"], obj.get("status", {})
     heading(writer, obj)
     if "minAvailable" in spec:
@@ -24,7 +26,7 @@ def pod_disruption_budget(writer: PrefixWriter, obj: Object, context: DescribeCo
     events(writer, context)
 
 
-def priority_class(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
+def priority_class(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
     heading(writer, obj, namespaced=False)
     writer.field(0, "Value", obj.get("value", 0))
     writer.field(0, "GlobalDefault", go_value(bool(obj.get("globalDefault"))))
@@ -47,7 +49,7 @@ QUOTA_SCOPES = {
 _LIMITS = ("min", "max", "defaultRequest", "default", "maxLimitRequestRatio")
 
 
-def resource_quota(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
+def resource_quota(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
     writer.field(0, "Name", name_of(obj))
     writer.field(0, "Namespace", namespace_of(obj))
     _scopes(writer, obj, 0, " * ")
@@ -55,7 +57,7 @@ def resource_quota(writer: PrefixWriter, obj: Object, context: DescribeContext) 
     _amounts(writer, obj, 0)
 
 
-def quotas_of_namespace(writer: PrefixWriter, quotas: list[Object]) -> None:
+def quotas_of_namespace(writer: PrefixWriter, quotas: Sequence[AnyObject]) -> None:
     writer.line(0, "")
     writer.line(0, "Resource Quotas" if quotas else "No resource quota.")
     for quota in quotas:
@@ -66,7 +68,7 @@ def quotas_of_namespace(writer: PrefixWriter, quotas: list[Object]) -> None:
         _amounts(writer, quota, 1)
 
 
-def _scopes(writer: PrefixWriter, quota: Object, level: int, mark: str) -> None:
+def _scopes(writer: PrefixWriter, quota: AnyObject, level: int, mark: str) -> None:
     if scopes := sorted(quota["spec"].get("scopes") or []):
         writer.field(level, "Scopes", ", ".join(scopes))
         for scope in scopes:
@@ -74,7 +76,7 @@ def _scopes(writer: PrefixWriter, quota: Object, level: int, mark: str) -> None:
                 writer.line(level, f"{mark}{QUOTA_SCOPES[scope]}")
 
 
-def _amounts(writer: PrefixWriter, quota: Object, level: int) -> None:
+def _amounts(writer: PrefixWriter, quota: AnyObject, level: int) -> None:
     """Write the used amounts in the unit format of their limits."""
     status = quota.get("status") or {}
     used = status.get("used") or {}
@@ -85,13 +87,13 @@ def _amounts(writer: PrefixWriter, quota: Object, level: int) -> None:
         writer.line(level, f"{resource}\t{amount}\t{hard}")
 
 
-def limit_range(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
+def limit_range(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
     writer.field(0, "Name", name_of(obj))
     writer.field(0, "Namespace", namespace_of(obj))
     _limits(writer, [obj], "")
 
 
-def limits_of_namespace(writer: PrefixWriter, limit_ranges: list[Object]) -> None:
+def limits_of_namespace(writer: PrefixWriter, limit_ranges: Sequence[AnyObject]) -> None:
     writer.line(0, "")
     if not limit_ranges:
         writer.line(0, "No LimitRange resource.")
@@ -100,7 +102,7 @@ def limits_of_namespace(writer: PrefixWriter, limit_ranges: list[Object]) -> Non
     _limits(writer, limit_ranges, " ")
 
 
-def _limits(writer: PrefixWriter, limit_ranges: list[Object], lead: str) -> None:
+def _limits(writer: PrefixWriter, limit_ranges: Sequence[AnyObject], lead: str) -> None:
     writer.line(0, f"{lead}Type\tResource\tMin\tMax\tDefault Request\tDefault Limit\tMax Limit/Request Ratio")
     writer.line(0, f"{lead}----\t--------\t---\t---\t---------------\t-------------\t-----------------------")
     for limit in (limit for obj in limit_ranges for limit in (obj.get("spec") or {}).get("limits") or []):

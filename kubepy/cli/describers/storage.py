@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubepy.api.meta import Object, name_of, namespace_of
+from kubepy.api.meta import AnyObject, name_of, namespace_of
 from kubepy.api.objects.volumes import access_modes, class_of
 from kubepy.api.selectors import format_labels
 from kubepy.cli.describers.volumes import claimed_volume, volume_source
@@ -21,7 +21,7 @@ from kubepy.cli.describers.writer import (
 DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 
 
-def volume(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
+def volume(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
     spec = obj["spec"]
     heading(writer, obj, namespaced=False)
     labels_and_annotations(writer, obj)
@@ -35,30 +35,26 @@ def volume(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
     if "volumeMode" in spec:
         writer.field(0, "VolumeMode", spec["volumeMode"])
     writer.field(0, "Capacity", (spec.get("capacity") or {}).get("storage", "0"))
-    _node_affinity(writer, spec.get("nodeAffinity"))
+    required = (spec.get("nodeAffinity") or {}).get("required")
+    if required is None:
+        writer.line(0, "Node Affinity:\t<none>")
+    else:
+        terms = required.get("nodeSelectorTerms") or []
+        writer.line(0, "Node Affinity:\t")
+        writer.line(1, "Required Terms:\t" + ("" if terms else "<none>"))
+        for index, term in enumerate(terms):
+            requirements = []
+            for expression in term.get("matchExpressions") or []:
+                values = f" [{', '.join(expression['values'])}]" if expression.get("values") else ""
+                requirements.append(f"{expression['key']} {expression['operator'].lower()}{values}")
+            writer.several(2, f"Term {index}", requirements)
     writer.field(0, "Message", obj.get("status", {}).get("message", ""))
     writer.line(0, "Source:")
     volume_source(writer, spec, persistent=True)
     events(writer, context)
 
 
-def _node_affinity(writer: PrefixWriter, affinity: Object | None) -> None:
-    required = (affinity or {}).get("required")
-    if required is None:
-        writer.line(0, "Node Affinity:\t<none>")
-        return
-    terms = required.get("nodeSelectorTerms") or []
-    writer.line(0, "Node Affinity:\t")
-    writer.line(1, "Required Terms:\t" + ("" if terms else "<none>"))
-    for index, term in enumerate(terms):
-        requirements = []
-        for expression in term.get("matchExpressions") or []:
-            values = f" [{', '.join(expression['values'])}]" if expression.get("values") else ""
-            requirements.append(f"{expression['key']} {expression['operator'].lower()}{values}")
-        writer.several(2, f"Term {index}", requirements)
-
-
-def storage_class(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
+def storage_class(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
     annotations = obj["metadata"].get("annotations") or {}
     heading(writer, obj, namespaced=False)
     writer.field(0, "IsDefaultClass", "Yes" if annotations.get(DEFAULT_CLASS) == "true" else "No")
@@ -82,7 +78,7 @@ def storage_class(writer: PrefixWriter, obj: Object, context: DescribeContext) -
     events(writer, context)
 
 
-def volume_attributes_class(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
+def volume_attributes_class(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
     heading(writer, obj, namespaced=False)
     writer.field(0, "Annotations", format_labels(obj["metadata"].get("annotations")))
     writer.field(0, "DriverName", obj.get("driverName", ""))
@@ -90,7 +86,7 @@ def volume_attributes_class(writer: PrefixWriter, obj: Object, context: Describe
     events(writer, context)
 
 
-def csi_node(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
+def csi_node(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
     heading(writer, obj, namespaced=False)
     labels_and_annotations(writer, obj)
     writer.field(0, "CreationTimestamp", format_date(obj["metadata"].get("creationTimestamp")))
@@ -109,7 +105,7 @@ def csi_node(writer: PrefixWriter, obj: Object, context: DescribeContext) -> Non
     events(writer, context)
 
 
-def claim(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
+def claim(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
     spec = obj["spec"]
     heading(writer, obj)
     writer.field(0, "StorageClass", class_of(obj))
@@ -133,13 +129,13 @@ def claim(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
     events(writer, context)
 
 
-def phase(obj: Object, context: DescribeContext) -> str:
+def phase(obj: AnyObject, context: DescribeContext) -> str:
     if deleted := obj["metadata"].get("deletionTimestamp"):
         return f"Terminating (lasts {since(deleted, context.now)})"
     return str(obj.get("status", {}).get("phase", ""))
 
 
-def _mounts_claim(pod: Object, obj: Object) -> bool:
+def _mounts_claim(pod: AnyObject, obj: AnyObject) -> bool:
     """Return whether a pod mounts the claim, by name or as an ephemeral volume."""
     for volume in pod["spec"].get("volumes") or []:
         if volume.get("persistentVolumeClaim", {}).get("claimName") == name_of(obj):

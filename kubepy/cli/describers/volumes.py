@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from kubepy.api.meta import Object, annotations_of, labels_of
+from kubepy.api.meta import AnyObject, annotations_of, labels_of
 from kubepy.api.objects.volumes import access_modes, class_of
 from kubepy.api.values.quantity import parse_quantity
 from kubepy.cli.describers.writer import PrefixWriter, annotation_lines, go_value, shorten
@@ -115,14 +115,14 @@ PERSISTENT = {"glusterfs": ("EndpointsName", [("EndpointsNamespace", "endpointsN
 ODD_LABELS = {"ISCSIInterface": "ISCSIInterface", "Kind": "Kind: "}
 
 
-def volumes(writer: PrefixWriter, volumes: list[Object] | None, *, indent: str = "") -> None:
+def volumes(writer: PrefixWriter, volumes: list[AnyObject] | None, *, indent: str = "") -> None:
     writer.line(0, f"{indent}Volumes:" + ("" if volumes else "\t<none>"))
     for volume in volumes or []:
         writer.line(1, f"{' ' if indent else ''}{volume['name']}:")
         volume_source(writer, volume)
 
 
-def volume_source(writer: PrefixWriter, volume: Object, *, persistent: bool = False) -> None:
+def volume_source(writer: PrefixWriter, volume: AnyObject, *, persistent: bool = False) -> None:
     """Write the source of a volume; ``persistent``: of a PersistentVolume's spec."""
     for source, source_format in SOURCES.items():
         if source not in volume:
@@ -154,14 +154,14 @@ def _reference(reference: Any, persistent: bool) -> str:
     return f"&LocalObjectReference{{Name:{reference.get('name', '')},}}"
 
 
-def _empty_dir(writer: PrefixWriter, source: Object) -> None:
+def _empty_dir(writer: PrefixWriter, source: AnyObject) -> None:
     limit = source.get("sizeLimit", "0")
     writer.field(2, "Type", "EmptyDir (a temporary directory that shares a pod's lifetime)")
     writer.field(2, "Medium", source.get("medium", ""))
     writer.field(2, "SizeLimit", limit if parse_quantity(limit).nanos > 0 else "<unset>")
 
 
-def _projected(writer: PrefixWriter, source: Object) -> None:
+def _projected(writer: PrefixWriter, source: AnyObject) -> None:
     writer.field(2, "Type", "Projected (a volume that contains injected data from multiple sources)")
     for part in source.get("sources") or []:
         for key, label in (("secret", "SecretName"), ("configMap", "ConfigMapName")):
@@ -174,7 +174,7 @@ def _projected(writer: PrefixWriter, source: Object) -> None:
             writer.field(2, "TokenExpirationSeconds", part["serviceAccountToken"].get("expirationSeconds", 0))
 
 
-def _downward_api(writer: PrefixWriter, source: Object) -> None:
+def _downward_api(writer: PrefixWriter, source: AnyObject) -> None:
     writer.field(2, "Type", "DownwardAPI (a volume populated by information about the pod)")
     writer.line(2, "Items:")
     for item in source.get("items") or []:
@@ -184,7 +184,7 @@ def _downward_api(writer: PrefixWriter, source: Object) -> None:
             writer.line(3, f"{item['resourceFieldRef']['resource']} -> {item['path']}")
 
 
-def _csi(writer: PrefixWriter, source: Object) -> None:
+def _csi(writer: PrefixWriter, source: AnyObject) -> None:
     writer.field(2, "Type", "CSI (a Container Storage Interface (CSI) volume source)")
     writer.field(2, "Driver", source.get("driver", ""))
     writer.field(2, "FSType", source.get("fsType", ""))
@@ -195,7 +195,7 @@ def _csi(writer: PrefixWriter, source: Object) -> None:
     writer.several_nested(2, "VolumeAttributes", (shorten(f"{key}={value}") for key, value in attributes))
 
 
-def _ephemeral(writer: PrefixWriter, source: Object) -> None:
+def _ephemeral(writer: PrefixWriter, source: AnyObject) -> None:
     """Write the template of an ephemeral volume's claim; upstream indents its labels and annotations further."""
     writer.field(2, "Type",
                  "EphemeralVolume (an inline specification for a volume that gets created and deleted with the pod)")
@@ -213,7 +213,7 @@ def _ephemeral(writer: PrefixWriter, source: Object) -> None:
     claimed_volume(writer, 2, template)
 
 
-def claimed_volume(writer: PrefixWriter, level: int, claim: Object) -> None:
+def claimed_volume(writer: PrefixWriter, level: int, claim: AnyObject) -> None:
     """Write the capacity, access modes, volume mode and data source of a claim or its template."""
     spec, status = claim["spec"], claim.get("status", {})
     bound = bool(spec.get("volumeName"))
@@ -228,7 +228,7 @@ def claimed_volume(writer: PrefixWriter, level: int, claim: Object) -> None:
                 writer.field(level + 1, name, source[key])
 
 
-def _fibre_channel(writer: PrefixWriter, source: Object) -> None:
+def _fibre_channel(writer: PrefixWriter, source: AnyObject) -> None:
     writer.field(2, "Type", "FC (a Fibre Channel disk)")
     writer.field(2, "TargetWWNs", ", ".join(source.get("targetWWNs") or []))
     writer.field(2, "LUN", source.get("lun", "<none>"))

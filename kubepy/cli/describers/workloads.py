@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from kubepy.api.clock import parse_time
-from kubepy.api.meta import Object, is_controlled_by, labels_of, name_of, namespace_of
+from kubepy.api.meta import AnyObject, is_controlled_by, labels_of, name_of, namespace_of
 from kubepy.api.objects.deployments import new_replica_set, old_replica_sets
 from kubepy.api.selectors import (
     format_label_selector,
@@ -34,7 +34,7 @@ with lazy_imports():
 SHOWN_INDEXES = 50  # characters
 
 
-def daemon_set(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
+def daemon_set(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
     spec, status = obj["spec"], obj.get("status", {})
     heading(writer, obj)
     writer.field(0, "Selector", format_label_selector(spec["selector"]))
@@ -51,7 +51,7 @@ def daemon_set(writer: PrefixWriter, obj: Object, context: DescribeContext) -> N
     events(writer, context)
 
 
-def pods_status(obj: Object, context: DescribeContext) -> str:
+def pods_status(obj: AnyObject, context: DescribeContext) -> str:
     """Count the pods of a controller by phase."""
     labels = obj["spec"]["selector"]  # of a ReplicationController
     selector = from_label_selector({"matchLabels": labels} if obj["kind"] == "ReplicationController" else labels)
@@ -64,14 +64,14 @@ def pods_status(obj: Object, context: DescribeContext) -> str:
             f" / {phases['Failed']} Failed")
 
 
-def replication_controller(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
+def replication_controller(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
     heading(writer, obj)
     writer.field(0, "Selector", format_labels(obj["spec"]["selector"]))
     labels_and_annotations(writer, obj)
     _pods_and_conditions(writer, obj, context)
 
 
-def replica_set(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
+def replica_set(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
     heading(writer, obj)
     writer.field(0, "Selector", format_label_selector(obj["spec"]["selector"]))
     labels_and_annotations(writer, obj)
@@ -79,7 +79,7 @@ def replica_set(writer: PrefixWriter, obj: Object, context: DescribeContext) -> 
     _pods_and_conditions(writer, obj, context)
 
 
-def _pods_and_conditions(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
+def _pods_and_conditions(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
     spec, status = obj["spec"], obj.get("status", {})
     writer.field(0, "Replicas", f"{status.get('replicas', 0)} current / {spec.get('replicas', 0)} desired")
     writer.field(0, "Pods Status", pods_status(obj, context))
@@ -88,7 +88,7 @@ def _pods_and_conditions(writer: PrefixWriter, obj: Object, context: DescribeCon
     events(writer, context)
 
 
-def deployment(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
+def deployment(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
     spec, status = obj["spec"], obj.get("status", {})
     heading(writer, obj, created=True)
     labels_and_annotations(writer, obj)
@@ -115,7 +115,7 @@ def deployment(writer: PrefixWriter, obj: Object, context: DescribeContext) -> N
     events(writer, context)
 
 
-def stateful_set(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
+def stateful_set(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
     spec, status = obj["spec"], obj.get("status", {})
     heading(writer, obj, created=True)
     writer.field(0, "Selector", format_label_selector(spec["selector"]))
@@ -144,7 +144,7 @@ def stateful_set(writer: PrefixWriter, obj: Object, context: DescribeContext) ->
     events(writer, context)
 
 
-def job(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
+def job(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
     spec, status = obj["spec"], obj.get("status", {})
     heading(writer, obj)
     writer.field(0, "Selector", format_label_selector(spec.get("selector") or {}))
@@ -178,7 +178,7 @@ def job(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
     events(writer, context)
 
 
-def cron_job(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
+def cron_job(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
     spec, status = obj["spec"], obj.get("status", {})
     heading(writer, obj)
     labels_and_annotations(writer, obj)

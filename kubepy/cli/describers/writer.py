@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from kubepy.api.clock import parse_time
-from kubepy.api.meta import Object, controller_of
+from kubepy.api.meta import AnyObject, controller_of
 from kubepy.cli.runtime.tables import Layout, align, escaped
 from kubepy.lazy import lazy_imports
 
@@ -23,8 +23,8 @@ class DescribeContext(NamedTuple):
     """
 
     now: datetime
-    events: list[Object] | None
-    list: Callable[[str, str | None], list[Object]]
+    events: Sequence[AnyObject] | None
+    list: Callable[[str, str | None], Sequence[AnyObject]]
 
 
 PADDING = 2
@@ -34,7 +34,7 @@ HIDDEN_ANNOTATIONS = {LAST_APPLIED}
 
 
 class PrefixWriter:
-    """Collects lines; ``text`` aligns their cells as kubectl's tab writer does."""
+    """A list of lines; ``text`` aligns their cells as kubectl's tab writer does."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -124,7 +124,7 @@ def shorten(text: str, length: int = MAX_ANNOTATION) -> str:
     return text if len(data) <= length else data[:length].decode(errors="ignore") + "..."
 
 
-def heading(writer: PrefixWriter, obj: Object, *, created: bool = False, namespaced: bool = True) -> None:
+def heading(writer: PrefixWriter, obj: AnyObject, *, created: bool = False, namespaced: bool = True) -> None:
     """Write Name, Namespace and, for the kinds that show it, CreationTimestamp."""
     metadata = obj["metadata"]
     writer.field(0, "Name", metadata["name"])
@@ -134,12 +134,12 @@ def heading(writer: PrefixWriter, obj: Object, *, created: bool = False, namespa
         writer.field(0, "CreationTimestamp", format_date(metadata.get("creationTimestamp")))
 
 
-def labels_and_annotations(writer: PrefixWriter, obj: Object) -> None:
+def labels_and_annotations(writer: PrefixWriter, obj: AnyObject) -> None:
     label_block(writer, "Labels", obj["metadata"].get("labels"))
     annotation_block(writer, "Annotations", obj["metadata"].get("annotations"))
 
 
-def controlled_by(writer: PrefixWriter, obj: Object) -> None:
+def controlled_by(writer: PrefixWriter, obj: AnyObject) -> None:
     if (controller := controller_of(obj)) is not None:
         writer.field(0, "Controlled By", f"{controller['kind']}/{controller['name']}")
 
@@ -152,7 +152,8 @@ def events(writer: PrefixWriter, context: DescribeContext) -> None:
         writer.line(0, "Events:\t<none>")
         return
     writer.line(0, "Events:")
-    in_order = sorted(context.events, key=_last_seen)
+    # Events that have only an eventTime, as the scheduler's, come first.
+    in_order = sorted(context.events, key=lambda event: event.get("lastTimestamp") or "")
     writer.line(1, "Type\tReason\tAge\tFrom\tMessage")
     writer.line(1, "----\t------\t----\t----\t-------")  # kubectl has one dash more than Age has letters
     for event in in_order:
@@ -164,12 +165,7 @@ def events(writer: PrefixWriter, context: DescribeContext) -> None:
         writer.line(1, "\t".join(cells))
 
 
-def _last_seen(event: Object) -> str:
-    """Return when an event was last seen; "" for those with an eventTime only, as the scheduler's."""
-    return event.get("lastTimestamp") or ""
-
-
-def event_age(event: Object, now: datetime) -> str:
+def event_age(event: AnyObject, now: datetime) -> str:
     """Return the age of an event: ``5s``, ``5s (x3 over 2m)``."""
     first = since(event.get("eventTime") or event.get("firstTimestamp"), now)
     if series := event.get("series"):
@@ -184,7 +180,7 @@ def since(text: str | None, now: datetime) -> str:
     return duration.human_duration((now - parse_time(text)).total_seconds()) if text else "<unknown>"
 
 
-def conditions_table(writer: PrefixWriter, conditions: list[Object] | None) -> None:
+def conditions_table(writer: PrefixWriter, conditions: list[AnyObject] | None) -> None:
     """Write the conditions of a Deployment or ReplicaSet: type, status, reason."""
     if conditions:
         writer.line(0, "Conditions:")
@@ -192,7 +188,7 @@ def conditions_table(writer: PrefixWriter, conditions: list[Object] | None) -> N
             [f"{condition['type']} ", condition["status"], condition.get("reason", "")] for condition in conditions))
 
 
-def dated_conditions(writer: PrefixWriter, conditions: Iterable[Object]) -> None:
+def dated_conditions(writer: PrefixWriter, conditions: Iterable[AnyObject]) -> None:
     """Write conditions with their last transition, reason and message."""
     writer.line(0, "Conditions:")
     writer.table(1, "Type\tStatus\tLastTransitionTime\tReason\tMessage", (

@@ -17,7 +17,7 @@ _PEM = re.compile(rb"-----BEGIN CERTIFICATE REQUEST-----\s(.*?)-----END CERTIFIC
 # The attributes of names that kubectl prints, by the last number of their object identifiers (2.5.4.n).
 _SUBJECT = {3: "Common Name", 5: "Serial Number", 6: "Country", 7: "Locality", 8: "Province", 9: "StreetAddress",
             10: "Organization", 11: "Organizational Unit", 17: "PostalCode"}
-# Object identifiers, in DER.
+# AnyObject identifiers, in DER.
 _X520 = b"\x55\x04"  # 2.5.4
 _EXTENSION_REQUEST = bytes.fromhex("2a864886f70d01090e")  # 1.2.840.113549.1.9.14
 _ALTERNATIVE_NAMES = b"\x55\x1d\x11"  # 2.5.29.17

@@ -25,7 +25,7 @@ _DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
 _SHAPES = {"annotations": dict, "finalizers": list, "labels": dict, "ownerReferences": list}
 
 
-class ObjectFile(NamedTuple):
+class StateFile(NamedTuple):
     """The place of an object's file.
 
     :param state: the state folder, as the path names it.
@@ -37,7 +37,7 @@ class ObjectFile(NamedTuple):
     is_managers: bool
 
 
-def object_file_at(path: str) -> ObjectFile | None:
+def state_file_at(path: str) -> StateFile | None:
     """Return the place of an object's file by its path; None for any other file."""
     parts = path.split("/")
     if not parts.pop().endswith(SUFFIX):
@@ -51,7 +51,7 @@ def object_file_at(path: str) -> ObjectFile | None:
         parts = parts[:-1]
     else:
         return None
-    return ObjectFile("/".join(parts), resource, is_managers) if resource else None
+    return StateFile("/".join(parts), resource, is_managers) if resource else None
 
 
 def read_object(text: bytes) -> Object:
@@ -68,7 +68,7 @@ def read_object(text: bytes) -> Object:
     return content.object
 
 
-def kind_of(obj: Object, file: ObjectFile | None) -> Kind:
+def kind_of(obj: Object, file: StateFile | None) -> Kind:
     """Return the kind of an object; a custom one as its definition in the same state folder describes it."""
     api_version, kind = str(obj.get("apiVersion", "")), str(obj.get("kind", ""))
     resource = scheme.Scheme().for_kind(api_version, kind)
@@ -82,7 +82,7 @@ def kind_of(obj: Object, file: ObjectFile | None) -> Kind:
     return Kind(None, openapi.Schema(custom.with_metadata(node)), has_status=has_status)
 
 
-def _served_version(version: str, object_file: ObjectFile) -> Object | None:
+def _served_version(version: str, object_file: StateFile) -> Object | None:
     """Return the version in the CustomResourceDefinition of the working tree; None when that cannot be read."""
     path = os.path.join(object_file.state, path_of(Key(_DEFINITIONS, "", object_file.resource)))
     try:

@@ -11,7 +11,7 @@ from typing import IO
 
 from kubepy.apiserver.threeway import intent_of
 from kubepy.cli.errors import CliError
-from kubepy.cli.git.files import kind_of, object_file_at, read_object, render
+from kubepy.cli.git.files import kind_of, read_object, render, state_file_at
 from kubepy.cli.git.repository import Repository
 from kubepy.cli.runtime.command import command
 from kubepy.cli.runtime.factory import Factory
@@ -27,7 +27,7 @@ _FLUSH = b"0000"
 # As git calls it (filter.kubepy-intent.process)
 kubepy git filter
 
-# What git would keep of a file
+# Print a file as git would store it
 git show :state/namespaces/default/deployments.apps/web.yaml
 """)
 def filter_(factory: Factory, options: Options) -> None:
@@ -41,7 +41,7 @@ def filter_(factory: Factory, options: Options) -> None:
 
 def clean(path: str, text: bytes) -> bytes:
     """Return the text of an object's file without what the system writes; other files are left as they are."""
-    file = object_file_at(path)
+    file = state_file_at(path)
     if file is None or file.is_managers:
         return text
     try:
@@ -94,7 +94,7 @@ class FilterProcess:
 # Before a merge in a repository that keeps intent only
 kubepy git refresh && git merge feature
 
-# What is modified in truth
+# Show which files are really modified
 kubepy git refresh && git status
 """)
 def refresh(factory: Factory, options: Options) -> None:

@@ -14,7 +14,7 @@ from kubepy.api.meta import Object
 from kubepy.api.patches.elements import same
 from kubepy.apiserver.threeway import Side, Versions, merge_into_ancestor, merge_objects
 from kubepy.cli.errors import CliError, SilentExit
-from kubepy.cli.git.files import ObjectFile, is_handmade, kind_of, object_file_at, read_object, render
+from kubepy.cli.git.files import StateFile, is_handmade, kind_of, read_object, render, state_file_at
 from kubepy.cli.git.repository import run_git
 from kubepy.cli.runtime.command import command
 from kubepy.cli.runtime.factory import Factory
@@ -80,7 +80,7 @@ def merge_file(factory: Factory, options: MergeFileOptions) -> None:
     markers = _marker_style(size, labels)
     is_clean = _merge_lines(texts, ours, markers)
     try:
-        data, conflicts = merge_texts(texts, object_file_at(path), markers, is_ancestor=options.ancestor)
+        data, conflicts = merge_texts(texts, state_file_at(path), markers, is_ancestor=options.ancestor)
     except ContentError as error:
         factory.say(f"{path or ours}: merged line by line: {error.line}: {error.reason}")
         raise SilentExit(0 if is_clean else 1) from None
@@ -111,7 +111,7 @@ def _write(path: str, data: bytes) -> None:
 # --- objects ----------------------------------------------------------------------------------------------------------
 
 
-def merge_texts(texts: Texts, file: ObjectFile | None, markers: MarkerStyle, *,
+def merge_texts(texts: Texts, file: StateFile | None, markers: MarkerStyle, *,
                 is_ancestor: bool = False) -> tuple[bytes, list[str]]:
     """Return the merged content, and the fields in conflict. Raises ContentError for a text that holds no object."""
     if file is not None and file.is_managers:

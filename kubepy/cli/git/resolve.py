@@ -12,7 +12,7 @@ from typing import NamedTuple
 from kubepy.api.meta import controller_of
 from kubepy.apiserver.threeway import intent_of, is_made_by_controller
 from kubepy.cli.errors import CliError, SilentExit
-from kubepy.cli.git.files import kind_of, object_file_at, read_object
+from kubepy.cli.git.files import kind_of, read_object, state_file_at
 from kubepy.cli.git.repository import Repository
 from kubepy.cli.runtime.command import command
 from kubepy.cli.runtime.factory import Factory
@@ -30,7 +30,7 @@ class UnmergedPath(NamedTuple):
     stages: dict[str, str]
 
 
-class Resolution(NamedTuple):
+class ConflictResolution(NamedTuple):
     """The stage whose file stays ("": the file is removed), and the reason."""
 
     stage: str
@@ -38,10 +38,10 @@ class Resolution(NamedTuple):
 
 
 @command("resolve", Options, examples="""
-# After a merge that stopped: settle what needs nobody's decision, and go on
+# After a merge that stopped: settle the conflicts that need no decision, and go on
 kubepy git resolve && git commit --no-edit
 
-# In the midst of a rebase
+# The same during a rebase
 kubepy git resolve && git rebase --continue
 """)
 def resolve(factory: Factory, options: Options) -> None:
@@ -113,33 +113,31 @@ def _commit_of(repository: Repository, side: str) -> str:
     raise CliError("no merge, rebase, cherry-pick or revert is under way")
 
 
-def _decide(repository: Repository, unmerged: UnmergedPath) -> Resolution | None:
+def _decide(repository: Repository, unmerged: UnmergedPath) -> ConflictResolution | None:
+    """Return what settles a conflict by the side that still has the file; None when somebody has to decide."""
     stages = unmerged.stages
-    file = object_file_at(unmerged.path)
+    file = state_file_at(unmerged.path)
     if file is None or {OURS, THEIRS} <= stages.keys():
         return None
     survivor = OURS if OURS in stages else THEIRS if THEIRS in stages else ""
     if not survivor:
-        return Resolution("", "both sides removed it")
+        return ConflictResolution("", "both sides removed it")
     if BASE not in stages:
-        return Resolution(survivor, "one side added it")
+        return ConflictResolution(survivor, "one side added it")
     if file.is_managers:
         object_path = unmerged.path.replace(f"/{MANAGED}/", "/")
         has_object = bool(repository.run("ls-files", "-z", "--", _pathspec(object_path)))
-        return Resolution(survivor if has_object else "", "as the object it belongs to")
-    return _decide_by_content(repository, unmerged, survivor)
-
-
-def _decide_by_content(repository: Repository, unmerged: UnmergedPath, survivor: str) -> Resolution | None:
+        return ConflictResolution(survivor if has_object else "", "as the object it belongs to")
     try:
-        blobs = (repository.run("cat-file", "blob", unmerged.stages[stage]) for stage in (BASE, survivor))
+        blobs = (repository.run("cat-file", "blob", stages[stage]) for stage in (BASE, survivor))
         old, new = (read_object(os.fsencode(blob)) for blob in blobs)
     except ContentError:  # a person has to look at a file that cannot be read
         return None
     if is_made_by_controller(new):
         owner = controller_of(new) or {"kind": "a", "name": "controller"}
-        return Resolution("", f"made by {owner.get('kind')} {owner.get('name')}, which makes it again if it is wanted")
-    has_status = kind_of(new, object_file_at(unmerged.path)).has_status
+        return ConflictResolution("", f"made by {owner.get('kind')} {owner.get('name')}, which makes it again if it is "
+                                  "wanted")
+    has_status = kind_of(new, file).has_status
     if intent_of(old, has_status=has_status) == intent_of(new, has_status=has_status):
-        return Resolution("", "changed in nothing but what the system writes")
+        return ConflictResolution("", "changed in nothing but what the system writes")
     return None

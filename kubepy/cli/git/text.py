@@ -10,7 +10,7 @@ from typing import Any
 from kubepy.api.schema.openapi import Schema
 from kubepy.apiserver.managedfields.fieldpath import Path, field, path_text
 from kubepy.apiserver.managedfields.typed import TypedError, child, elements, is_atomic
-from kubepy.cli.git.files import kind_of, object_file_at, read_object
+from kubepy.cli.git.files import kind_of, read_object, state_file_at
 from kubepy.cli.runtime.command import command
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.options import Options
@@ -41,8 +41,8 @@ def diff_text(factory: Factory, options: Options) -> None:
     except ContentError:
         factory.print(data.decode(errors="replace"), end="")
         return
-    object_file = object_file_at(os.path.relpath(options.args[0]))
-    factory.print("\n".join(lines_of(obj, kind_of(obj, object_file).schema)))
+    state_file = state_file_at(os.path.relpath(options.args[0]))
+    factory.print("\n".join(lines_of(obj, kind_of(obj, state_file).schema)))
 
 
 def lines_of(value: Any, schema: Schema | None, path: Path = ()) -> Iterator[str]:

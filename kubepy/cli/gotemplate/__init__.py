@@ -15,9 +15,9 @@ from kubepy.cli.gotemplate.nodes import (
     ActionNode,
     BranchNode,
     ChainNode,
+    ConstantNode,
     DotNode,
-    FieldNode,
-    LiteralNode,
+    FieldPathNode,
     PipeNode,
     TemplateError,
     TemplateNode,
@@ -33,7 +33,7 @@ class Template:
     """A parsed template."""
 
     def __init__(self, text: str) -> None:
-        """Raises TemplateError."""
+        """Parse a text. Raises TemplateError."""
         self.text = text
         self.templates = TemplateParser("output", text).parse()
 
@@ -81,7 +81,7 @@ def _paths_in_operand(operand: Any) -> Iterator[tuple[str, ...]]:
                     yield from _paths_in_operand(word)
         case DotNode():
             yield ()
-        case LiteralNode(value=str(text)):
+        case ConstantNode(value=str(text)):
             yield (text, "")
-        case FieldNode() | VariableNode() | ChainNode():
+        case FieldPathNode() | VariableNode() | ChainNode():
             yield operand.names[1:] if operand.names[:1] == ("items",) else operand.names

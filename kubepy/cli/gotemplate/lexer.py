@@ -38,7 +38,7 @@ class _LexError(Exception):
 
 
 class Lexer:
-    """Splits a text into tokens; the first error is the last token."""
+    """The state of splitting a text into tokens; the first error is the last token."""
 
     def __init__(self, text: str) -> None:
         self.text = text

@@ -41,7 +41,7 @@ class NilNode(NamedTuple):
         return "nil"
 
 
-class LiteralNode(NamedTuple):
+class ConstantNode(NamedTuple):
     """A number, string, character or boolean."""
 
     position: int
@@ -52,7 +52,7 @@ class LiteralNode(NamedTuple):
         return self.source
 
 
-class IdentifierNode(NamedTuple):
+class FunctionNode(NamedTuple):
     """The name of a function."""
 
     position: int
@@ -62,7 +62,7 @@ class IdentifierNode(NamedTuple):
         return self.name
 
 
-class FieldNode(NamedTuple):
+class FieldPathNode(NamedTuple):
     """``.a.b`` of the dot."""
 
     position: int

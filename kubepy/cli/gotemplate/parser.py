@@ -12,13 +12,13 @@ from kubepy.cli.gotemplate.nodes import (
     BranchNode,
     ChainNode,
     CommandNode,
+    ConstantNode,
     DotNode,
     EndNode,
-    FieldNode,
-    IdentifierNode,
+    FieldPathNode,
+    FunctionNode,
     Int,
     JumpNode,
-    LiteralNode,
     NilNode,
     PipeNode,
     TemplateError,
@@ -33,7 +33,7 @@ _OPERANDS = frozenset(("bool", "char-constant", "dot", "field", "identifier", "n
 
 
 class TemplateParser:
-    """Parses the templates of a text: the text itself, and those that it defines."""
+    """A parser of a text's templates: the text itself, and those that it defines."""
 
     def __init__(self, name: str, text: str) -> None:
         self.name = name
@@ -247,7 +247,7 @@ class TemplateParser:
         if not commands:
             self.error(f"missing value for {context}")
         for stage, command in enumerate(commands[1:], 2):
-            if isinstance(command.words[0], (DotNode, NilNode, LiteralNode)):
+            if isinstance(command.words[0], (DotNode, NilNode, ConstantNode)):
                 self.error(f"non executable command in pipeline stage {stage}")
 
     def declarations(self, context: str) -> tuple[list[str], bool]:
@@ -301,11 +301,11 @@ class TemplateParser:
         while self.peek().kind == "field":
             names.append(self.next().value[1:])
         match node:
-            case FieldNode():
-                return FieldNode(position, (*node.names, *names))
+            case FieldPathNode():
+                return FieldPathNode(position, (*node.names, *names))
             case VariableNode():
                 return VariableNode(position, node.name, (*node.names, *names))
-            case LiteralNode() | NilNode() | DotNode():
+            case ConstantNode() | NilNode() | DotNode():
                 self.error(f"unexpected . after term {quote(str(node))}")
         return ChainNode(position, node, tuple(names))
 
@@ -315,13 +315,13 @@ class TemplateParser:
             case "identifier":
                 if not functions.exists(token.value):
                     self.error(f"function {quote(token.value)} not defined")
-                return IdentifierNode(token.position, token.value)
+                return FunctionNode(token.position, token.value)
             case "dot":
                 return DotNode(token.position)
             case "nil":
                 return NilNode(token.position)
             case "field":
-                return FieldNode(token.position, (token.value[1:],))
+                return FieldPathNode(token.position, (token.value[1:],))
             case "variable":
                 if token.value not in self.variables:
                     self.error(f"undefined variable {quote(token.value)}")
@@ -329,7 +329,7 @@ class TemplateParser:
             case "(":
                 return self.pipeline("parenthesized pipeline", ")")
             case "bool" | "number" | "char-constant" | "string":
-                return LiteralNode(token.position, token.value, self.literal(token))
+                return ConstantNode(token.position, token.value, self.literal(token))
         self.back()
         return None
 

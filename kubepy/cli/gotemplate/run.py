@@ -13,12 +13,12 @@ from kubepy.cli.gotemplate.nodes import (
     BranchNode,
     ChainNode,
     CommandNode,
+    ConstantNode,
     DotNode,
-    FieldNode,
-    IdentifierNode,
+    FieldPathNode,
+    FunctionNode,
     Int,
     JumpNode,
-    LiteralNode,
     NilNode,
     PipeNode,
     TemplateError,
@@ -70,7 +70,7 @@ class Run:
         self.written: list[str] = []
 
     def execute(self, obj: Any) -> None:
-        """Raises ExecutionError."""
+        """Run the templates over an object. Raises ExecutionError."""
         self.variables = [_Variable("$", obj)]
         try:
             self.walk_all(obj, self.templates[self.name])
@@ -210,9 +210,9 @@ class Run:
         first = command.words[0]
         has_arguments = len(command.words) > 1 or final is not _NO_VALUE
         match first:
-            case FieldNode() | VariableNode() | ChainNode():
+            case FieldPathNode() | VariableNode() | ChainNode():
                 return self.reach(dot, first, has_arguments)
-            case IdentifierNode():
+            case FunctionNode():
                 return self.function(dot, first, command, command.words[1:], final)
             case PipeNode():
                 self.no_function(first, has_arguments)
@@ -227,7 +227,7 @@ class Run:
         if has_arguments:
             self.fail(f"can't give argument to non-function {word}")
 
-    def plain(self, dot: Any, word: DotNode | LiteralNode) -> Any:
+    def plain(self, dot: Any, word: DotNode | ConstantNode) -> Any:
         if isinstance(word, DotNode):
             return dot
         if isinstance(word.value, Int) and word.value >= 2**63:
@@ -236,7 +236,7 @@ class Run:
 
     # --- fields -------------------------------------------------------------------------------------------------
 
-    def reach(self, dot: Any, node: FieldNode | VariableNode | ChainNode, has_arguments: bool) -> Any:
+    def reach(self, dot: Any, node: FieldPathNode | VariableNode | ChainNode, has_arguments: bool) -> Any:
         """Return a field of the dot, of a variable, or of what is in parentheses."""
         self.node = node
         value, boxed = dot, self.boxed_dot
@@ -269,7 +269,7 @@ class Run:
 
     # --- functions ----------------------------------------------------------------------------------------------
 
-    def function(self, dot: Any, name: IdentifierNode, whole: Any, words: Sequence[Any], final: Any) -> Any:
+    def function(self, dot: Any, name: FunctionNode, whole: Any, words: Sequence[Any], final: Any) -> Any:
         self.node = name
         function = FUNCTIONS[name.name]
         self.count(name.name, len(words), final is not _NO_VALUE)
@@ -319,7 +319,7 @@ class Run:
     def is_boxed(self, word: Any) -> bool:
         """Return whether the static type of an argument is ``interface {}``."""
         match word:
-            case FieldNode() | ChainNode():
+            case FieldPathNode() | ChainNode():
                 return True
             case VariableNode():
                 return bool(word.names) or self.lookup(word.name).boxed
@@ -332,11 +332,11 @@ class Run:
         match word:
             case NilNode():
                 return NOTHING
-            case FieldNode() | VariableNode() | ChainNode():
+            case FieldPathNode() | VariableNode() | ChainNode():
                 return self.reach(dot, word, False)
             case PipeNode():
                 return self.pipeline(dot, word)
-            case IdentifierNode():
+            case FunctionNode():
                 return self.function(dot, word, word, (), _NO_VALUE)
         return self.plain(dot, word)
 
@@ -348,7 +348,7 @@ def _reflect_text(value: Any) -> str:
 
 def _text_error(value: Any, word: Any) -> str:
     """Return the message for an argument that is no string."""
-    if isinstance(word, LiteralNode):
+    if isinstance(word, ConstantNode):
         return f"expected string; found {word}"
     if isinstance(word, NilNode):
         return "cannot assign nil to string"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,20 +70,15 @@ def strategic_patches(loader: FileLoader, settings: Object) -> Iterator[PatchTra
     """Read ``patchesStrategicMerge``: paths, or objects inline."""
     paths = settings.get("patchesStrategicMerge") or []
     for entry in paths:
+        objects: list[Object] = []
+        with suppress(CliError):  # then it is a path
+            objects = parse(entry) if ":" in entry else []
+        is_inline = all(obj.get("kind") and (obj.get("metadata") or {}).get("name") for obj in objects)
         try:
-            merges = _inline_objects(entry) or loader.documents(entry)
+            merges = objects if objects and is_inline else loader.documents(entry)
         except CliError as error:
             raise _configuration_error("PatchStrategicMergeTransformer", {"paths": paths}, str(error)) from None
         yield PatchTransformer(entry, merges, [], {}, {}, missing="")
-
-
-def _inline_objects(entry: str) -> list[Object]:
-    """Return the objects that a text holds; none when it is a path."""
-    try:
-        objects = parse(entry) if ":" in entry else []
-    except CliError:
-        return []
-    return objects if all(obj.get("kind") and (obj.get("metadata") or {}).get("name") for obj in objects) else []
 
 
 def _configuration_error(transformer: str, config: Object, problem: str) -> CliError:

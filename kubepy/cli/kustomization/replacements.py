@@ -44,30 +44,18 @@ def _source_value(resources: ResMap, source: Object) -> Any:
                        and source.get("namespace", "") in ("", resource_id.namespace)
                        for resource_id in resource.ids)]
     if len(matching) != 1:
-        parts = [_source_text(source), path]
+        texts = [_source_text(source), path]
         if options.get("delimiter") or options.get("create"):
             create = str(bool(options.get("create"))).lower()
-            parts.append(f"{options.get('delimiter') or ''}({options.get('index', 0)}), create={create}")
+            texts.append(f"{options.get('delimiter') or ''}({options.get('index', 0)}), create={create}")
         problem = "multiple matches for selector" if matching else "nothing selected by"
-        raise CliError(f"{problem} {':'.join(part for part in parts if part)}")
+        raise CliError(f"{problem} {':'.join(text for text in texts if text)}")
     path = path or DEFAULT_PATH
     values: list[Any] = []
     walk(matching[0].object, split(path), lambda holder, key: values.append(holder[key]))
     if not values or values[0] in (None, {}, []):
         raise CliError(f"fieldPath `{path}` is missing for replacement source {_source_text(source)}")
-    return _select_part(values[0], options)
-
-
-def _source_text(source: Object) -> str:
-    """Return a source as messages name it: ``Deployment.v1.apps/web.default``."""
-    fields = (("kind", "Kind"), ("version", "Ver"), ("group", "Grp"))
-    kind = ".".join(str(source.get(key) or f"[no{missing}]") for key, missing in fields)
-    return f"{kind}/{source.get('name') or '[noName]'}.{source.get('namespace') or '[noNs]'}"
-
-
-def _select_part(value: Any, options: Object) -> Any:
-    """Return the part of a value between two delimiters; without a delimiter the value itself."""
-    delimiter, index = options.get("delimiter"), options.get("index", 0)
+    value, delimiter, index = values[0], options.get("delimiter"), options.get("index", 0)
     if not delimiter:
         return value
     if isinstance(value, dict | list):
@@ -76,6 +64,13 @@ def _select_part(value: Any, options: Object) -> Any:
     if not 0 <= index < len(parts):
         raise CliError(f"options.index {index} is out of bounds for value {value}")
     return parts[index]
+
+
+def _source_text(source: Object) -> str:
+    """Return a source as messages name it: ``Deployment.v1.apps/web.default``."""
+    fields = (("kind", "Kind"), ("version", "Ver"), ("group", "Grp"))
+    kind = ".".join(str(source.get(key) or f"[no{missing}]") for key, missing in fields)
+    return f"{kind}/{source.get('name') or '[noName]'}.{source.get('namespace') or '[noNs]'}"
 
 
 def _fill_target(resources: ResMap, target: Object, value: Any) -> None:

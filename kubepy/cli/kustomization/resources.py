@@ -142,13 +142,13 @@ class ResMap:
         return iter(self.all)
 
     def append(self, resource: KustomizedResource) -> None:
-        """Raises CliError when an object with that id is there already."""
+        """Add a resource. Raises CliError when an object with that id is there already."""
         if any(present.id.equals(resource.id) for present in self.all):
             raise CliError(f"may not add resource with an already registered id: {resource.id}")
         self.all.append(resource)
 
     def declare(self, variable: Var) -> None:
-        """Raises CliError for a name that is taken."""
+        """Add a variable. Raises CliError for a name that is taken."""
         if variable.name in self.variables:
             raise CliError(f"var '{variable.name}' already encountered")
         self.variables[variable.name] = variable

@@ -70,7 +70,15 @@ def read_settings(text: str, root: str, warn: Callable[[str], None]) -> Object:
                  "fix' to update your Kustomization automatically.")
     if not any(value for name, value in settings.items() if name not in ("apiVersion", "kind")):
         raise CliError("kustomization.yaml is empty")
-    _check_kind(settings, root)
+    kind = settings.setdefault("kind", "Kustomization")
+    problems = []
+    if kind not in ("Kustomization", "Component"):
+        problems.append("kind should be Kustomization or Component")
+    required = f"{API}/v1alpha1" if kind == "Component" else f"{API}/v1beta1"
+    if settings.setdefault("apiVersion", required) not in (required, f"{API}/v1"):
+        problems.append(f"apiVersion for {kind} should be {required}")
+    if problems:
+        raise CliError(f"Failed to read kustomization file under {root}:\n" + "\n".join(problems))
     for name, old in (("resources", "bases"), ("images", "imageTags")):
         settings[name] = [*(settings.get(name) or ()), *(settings.get(old) or ())]
     return settings
@@ -118,15 +126,3 @@ def _is_of(kind: str, value: Any) -> bool:
         item_type = str if kind == TEXTS else dict
         return isinstance(value, list) and all(isinstance(item, item_type) for item in value)
     return True
-
-
-def _check_kind(settings: Object, root: str) -> None:
-    kind = settings.setdefault("kind", "Kustomization")
-    problems = []
-    if kind not in ("Kustomization", "Component"):
-        problems.append("kind should be Kustomization or Component")
-    required = f"{API}/v1alpha1" if kind == "Component" else f"{API}/v1beta1"
-    if settings.setdefault("apiVersion", required) not in (required, f"{API}/v1"):
-        problems.append(f"apiVersion for {kind} should be {required}")
-    if problems:
-        raise CliError(f"Failed to read kustomization file under {root}:\n" + "\n".join(problems))

@@ -1,93 +1,152 @@
-"""``rollout history``."""
+"""``rollout history``, and the revisions of a workload.
+
+Those of a DaemonSet or StatefulSet are ControllerRevisions, those of a Deployment its ReplicaSets. Upstream:
+``kubectl/pkg/cmd/rollout/rollout_history.go``, ``kubectl/pkg/polymorphichelpers/history.go``.
+"""
 
 from __future__ import annotations
 
-from kubepy.api.meta import Object
+from typing import NamedTuple, cast
+
+from kubepy.api.errors import Status
+from kubepy.api.meta import Object, annotations_of, is_controlled_by, labels_of, name_of, namespace_of
+from kubepy.api.objects.deployments import revision_of
+from kubepy.api.scheme import Resource
+from kubepy.api.selectors import from_label_selector
+from kubepy.api.types import DecodeError
+from kubepy.apiserver.client import Client
 from kubepy.cli.describers import pods as describe_pods
 from kubepy.cli.describers.writer import PADDING, PrefixWriter
 from kubepy.cli.errors import CliError
-from kubepy.cli.rollout.flags import COMMON, latest_objects, require_resources, require_revision
-from kubepy.cli.rollout.revisions import CHANGE_CAUSE, Revision, require_revisions, revisions_of
+from kubepy.cli.rollout import RolloutOptions, latest_objects
+from kubepy.cli.runtime.command import command
 from kubepy.cli.runtime.factory import Factory
-from kubepy.cli.runtime.flags import int_flag as integer
-from kubepy.cli.runtime.flagsets import output_flags
+from kubepy.cli.runtime.flags import int_flag
 from kubepy.cli.runtime.infos import Info
+from kubepy.cli.runtime.objects import CHANGE_CAUSE
+from kubepy.cli.runtime.options import PrintFlags
 from kubepy.cli.runtime.output import printer_for
 from kubepy.cli.runtime.tables import Layout, align
-from kubepy.cli.runtime.verbs import Invocation, verb
+from kubepy.quoting import quote
+from kubepy.runtime.history import apply_revision, number_of
 
-EXAMPLES = """
+
+class HistoryOptions(RolloutOptions, PrintFlags):
+    """The flags of ``rollout history``."""
+
+    revision: int = int_flag("revision", help="See the details, including podTemplate of the revision specified.")
+
+
+@command("history (TYPE NAME | TYPE/NAME)", HistoryOptions, examples="""
     # The revisions of a DaemonSet and what caused each
     kubepy rollout history ds/log-agent
 
     # The pod template of one of them
     kubepy rollout history ds/log-agent --revision=3
-"""
-
-FLAGS = [*COMMON, *output_flags(), integer("revision", help="See the details, including podTemplate of the revision "
-                                           "specified.")]
-
-
-@verb("history", "history (TYPE NAME | TYPE/NAME)", flags=FLAGS, examples=EXAMPLES)
-def history(factory: Factory, given: Invocation) -> None:
+""")
+def history(factory: Factory, options: HistoryOptions) -> None:
     """View previous rollout revisions and configurations."""
-    require_resources(given)
-    require_revision(given)
+    options.require_resources()
+    if options.revision < 0:
+        raise CliError(f"revision must be a positive integer: {options.revision}")
 
     def show(info: Info) -> None:
         require_revisions(info.resource, "history", "history viewer")
         revisions = revisions_of(factory.client, info.resource, info.content)
-        if given.output:
-            _print_objects(factory, given, info, revisions)
-        else:
-            _print_text(factory, given, info, revisions)
+        if not options.output:
+            heading = f"with revision #{options.revision}" if options.revision else ""
+            text = f"{heading}\n{history_text(info.content, revisions, options.revision)}"
+            printer_for(factory, options, text)(info.content)
+            return
+        printer = printer_for(factory, options, "", typed=True)
+        for revision in [_revision(revisions, options.revision)] if options.revision else revisions:
+            if revision.keeper["kind"] == "ReplicaSet":
+                printer(revision.keeper)
+            else:
+                printer({**info.content, "spec": {**info.content["spec"], "template": revision.template}})
 
-    latest_objects(factory, given).visit(show)
-
-
-def _print_text(factory: Factory, given: Invocation, info: Info, revisions: list[Revision]) -> None:
-    which = f"with revision #{given.revision}" if given.revision else ""
-    text = f"{which}\n{history_text(info.content, revisions, given.revision)}"
-    printer_for(factory, given, text)(info.content)
+    latest_objects(factory, options).visit(show)
 
 
 def history_text(obj: Object, revisions: list[Revision], number: int) -> str:
-    """The table of revisions, or the template of one. Raises CliError for one that is not there."""
+    """Return the table of revisions, or the template of one. Raises CliError for a revision that does not exist."""
     if not revisions:
         return "No rollout history found."
-    if number:
-        one = _require(revisions, number)
-        writer = PrefixWriter()
-        describe_pods.template(writer, _template_with_cause(obj, one))
-        return writer.raw()
-    return align(["REVISION\tCHANGE-CAUSE", *(f"{one.number}\t{one.change_cause}" for one in revisions)],
-                 Layout(PADDING))
+    if not number:
+        return align(["REVISION\tCHANGE-CAUSE",
+                      *(f"{revision.number}\t{revision.change_cause}" for revision in revisions)], Layout(PADDING))
+    revision = _revision(revisions, number)
+    template = revision.template
+    if obj["kind"] == "Deployment" and revision.change_cause != "<none>":  # shown among the template's annotations
+        metadata = template.get("metadata", {})
+        annotations = {**(metadata.get("annotations") or {}), CHANGE_CAUSE: revision.change_cause}
+        template = {**template, "metadata": {**metadata, "annotations": annotations}}
+    writer = PrefixWriter()
+    describe_pods.template(writer, template)
+    return writer.raw()
 
 
-def _require(revisions: list[Revision], number: int) -> Revision:
-    found = next((one for one in revisions if one.number == number), None)
-    if found is None:
+def _revision(revisions: list[Revision], number: int) -> Revision:
+    revision = next((revision for revision in revisions if revision.number == number), None)
+    if revision is None:
         raise CliError("unable to find the specified revision")
-    return found
+    return revision
 
 
-def _template_with_cause(obj: Object, revision: Revision) -> Object:
-    """A Deployment's template shows its change cause among the annotations."""
-    if obj["kind"] != "Deployment" or revision.change_cause == "<none>":
-        return revision.template
-    metadata = revision.template.get("metadata", {})
-    annotations = {**(metadata.get("annotations") or {}), CHANGE_CAUSE: revision.change_cause}
-    return {**revision.template, "metadata": {**metadata, "annotations": annotations}}
+# --- the revisions of a workload ----------------------------------------------------------------------------------
+
+# Kinds that upstream's visitor knows (apps.KindVisitor); any other is an error of its own.
+KNOWN_KINDS = {"DaemonSet", "Deployment", "StatefulSet", "ReplicaSet", "Pod", "Job", "CronJob",
+               "ReplicationController"}
 
 
-def _print_objects(factory: Factory, given: Invocation, info: Info, revisions: list[Revision]) -> None:
-    printer = printer_for(factory, given, "", typed=True)
-    for one in [_require(revisions, given.revision)] if given.revision else revisions:
-        printer(_as_of(info.content, one))
+class Revision(NamedTuple):
+    """A revision: its number, the object that keeps it, and the workload that it belongs to."""
+
+    number: int
+    keeper: Object
+    workload: Object
+
+    @property
+    def template(self) -> Object:
+        """The pod template that the workload had. Raises CliError for a ControllerRevision that keeps none."""
+        if self.keeper["kind"] == "ReplicaSet":
+            return cast(Object, self.keeper["spec"]["template"])
+        try:
+            return cast(Object, apply_revision(self.workload, self.keeper)["spec"]["template"])
+        except (Status, DecodeError) as error:
+            raise CliError(f"unable to parse history {name_of(self.keeper)}") from error
+
+    @property
+    def change_cause(self) -> str:
+        return annotations_of(self.keeper).get(CHANGE_CAUSE) or "<none>"
 
 
-def _as_of(obj: Object, revision: Revision) -> Object:
-    """The workload as it was at a revision; for a Deployment its ReplicaSet."""
-    if revision.keeper["kind"] == "ReplicaSet":
-        return revision.keeper
-    return {**obj, "spec": {**obj["spec"], "template": revision.template}}
+def require_revisions(resource: Resource, retrieving: str, missing: str) -> None:
+    """Raise upstream's error for a kind without revisions.
+
+    :param retrieving: "history" or "rollbacker". :param missing: "history viewer" or "rollbacker".
+    """
+    if resource.key in KEEPERS:
+        return
+    if resource.kind in KNOWN_KINDS:
+        raise CliError(f"no {missing} has been implemented for {quote(resource.qualified_kind)}")
+    raise CliError(f"error retrieving {retrieving} for {quote(resource.qualified_kind)}, no visitor method exists for "
+                   f"{{{resource.group} {resource.kind}}}")
+
+
+KEEPERS = {
+    "daemonsets.apps": "controllerrevisions.apps",
+    "deployments.apps": "replicasets.apps",
+    "statefulsets.apps": "controllerrevisions.apps",
+}
+
+
+def revisions_of(client: Client, resource: Resource, obj: Object) -> list[Revision]:
+    """Return the revisions of a workload in order; of several with one number, the last in key order counts."""
+    selector = from_label_selector(obj["spec"]["selector"])
+    keepers: dict[int, Object] = {}
+    for keeper in client.list(KEEPERS[resource.key], namespace=namespace_of(obj)).items:
+        if is_controlled_by(keeper, obj) and selector.matches(labels_of(keeper)):
+            keepers[revision_of(keeper) if keeper["kind"] == "ReplicaSet" else number_of(keeper)] = keeper
+    return [Revision(number, keepers[number], obj) for number in sorted(keepers)]

@@ -1,4 +1,7 @@
-"""``rollout restart``, ``pause`` and ``resume``: small changes of the object itself."""
+"""``rollout restart``, ``pause`` and ``resume``: small changes of the object itself.
+
+Upstream: ``kubectl/pkg/cmd/rollout/rollout_{restart,pause,resume}.go``.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,13 @@ from collections.abc import Callable
 from kubepy.api.meta import Object
 from kubepy.apiserver.request import Patch, PatchOptions
 from kubepy.cli.errors import AggregateError, CliError
-from kubepy.cli.rollout.flags import COMMON, latest_objects, require_resources
+from kubepy.cli.rollout import RolloutOptions, latest_objects
+from kubepy.cli.runtime.command import command
 from kubepy.cli.runtime.factory import Factory
-from kubepy.cli.runtime.flagsets import field_manager_flag, output_flags
 from kubepy.cli.runtime.infos import Info
 from kubepy.cli.runtime.objects import two_way_patch
+from kubepy.cli.runtime.options import FieldManagerOptions, PrintFlags, field_manager_flag
 from kubepy.cli.runtime.output import printer_for
-from kubepy.cli.runtime.verbs import Invocation, verb
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable, quote
 
@@ -23,17 +26,22 @@ with lazy_imports():
 
 RESTARTED_AT = "kubectl.kubernetes.io/restartedAt"
 RESTARTABLE = {"DaemonSet", "Deployment", "StatefulSet"}
-FLAGS = [*COMMON, *output_flags(), field_manager_flag("kubectl-rollout")]
 
 
-@verb("restart", "restart RESOURCE", flags=FLAGS, examples="""
+class RestartOptions(RolloutOptions, PrintFlags, FieldManagerOptions):
+    """The flags of ``rollout restart``, ``pause`` and ``resume``."""
+
+    field_manager: str = field_manager_flag("kubectl-rollout")
+
+
+@command("restart RESOURCE", RestartOptions, examples="""
     # Make all pods of a DaemonSet anew, one after another
     kubepy rollout restart ds/log-agent
 
     # Every Deployment of an application
     kubepy rollout restart deployment -l app=web
 """)
-def restart(factory: Factory, given: Invocation) -> None:
+def restart(factory: Factory, options: RestartOptions) -> None:
     """Restart a resource: its pods are replaced as in a rollout."""
     now = factory.cluster.clock.timestamp()
 
@@ -45,19 +53,19 @@ def restart(factory: Factory, given: Invocation) -> None:
         metadata = obj["spec"]["template"].setdefault("metadata", {})
         metadata["annotations"] = {**(metadata.get("annotations") or {}), RESTARTED_AT: now}
 
-    _change_each(factory, given, stamp, "restarted", lambda name: CliError(
+    _change_each(factory, options, stamp, "restarted", lambda name: CliError(
         f"failed to create patch for {name}: if restart has already been triggered within the past second, please wait"
         " before attempting to trigger another"))
 
 
-@verb("pause", "pause RESOURCE", flags=FLAGS, examples="""
+@command("pause RESOURCE", RestartOptions, examples="""
     # Collect changes of a Deployment without rolling each of them out
     kubepy rollout pause deployment/web
 
     # All deployments with a label
     kubepy rollout pause deploy -l tier=front
 """)
-def pause(factory: Factory, given: Invocation) -> None:
+def pause(factory: Factory, options: RestartOptions) -> None:
     """Mark the provided resource as paused: changes of it are not rolled out until it is resumed."""
 
     def set_paused(obj: Object) -> None:
@@ -67,17 +75,17 @@ def pause(factory: Factory, given: Invocation) -> None:
             raise CliError("is already paused")
         obj["spec"]["paused"] = True
 
-    _change_each(factory, given, set_paused, "paused", _unpatchable)
+    _change_each(factory, options, set_paused, "paused", _unpatchable)
 
 
-@verb("resume", "resume RESOURCE", flags=FLAGS, examples="""
+@command("resume RESOURCE", RestartOptions, examples="""
     # Roll out what has been collected
     kubepy rollout resume deployment/web
 
     # All deployments with a label
     kubepy rollout resume deploy -l tier=front
 """)
-def resume(factory: Factory, given: Invocation) -> None:
+def resume(factory: Factory, options: RestartOptions) -> None:
     """Resume a paused resource."""
 
     def unset_paused(obj: Object) -> None:
@@ -86,30 +94,36 @@ def resume(factory: Factory, given: Invocation) -> None:
         if not obj["spec"].pop("paused", False):
             raise CliError("is not paused")
 
-    _change_each(factory, given, unset_paused, "resumed", _unpatchable)
+    _change_each(factory, options, unset_paused, "resumed", _unpatchable)
 
 
 def _unpatchable(name: str) -> CliError:
     return CliError(f"failed to create patch for {name}")
 
 
-def _change_each(factory: Factory, given: Invocation, change: Callable[[Object], None], done: str,
+def _change_each(factory: Factory, options: RestartOptions, change: Callable[[Object], None], done: str,
                  unchanged: Callable[[str], CliError]) -> None:
-    require_resources(given)
-    infos, errors = latest_objects(factory, given).infos()
+    """Change every workload and print it; errors are raised together at the end.
+
+    :param change: changes the object. Raises CliError.
+    :param done: printed of a changed object: "paused".
+    :param unchanged: makes the error for an object (by its name) that does not change.
+    """
+    options.require_resources()
+    infos, errors = latest_objects(factory, options).infos()
     if not infos and not errors:
         factory.say(printable(f"No resources found in {factory.namespace} namespace."))
     for info in infos:
         try:
-            changed = _change(factory, given, info, change, unchanged)
-            printer_for(factory, given, done, typed=True)(changed)
+            changed = _change(factory, options, info, change, unchanged)
+            printer_for(factory, options, done, typed=True)(changed)
         except CliError as error:
             errors.append(error)
     if errors:
         raise AggregateError(errors)
 
 
-def _change(factory: Factory, given: Invocation, info: Info, change: Callable[[Object], None],
+def _change(factory: Factory, options: RestartOptions, info: Info, change: Callable[[Object], None],
             unchanged: Callable[[str], CliError]) -> Object:
     changed = copy.deepcopy(info.content)
     try:
@@ -121,6 +135,6 @@ def _change(factory: Factory, given: Invocation, info: Info, change: Callable[[O
         raise unchanged(info.name)
     try:
         return factory.client.patch(info.resource.gvr, info.name, Patch(patch_type, patch), namespace=info.namespace,
-                                    options=PatchOptions(field_manager=given.field_manager))
+                                    options=PatchOptions(field_manager=options.field_manager))
     except api_errors.Status as error:
         raise CliError(f"failed to patch: {error}") from error

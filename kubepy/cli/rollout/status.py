@@ -1,98 +1,193 @@
-"""``rollout status``."""
+"""``rollout status``: follow a rollout, and the viewers that say how far a workload's is.
+
+Upstream: ``kubectl/pkg/cmd/rollout/rollout_status.go``, ``kubectl/pkg/polymorphichelpers/rollout_status.go``.
+"""
 
 from __future__ import annotations
 
-from kubepy.api.meta import Object
-from kubepy.cli.errors import CliError, unless_missing
-from kubepy.cli.rollout.flags import COMMON, latest_objects, require_resources, require_revision
-from kubepy.cli.rollout.viewers import Viewer, viewer_for
-from kubepy.cli.runtime.factory import Factory
-from kubepy.cli.runtime.flags import bool_flag as boolean
-from kubepy.cli.runtime.flags import duration_flag as duration
-from kubepy.cli.runtime.flags import int_flag as integer
-from kubepy.cli.runtime.infos import Info
-from kubepy.cli.runtime.verbs import Invocation, verb
-from kubepy.quoting import printable
+from collections.abc import Callable
+from typing import NamedTuple
 
-EXAMPLES = """
+from kubepy.api.meta import Object, name_of
+from kubepy.api.objects.deployments import revision_of
+from kubepy.api.scheme import Resource
+from kubepy.cli.errors import CliError, unless_missing
+from kubepy.cli.rollout import RolloutOptions, latest_objects
+from kubepy.cli.runtime.command import command
+from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.flags import bool_flag, duration_flag, int_flag
+from kubepy.cli.runtime.infos import Info
+from kubepy.quoting import printable, quote
+
+
+class StatusOptions(RolloutOptions):
+    """The flags of ``rollout status``."""
+
+    watch: bool = bool_flag("watch", "w", default=True, help="Watch the status of the rollout until it's done.")
+    revision: int = int_flag("revision", help="Pin to a specific revision for showing its status. Defaults to 0 (last "
+                             "revision).")
+    timeout: float = duration_flag("timeout", help="The length of time to wait before ending watch, zero means never. "
+                                   "Any other values should contain a corresponding time unit (e.g. 1s, 2m, 3h).")
+
+
+@command("status (TYPE NAME | TYPE/NAME)", StatusOptions, examples="""
     # Wait until a DaemonSet is rolled out; the controllers run meanwhile
     kubepy rollout status ds/log-agent
 
     # Say how far it is, and do not wait
     kubepy rollout status ds/log-agent --watch=false
-"""
-
-FLAGS = [
-    *COMMON,
-    boolean("watch", "w", default=True, help="Watch the status of the rollout until it's done."),
-    integer("revision", help="Pin to a specific revision for showing its status. Defaults to 0 (last revision)."),
-    duration("timeout", help="The length of time to wait before ending watch, zero means never. Any other values "
-             "should contain a corresponding time unit (e.g. 1s, 2m, 3h)."),
-]
-
-
-@verb("status", "status (TYPE NAME | TYPE/NAME)", flags=FLAGS, examples=EXAMPLES)
-def status(factory: Factory, given: Invocation) -> None:
+""")
+def status(factory: Factory, options: StatusOptions) -> None:
     """Show the status of the rollout, and wait until it is done.
 
     While it waits it runs the controllers itself, unless `kubepy controller --watch` does.
     """
-    require_resources(given)
-    require_revision(given)
-    found = False
+    options.require_resources()
+    if options.revision < 0:
+        raise CliError(f"revision must be a positive integer: {options.revision}")
+    count = 0
 
     def follow(info: Info) -> None:
-        nonlocal found
-        found = True
-        Following(factory, given, info, viewer_for(info.resource)).run()
+        nonlocal count
+        count += 1
+        RolloutWatch(factory, options, info).run()
 
-    latest_objects(factory, given).visit(follow)
-    if not found:
+    latest_objects(factory, options).visit(follow)
+    if not count:
         factory.say(printable(f"No resources found in {factory.namespace} namespace."))
 
 
-class Following:
-    """One object's rollout: every state that has something to say is printed once."""
+class RolloutWatch:
+    """The watch of one workload's rollout: every state with a message is printed once."""
 
-    def __init__(self, factory: Factory, given: Invocation, info: Info, viewer: Viewer) -> None:
+    def __init__(self, factory: Factory, options: StatusOptions, info: Info) -> None:
         self.factory = factory
-        self.given = given
+        self.options = options
         self.info = info
-        self.viewer = viewer
-        self.seen = ""
+        self.viewer = viewer_for(info.resource)
+        self.printed_version = ""
         self.done = False
 
     def run(self) -> None:
-        """Raises CliError when the time is over, the object gone, or the rollout has failed."""
-        if self.look() or not self.given.watch:
+        """Follow the rollout. Raises CliError for a timeout, a deleted object, a rollout that failed."""
+        if self.look() or not self.options.watch:
             return
-        if not self.factory.driver.wait_until(self.look, self.given.timeout or None, self.info.printed_name):
+        if not self.factory.driver.wait_until(self.look, self.options.timeout or None, self.info.printed_name):
             raise CliError("timed out waiting for the condition")
 
     def look(self) -> bool:
-        """Print the state if it has changed; whether the rollout is done, which it stays."""
-        obj = self._read()
+        """Print the state if it has changed; returns whether the rollout is done, which it stays."""
+        info, factory = self.info, self.factory
+        obj = unless_missing(factory.client.get, info.resource.gvr, info.name, namespace=info.namespace)
+        if obj is None or obj["metadata"].get("uid") != info.content["metadata"].get("uid"):
+            raise CliError("object has been deleted")
         version = obj["metadata"].get("resourceVersion", "")
-        if self.done or version == self.seen:
+        if self.done or version == self.printed_version:
             return self.done
-        progress = self.viewer(obj, self.given.revision)
-        if progress.done and self._is_unobserved(obj):
+        state = self.viewer(obj, self.options.revision)
+        if state.done and self.options.watch and factory.reconciles and not factory.driver.has_observed(obj):
+            # The controllers have yet to see the object as it is: its status may be that of another file.
             return False
-        self.seen = version
-        self.factory.print(progress.message)
-        self.factory.stdout.flush()
-        self.done = progress.done
+        self.printed_version = version
+        factory.print(state.message)
+        factory.stdout.flush()
+        self.done = state.done
         return self.done
 
-    def _is_unobserved(self, obj: Object) -> bool:
-        """Tell whether the controllers have yet to see the object as it is: its status may be that of another file."""
-        return self.given.watch and self.factory.reconciles and not self.factory.driver.has_observed(obj)
 
-    def _read(self) -> Object:
-        info = self.info
-        obj = unless_missing(self.factory.client.get, info.resource.gvr, info.name, namespace=info.namespace)
-        if obj is None:
-            raise CliError("object has been deleted")
-        if obj["metadata"].get("uid") != self.info.content["metadata"].get("uid"):
-            raise CliError("object has been deleted")
-        return obj
+# --- viewers ------------------------------------------------------------------------------------------------------
+
+
+class RolloutStatus(NamedTuple):
+    """The state of a rollout: the message about it, and whether it is done."""
+
+    message: str
+    done: bool
+
+
+# Takes the workload and the revision of --revision. Raises CliError for a rollout that failed.
+Viewer = Callable[[Object, int], RolloutStatus]
+
+
+def viewer_for(resource: Resource) -> Viewer:
+    """Return the viewer of a kind. Raises CliError for kinds without rollouts."""
+    viewer = VIEWERS.get(resource.key)
+    if viewer is None:
+        raise CliError(f"no status viewer has been implemented for {resource.qualified_kind}")
+    return viewer
+
+
+def is_observed(obj: Object) -> bool:
+    return bool(obj["metadata"].get("generation", 0) <= obj.get("status", {}).get("observedGeneration", 0))
+
+
+def daemon_set(obj: Object, revision: int) -> RolloutStatus:
+    name, status = name_of(obj), obj.get("status", {})
+    _require_rolling_update(obj)
+    if not is_observed(obj):
+        return RolloutStatus("Waiting for daemon set spec update to be observed...", False)
+    wanted, updated = status.get("desiredNumberScheduled", 0), status.get("updatedNumberScheduled", 0)
+    available = status.get("numberAvailable", 0)
+    waiting = f"Waiting for daemon set {quote(name)} rollout to finish:"
+    if updated < wanted:
+        return RolloutStatus(f"{waiting} {updated} out of {wanted} new pods have been updated...", False)
+    if available < wanted:
+        return RolloutStatus(f"{waiting} {available} of {wanted} updated pods are available...", False)
+    return RolloutStatus(f"daemon set {quote(name)} successfully rolled out", True)
+
+
+def _require_rolling_update(obj: Object) -> None:
+    if obj["spec"].get("updateStrategy", {}).get("type") != "RollingUpdate":
+        raise CliError("rollout status is only available for RollingUpdate strategy type")
+
+
+def deployment(obj: Object, revision: int) -> RolloutStatus:
+    name, status = name_of(obj), obj.get("status", {})
+    if revision > 0 and revision_of(obj) != revision:
+        raise CliError(f"desired revision ({revision}) is different from the running revision ({revision_of(obj)})")
+    if not is_observed(obj):
+        return RolloutStatus("Waiting for deployment spec update to be observed...", False)
+    if any(condition["type"] == "Progressing" and condition.get("reason") == "ProgressDeadlineExceeded"
+           for condition in status.get("conditions") or []):
+        raise CliError(f"deployment {quote(name)} exceeded its progress deadline")
+    wanted, total = obj["spec"].get("replicas", 0), status.get("replicas", 0)
+    updated, available = status.get("updatedReplicas", 0), status.get("availableReplicas", 0)
+    waiting = f"Waiting for deployment {quote(name)} rollout to finish:"
+    if updated < wanted:
+        return RolloutStatus(f"{waiting} {updated} out of {wanted} new replicas have been updated...", False)
+    if total > updated:
+        return RolloutStatus(f"{waiting} {total - updated} old replicas are pending termination...", False)
+    if available < updated:
+        return RolloutStatus(f"{waiting} {available} of {updated} updated replicas are available...", False)
+    return RolloutStatus(f"deployment {quote(name)} successfully rolled out", True)
+
+
+def stateful_set(obj: Object, revision: int) -> RolloutStatus:
+    spec, status = obj["spec"], obj.get("status", {})
+    _require_rolling_update(obj)
+    if not status.get("observedGeneration") or not is_observed(obj):
+        return RolloutStatus("Waiting for statefulset spec update to be observed...", False)
+    wanted, ready = spec.get("replicas", 1), status.get("readyReplicas", 0)
+    if ready < wanted:
+        return RolloutStatus(f"Waiting for {wanted - ready} pods to be ready...", False)
+    updated = status.get("updatedReplicas", 0)
+    rolling = spec["updateStrategy"].get("rollingUpdate")
+    if rolling is not None:
+        above = wanted - rolling["partition"] if "partition" in rolling else 0
+        if updated < above:
+            return RolloutStatus(f"Waiting for partitioned roll out to finish: {updated} out of {above} new pods have "
+                                 "been updated...", False)
+        return RolloutStatus(f"partitioned roll out complete: {updated} new pods have been updated...", True)
+    current, update = status.get("currentRevision", ""), status.get("updateRevision", "")
+    if update != current:
+        return RolloutStatus(f"waiting for statefulset rolling update to complete {updated} pods at revision "
+                             f"{update}...", False)
+    return RolloutStatus(f"statefulset rolling update complete {status.get('currentReplicas', 0)} pods at revision"
+                         f" {current}...", True)
+
+
+VIEWERS: dict[str, Viewer] = {
+    "daemonsets.apps": daemon_set,
+    "deployments.apps": deployment,
+    "statefulsets.apps": stateful_set,
+}

@@ -20,6 +20,7 @@ from kubepy.cli.runtime.options import (
     FilenameOptions,
     KustomizeOptions,
     Options,
+    RecursiveOptions,
     SelectorOptions,
     SubresourceOptions,
 )
@@ -75,10 +76,11 @@ class Builder(NamedTuple):
         if isinstance(options, FilenameOptions):
             if options.filename and kustomization:
                 errors.append(CliError("only one of -f or -k can be specified"))
-            if kustomization and options.recursive:
+            recursive = isinstance(options, RecursiveOptions) and options.recursive
+            if kustomization and recursive:
                 errors.append(CliError("the -k flag can't be used with -f or -R"))
             if options.filename and not errors:
-                filenames = manifests.expand_paths(options.filename, options.recursive, errors)
+                filenames = manifests.expand_paths(options.filename, recursive, errors)
         selector = (options.selector if isinstance(options, SelectorOptions) else "") if self.selector is None \
             else self.selector
         selector = selector.strip()

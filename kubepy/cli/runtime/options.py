@@ -32,6 +32,8 @@ from kubepy.cli.runtime.flags import (
 )
 from kubepy.quoting import printable, quote
 
+NOTHING = "Accepted as kubectl does; it means nothing here."  # help of flags that are only accepted
+
 # The field managers that kubectl names itself as, by command.
 CLIENT_SIDE_APPLY = "kubectl-client-side-apply"
 SERVER_SIDE_APPLY = "kubectl"
@@ -219,13 +221,18 @@ def output_flag(formats: str = "json, yaml, kyaml, name, go-template, go-templat
 
 
 class FilenameOptions(Options):
-    """``-f`` and ``-R``."""
+    """``-f``."""
 
     filename: list[str] = filename_flag("identifying the resource.")
+
+
+class RecursiveOptions(FilenameOptions):
+    """``-f`` and ``-R``."""
+
     recursive: bool = bool_flag("recursive", "R", help="Process the directory used in -f, --filename recursively.")
 
 
-class KustomizeOptions(FilenameOptions):
+class KustomizeOptions(RecursiveOptions):
     """``-f``, ``-R`` and ``-k``."""
 
     kustomize: str = string_flag("kustomize", "k", help="Process the kustomization directory. This flag can't be used "

@@ -58,7 +58,7 @@ class SetSelectedOptions(SetOptions, KustomizeOptions, SelectorOptions):
 
 
 class Setter:
-    """Changes the objects of a command; made before anything is looked up, as flags are checked before objects.
+    """The changes of a command of `set`; made before anything is looked up, as flags are checked before objects.
 
     :param operation: what is printed of a changed object ("image updated").
     :raises CliError: for wrong values of --dry-run and -o.

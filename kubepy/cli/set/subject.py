@@ -26,11 +26,11 @@ class SetSubjectOptions(SetSelectedOptions):
 
 @command("subject (-f FILENAME | TYPE NAME) [--user=username] [--group=groupname] "
          "[--serviceaccount=namespace:serviceaccountname]", SetSubjectOptions, examples="""
-# One more user and service account for a cluster role
-kubepy set subject clusterrolebinding agent --user=ann --serviceaccount=edge:agent
+    # One more user and service account for a cluster role
+    kubepy set subject clusterrolebinding agent --user=ann --serviceaccount=edge:agent
 
-# One more group for every role binding of a namespace
-kubepy set subject rolebindings --all --group=ops -n edge
+    # One more group for every role binding of a namespace
+    kubepy set subject rolebindings --all --group=ops -n edge
 """)
 def subject(factory: Factory, options: SetSubjectOptions) -> None:
     """Update the user, group, or service account in a role binding or cluster role binding."""

@@ -235,7 +235,7 @@ class DaemonSetController:
     # --- acting
 
     def act(self, state: DaemonSetState, actions: DaemonSetActions) -> None:
-        """Do as decided, then prune the history. Raises Status."""
+        """Do as decided, then prune the history to revisionHistoryLimit and what pods carry. Raises Status."""
         for pod in actions.ended_pods:
             if pod.backoff_key:
                 self._failed_pods_backoff.step(pod.backoff_key, state.now)
@@ -243,7 +243,11 @@ class DaemonSetController:
         if actions.requeue_after is not None:
             self.queue.add_after(state.key, actions.requeue_after)
         self._sync_nodes(state, actions)
-        self._clean_up_history(state)
+        limit = state.daemon_set["spec"].get("revisionHistoryLimit", DEFAULT_HISTORY_LIMIT)
+        if len(state.old_revisions) > limit:
+            live = {pod.hash for pod in state.pods if pod.hash}  # whatever became of these pods
+            self._history.delete(history.surplus(
+                state.old_revisions, limit, lambda revision: labels_of(revision).get(HASH_LABEL) in live))
 
     def _sync_nodes(self, state: DaemonSetState, actions: DaemonSetActions) -> None:
         """Create and delete pods, at most a burst of each; the rest follows when they were observed (``syncNodes``)."""
@@ -264,14 +268,6 @@ class DaemonSetController:
                     raise
 
         raise_all(errors + failures(names, delete))
-
-    def _clean_up_history(self, state: DaemonSetState) -> None:
-        """Prune to revisionHistoryLimit; a revision that a pod carries stays, whatever became of that pod."""
-        limit = state.daemon_set["spec"].get("revisionHistoryLimit", DEFAULT_HISTORY_LIMIT)
-        if len(state.old_revisions) > limit:
-            live = {pod.hash for pod in state.pods if pod.hash}
-            self._history.delete(history.surplus(
-                state.old_revisions, limit, lambda revision: labels_of(revision).get(HASH_LABEL) in live))
 
     def _write_status(self, state: DaemonSetState, *, observed: bool) -> None:
         """Write the status if it changes. Raises Status."""

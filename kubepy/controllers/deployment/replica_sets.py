@@ -71,16 +71,12 @@ def annotations_with_revision(deployment: Deployment, annotations: Mapping[str, 
     if number is not None and number < revision:
         result[REVISION] = str(revision)
         if before:
-            result[REVISION_HISTORY] = _extended_history(annotations.get(REVISION_HISTORY, ""), before)
+            text = annotations.get(REVISION_HISTORY, "")
+            history = [*(text.split(",") if text else ()), before]
+            while len(history) > 1 and len(",".join(history)) > HISTORY_LENGTH:
+                history.pop(0)
+            result[REVISION_HISTORY] = ",".join(history)
     return result
-
-
-def _extended_history(history: str, revision: str) -> str:
-    """Return the history with one more revision; the oldest give way when it becomes too long."""
-    entries = history.split(",") if history else []
-    while entries and len(",".join([*entries, revision])) > HISTORY_LENGTH:
-        entries.pop(0)
-    return ",".join([*entries, revision])
 
 
 def size_annotations(deployment: Deployment) -> dict[str, str]:

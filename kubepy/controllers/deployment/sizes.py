@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kubepy.api.meta import AnyObject, annotations_of, name_of
 from kubepy.api.objects.deployments import DESIRED_REPLICAS, MAX_REPLICAS, by_age
@@ -41,7 +41,7 @@ def is_rolling(deployment: Deployment) -> bool:
 
 def _resolve_fenceposts(deployment: Deployment) -> tuple[int, int]:
     """Return maxSurge (rounded up) and maxUnavailable (rounded down); never both 0 (``ResolveFenceposts``)."""
-    rolling: Any = deployment["spec"]["strategy"].get("rollingUpdate") or {}
+    rolling = deployment["spec"]["strategy"].get("rollingUpdate") or {}
     surge = scaled_value(rolling.get("maxSurge"), replicas(deployment), round_up=True)
     unavailable = scaled_value(rolling.get("maxUnavailable"), replicas(deployment), round_up=False)
     return surge, unavailable or (0 if surge else 1)
@@ -100,20 +100,14 @@ def proportional_sizes(deployment: Deployment, replica_sets: Sequence[ReplicaSet
     sizes: dict[str, int] = {}
     added = 0
     for replica_set in largest_first:
-        share = _proportion(deployment, replica_set, to_add, added)
+        left = to_add - added
+        share = _replica_set_fraction(deployment, replica_set) if left else 0
+        share = min(share, left) if to_add > 0 else max(share, left)
         sizes[name_of(replica_set)] = replicas(replica_set) + share
         added += share
     largest = name_of(largest_first[0])
     sizes[largest] = max(0, sizes[largest] + to_add - added)
     return [(replica_set, sizes[name_of(replica_set)]) for replica_set in largest_first]
-
-
-def _proportion(deployment: Deployment, replica_set: ReplicaSet, to_add: int, added: int) -> int:
-    """Return the ReplicaSet's share of the replicas to add, of which ``added`` are given out (``GetProportion``)."""
-    if to_add == added:
-        return 0
-    fraction, allowed = _replica_set_fraction(deployment, replica_set), to_add - added
-    return min(fraction, allowed) if to_add > 0 else max(fraction, allowed)
 
 
 def _replica_set_fraction(deployment: Deployment, replica_set: ReplicaSet) -> int:

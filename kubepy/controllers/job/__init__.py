@@ -8,7 +8,7 @@ is counted twice or missed. This module alone writes. :mod:`pods` knows new pods
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
@@ -104,7 +104,8 @@ class JobController:
         if key.resource == PODS:
             pod = self._pods.get(key.namespace, key.name)
             if pod is not None and has_tracking_finalizer(pod) and not self._has_tracker(pod):
-                self._remove_finalizer(pod)
+                with suppress(NotFound):  # handleSingleOrphanPod
+                    self._pod_writer.update(without_tracking_finalizer(pod))
             return
         job = self._jobs.get(key.namespace, key.name)
         if job is None or is_managed_by_external_controller(job) or is_finished(job):
@@ -112,11 +113,6 @@ class JobController:
         selector = self._owners.selector_of(job)
         if selector is not None:
             self._sync_job(self.observe(key, job, selector))
-
-    def _remove_finalizer(self, pod: Pod) -> None:
-        """Take the finalizer off a pod that nobody counts (``handleSingleOrphanPod``). Raises Status."""
-        with suppress(NotFound):
-            self._pod_writer.update(without_tracking_finalizer(pod))
 
     def observe(self, key: Key, job: Job, selector: LabelSelector) -> JobState:
         """Gather the state of a Job; its pods are claimed. Raises Status, AdoptionError."""
@@ -135,10 +131,11 @@ class JobController:
                 current = status.with_suspension(state)
                 self._record(state, status.suspension_event(state))
         tracking = status.track(state, outcome, ending)
-        released = self._release(tracking.done, errors)
+        released = set(outcome.released)
+        errors += failures(tracking.done, lambda pod: self._release(pod, released))
         if tracking.done:
             self._backoffs[uid_of(state.job)] = state.backoff
-        outcome = outcome._replace(released=outcome.released | released)
+        outcome = outcome._replace(released=frozenset(released))
         written = status.new_status(state, current, outcome, tracking)
         if ending is not None and not errors:
             written = status.with_ending(state, written, ending)
@@ -184,8 +181,7 @@ class JobController:
         def delete(pod: Pod) -> None:
             nonlocal active, ready, terminating
             if actions.release:
-                self._release_one(pod)
-                released.add(uid_of(pod))
+                self._release(pod, released)
             with suppress(NotFound):
                 self._pod_control.delete(state.job, name_of(pod))
                 terminating += 1
@@ -195,23 +191,13 @@ class JobController:
         errors = failures(actions.delete, delete)
         return JobOutcome(active, ready, terminating, frozenset(released)), errors
 
-    def _release(self, pods: Iterable[Pod], errors: list[Status]) -> set[str]:
-        """Take the finalizers off pods that are counted; return the uids, and tell ``errors`` of failures."""
-        released: set[str] = set()
-
-        def release(pod: Pod) -> None:
-            self._release_one(pod)
-            released.add(uid_of(pod))
-
-        errors += failures(pods, release)
-        return released
-
-    def _release_one(self, pod: Pod) -> None:
-        """Take the finalizer off a pod as it is stored, if it is there. Raises Status."""
+    def _release(self, pod: Pod, released: set[str]) -> None:
+        """Take the finalizer off a pod as it is stored, if it is there, and note its uid. Raises Status."""
         with suppress(NotFound):
             fresh = self._pod_writer.get(namespace_of(pod), name_of(pod))
             if uid_of(fresh) == uid_of(pod) and has_tracking_finalizer(fresh):
                 self._pod_writer.update(without_tracking_finalizer(fresh))
+        released.add(uid_of(pod))
 
     def _record(self, state: JobState, *events: JobEvent | None) -> None:
         for event in events:

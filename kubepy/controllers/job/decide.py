@@ -109,18 +109,14 @@ def create_pods(state: JobState, count: int) -> JobActions:
         taken |= indexes_of(filter(is_pod_terminating, state.pods))
     pending = first_pending_indexes(taken, count, state.job["spec"]["completions"])
     replaced = state.pods_awaiting_replacement()
-    delays = {index: _delay_of_replacement(replaced.get(index), state.now) for index in pending}
+    delays = dict.fromkeys(pending, 0.0)
+    for index in delays.keys() & replaced.keys():  # failures of an index count apart
+        failures = index_absolute_failure_count(replaced[index]) + 1
+        delays[index] = remaining_delay(BackoffRecord(failures, finish_time(replaced[index])), state.now)
     due = [index for index in pending if not delays[index]]
     return JobActions(
         create=[for_index(state.job, pod, index, replaced.get(index)) for index in due],
         requeue_after=max(min(delays.values()), SHORTEST_DELAY) if pending and not due else None)
-
-
-def _delay_of_replacement(replaced: Pod | None, now: datetime) -> float:
-    """Return the seconds until a failed pod of an index may be replaced; its failures count apart."""
-    if replaced is None:
-        return 0.0
-    return remaining_delay(BackoffRecord(index_absolute_failure_count(replaced) + 1, finish_time(replaced)), now)
 
 
 # --- the end ------------------------------------------------------------------------------------------------------
@@ -128,8 +124,16 @@ def _delay_of_replacement(replaced: Pod | None, now: datetime) -> float:
 
 def find_ending(state: JobState) -> Ending | None:
     """Return the end of the Job, if it ends: one that is announced first, then failures, then the success policy."""
-    return (_announced(state.job) or _failure_by_policy(state) or _failure_by_limit(state)
-            or _failure_by_indexes(state) or _success_by_policy(state))
+    for condition_type in (SUCCESS_CRITERIA_MET, FAILURE_TARGET):
+        condition = find_condition(conditions_of(state.job), condition_type)
+        if condition is not None and condition["status"] == "True":
+            return Ending(condition_type, condition.get("reason", ""), condition.get("message", ""))
+    ending = _failure_by_policy(state) or _failure_by_limit(state) or _failure_by_indexes(state)
+    if ending is None and is_indexed(state.job):
+        rule = match_success_policy(state.job, state.completed)
+        if rule is not None:
+            ending = Ending(SUCCESS_CRITERIA_MET, "SuccessPolicy", f"Matched rules at index {rule}")
+    return ending
 
 
 def is_complete(state: JobState, active: int) -> bool:
@@ -145,14 +149,6 @@ def active_deadline(job: Job) -> datetime | None:
     if seconds is None or not started or is_suspended(job):
         return None
     return later(parse_time(started), seconds)
-
-
-def _announced(job: Job) -> Ending | None:
-    for condition_type in (SUCCESS_CRITERIA_MET, FAILURE_TARGET):
-        condition = find_condition(conditions_of(job), condition_type)
-        if condition is not None and condition["status"] == "True":
-            return Ending(condition_type, condition.get("reason", ""), condition.get("message", ""))
-    return None
 
 
 def _failure_by_policy(state: JobState) -> Ending | None:
@@ -196,10 +192,3 @@ def _failure_by_indexes(state: JobState) -> Ending | None:
     if failed and failed + len(state.completed) >= spec["completions"]:
         return Ending(FAILURE_TARGET, "FailedIndexes", "Job has failed indexes")
     return None
-
-
-def _success_by_policy(state: JobState) -> Ending | None:
-    rule = match_success_policy(state.job, state.completed) if is_indexed(state.job) else None
-    if rule is None:
-        return None
-    return Ending(SUCCESS_CRITERIA_MET, "SuccessPolicy", f"Matched rules at index {rule}")

@@ -37,17 +37,14 @@ class Binder:
         if bound is not volume:
             bound = self._client.update(VOLUMES, bound)
         self.set_volume_phase(bound, "Bound")
-        self.set_claim_phase(self._bind_claim(claim, bound), "Bound", bound)
-
-    def _bind_claim(self, claim: Object, volume: Object) -> Object:
         spec, annotations = claim["spec"], dict(annotations_of(claim))
-        if spec.get("volumeName") != name_of(volume):
-            spec = {**spec, "volumeName": name_of(volume)}
+        if spec.get("volumeName") != name_of(bound):
+            spec = {**spec, "volumeName": name_of(bound)}
             annotations.setdefault(BOUND_BY_CONTROLLER, "yes")
         annotations.setdefault(BIND_COMPLETED, "yes")
-        if spec is claim["spec"] and annotations == annotations_of(claim):
-            return claim
-        return self.update_claim({**claim, "spec": spec}, annotations)
+        if spec is not claim["spec"] or annotations != annotations_of(claim):
+            claim = self.update_claim({**claim, "spec": spec}, annotations)
+        self.set_claim_phase(claim, "Bound", bound)
 
     def unbind(self, volume: Object) -> None:
         """Undo a binding; a volume whose manifest reserves it for a claim stays reserved."""

@@ -33,7 +33,7 @@ from kubepy.api.objects.volumes import (
 )
 from kubepy.controllers.persistentvolume.binder import COMPONENT, Binder, PhaseEvent
 from kubepy.runtime.events import Recorder
-from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent, enqueue_all
+from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent, enqueue_all, enqueue_object
 
 NOTHING_TO_BIND = "no persistent volumes available for this claim and no storage class is set"
 FIRST_CONSUMER = "waiting for first consumer to be created before binding"
@@ -62,12 +62,8 @@ class ClaimController:
     # --- handlers
 
     def handlers(self) -> Mapping[str, Handler]:
-        return {CLAIMS: self._claim_changed, VOLUMES: self._volume_changed, CLASSES: self._class_changed,
+        return {CLAIMS: enqueue_object(self.queue), VOLUMES: self._volume_changed, CLASSES: self._class_changed,
                 "pods": self._pod_changed}
-
-    def _claim_changed(self, event: WatchEvent) -> None:
-        if event.new is not None:
-            self.queue.add(event.key)
 
     def _volume_changed(self, event: WatchEvent) -> None:
         volume = event.new or event.old or {}

@@ -36,7 +36,7 @@ from kubepy.api.objects.volumes import (
     waits_for_consumer,
 )
 from kubepy.runtime.events import Recorder
-from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
+from kubepy.runtime.reconcile import Context, Handler, Key, enqueue_object
 
 PROVISIONER = "kubepy.dev/simulated"
 DRIVER = "simulated.kubepy.dev"
@@ -55,12 +55,9 @@ class SimulatedProvisioner:
         self._recorder = Recorder(context.client, PROVISIONER)
 
     def handlers(self) -> Mapping[str, Handler]:
-        return {CLAIMS: self._changed, VOLUMES: self._changed,
+        enqueue_own = enqueue_object(self.queue, lambda obj: is_assigned(obj) or is_own(obj))
+        return {CLAIMS: enqueue_own, VOLUMES: enqueue_own,
                 CLASSES: lambda event: None, "nodes": lambda event: None}  # so that informers hold them
-
-    def _changed(self, event: WatchEvent) -> None:
-        if event.new is not None and (is_assigned(event.new) or is_own(event.new)):
-            self.queue.add(event.key)
 
     def sync(self, key: Key) -> None:
         obj = self._informers.get(*key)
@@ -71,7 +68,11 @@ class SimulatedProvisioner:
         elif is_own(obj):
             volume = self._with_right_finalizer(obj)
             if should_delete(volume):
-                self._delete(volume)
+                # The protection of volumes removes its own finalizer.
+                if not is_being_deleted(volume):
+                    self._client.delete(VOLUMES, name_of(volume))
+                    volume = self._client.get(VOLUMES, name_of(volume))
+                self._client.update(VOLUMES, without_finalizer(volume, FINALIZER))
 
     # --- claims
 
@@ -111,13 +112,6 @@ class SimulatedProvisioner:
         if has_finalizer(volume, FINALIZER) or is_being_deleted(volume):
             return volume
         return self._client.update(VOLUMES, with_finalizer(volume, FINALIZER))
-
-    def _delete(self, volume: Object) -> None:
-        """Delete the object, then remove the finalizer; the protection of volumes removes its own."""
-        if not is_being_deleted(volume):
-            self._client.delete(VOLUMES, name_of(volume))
-            volume = self._client.get(VOLUMES, name_of(volume))
-        self._client.update(VOLUMES, without_finalizer(volume, FINALIZER))
 
 
 def is_assigned(obj: Object) -> bool:

@@ -13,7 +13,7 @@ from kubepy.api.meta import Object, annotations_of, is_being_deleted, name_of, u
 from kubepy.api.objects.volumes import CLAIMS, PROVISIONED_BY, VOLUMES, is_bound_to, modes_match
 from kubepy.controllers.persistentvolume.binder import COMPONENT, Binder, PhaseEvent
 from kubepy.runtime.events import Recorder
-from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
+from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent, enqueue_object
 
 
 class VolumeController:
@@ -29,11 +29,7 @@ class VolumeController:
         self._binder = Binder(context.client, self._recorder)
 
     def handlers(self) -> Mapping[str, Handler]:
-        return {VOLUMES: self._volume_changed, CLAIMS: self._claim_changed}
-
-    def _volume_changed(self, event: WatchEvent) -> None:
-        if event.new is not None:
-            self.queue.add(event.key)
+        return {VOLUMES: enqueue_object(self.queue), CLAIMS: self._claim_changed}
 
     def _claim_changed(self, event: WatchEvent) -> None:
         """Reconcile the volumes that the claim names, or named, and those bound to a deleted claim."""
@@ -57,7 +53,11 @@ class VolumeController:
         elif not claim["spec"].get("volumeName"):
             # The claim's own sync completes a binding, but not with a volume of the other mode.
             if not modes_match(claim, volume):
-                self._report_incompatible_modes(volume, claim)
+                self._recorder.event(volume, "Warning", "VolumeMismatch", "Cannot bind PersistentVolume to requested "
+                                     f'PersistentVolumeClaim "{name_of(claim)}" due to incompatible volumeMode.')
+                self._recorder.event(claim, "Warning", "VolumeMismatch", "Cannot bind PersistentVolume "
+                                     f'"{name_of(volume)}" to requested PersistentVolumeClaim due to incompatible '
+                                     "volumeMode.")
         elif claim["spec"]["volumeName"] == name_of(volume):
             self._binder.set_volume_phase(volume, "Bound")
         elif (PROVISIONED_BY in annotations_of(volume)
@@ -65,12 +65,6 @@ class VolumeController:
             self._release(volume)  # it was provisioned for a claim that was bound to another volume
         else:
             self._binder.unbind(volume)
-
-    def _report_incompatible_modes(self, volume: Object, claim: Object) -> None:
-        self._recorder.event(volume, "Warning", "VolumeMismatch", "Cannot bind PersistentVolume to requested "
-                             f'PersistentVolumeClaim "{name_of(claim)}" due to incompatible volumeMode.')
-        self._recorder.event(claim, "Warning", "VolumeMismatch", f'Cannot bind PersistentVolume "{name_of(volume)}" to '
-                             "requested PersistentVolumeClaim due to incompatible volumeMode.")
 
     def _release(self, volume: Object) -> None:
         """Reclaim a volume whose claim was deleted. A volume that has Failed keeps that phase, but is tried again."""

@@ -44,7 +44,7 @@ MAX_REPLACES = 4_000  # characters of a row's unsynced versions, after which the
 DONE_NEVERTHELESS = "the change itself is made: the files follow as soon as they can be written"
 
 
-class Write(NamedTuple):
+class ObjectWrite(NamedTuple):
     """One object's change in a commit.
 
     :ivar before: the row of the object; None or a tombstone where there was no object.
@@ -66,7 +66,7 @@ class Write(NamedTuple):
 class Commit(NamedTuple):
     """Changes that become visible together, their log entries, and the revision after them."""
 
-    writes: list[Write]
+    writes: list[ObjectWrite]
     log: list[LogEntry]
     revision: int
 
@@ -177,7 +177,7 @@ class Journal:
 
     # --- steps ---
 
-    def _make_directories(self, writes: Iterable[Write]) -> None:
+    def _make_directories(self, writes: Iterable[ObjectWrite]) -> None:
         """Raise FolderError where something is in the way of a folder, that of managers included."""
         with_files = [write for write in writes if write.json is not None and write.expires is None]
         for directory in sorted({write.directory for write in with_files}):
@@ -187,7 +187,7 @@ class Journal:
             if obstacle := find_obstacle(self.folder, f"{directory}/"):
                 raise FolderError(f"{self.folder.absolute(obstacle.path)}: {obstacle.reason}")
 
-    def _stage(self, write: Write, number: int, *, sync: bool) -> Staged:
+    def _stage(self, write: ObjectWrite, number: int, *, sync: bool) -> Staged:
         if write.expires is not None:
             row = Row(*write.key, write.revision, write.json, expires=write.expires)
             return Staged(row, "")
@@ -209,7 +209,7 @@ class Journal:
         except OSError as error:
             raise FolderError(f"{self.folder.absolute(path)}: cannot be written: {error.strerror}") from error
 
-    def _discard_staged(self, writes: Iterable[Write]) -> None:
+    def _discard_staged(self, writes: Iterable[ObjectWrite]) -> None:
         """Remove the temporary files of writes, and the folders made for them."""
         for directory in sorted({write.directory for write in writes if write.expires is None}):
             if self.folder.is_inside(f"{directory}/"):

@@ -23,8 +23,8 @@ from kubepy.storage.folder.manifest import ContentError, check_place, parse, to_
 from kubepy.storage.folder.paths import SUFFIX, ancestors_of, decode, encode, is_cut, parent_of, path_of
 from kubepy.storage.folder.scan import (
     FolderScan,
-    ObjectFile,
     Obstacles,
+    ScannedFile,
     find_obstacle,
     scan_object,
     scan_objects,
@@ -48,7 +48,7 @@ class Difference(NamedTuple):
     """A file that is not as its row says. ``file`` None: no file; ``row`` None: no (live) row."""
 
     path: str
-    file: ObjectFile | None
+    file: ScannedFile | None
     row: Row | None
 
 
@@ -87,7 +87,7 @@ class Edited(NamedTuple):
     managers: str
 
 
-class Invalid(NamedTuple):
+class InvalidFile(NamedTuple):
     """A file that cannot be an object, or an obstacle that hides a folder of them."""
 
     problem: Problem
@@ -95,7 +95,7 @@ class Invalid(NamedTuple):
     row: Row | None
 
 
-Outcome = Unchanged | Removed | Retained | Edited | Invalid
+Outcome = Unchanged | Removed | Retained | Edited | InvalidFile
 
 
 class KnownState(NamedTuple):
@@ -145,7 +145,7 @@ def compare(rows: Iterable[Row], scan: FolderScan, folder: StateFolder, known: K
             yield Difference(file.path, file, None)
 
 
-def _compare_one(row: Row, file: ObjectFile | None, folder: StateFolder, known: KnownState) -> Difference | None:
+def _compare_one(row: Row, file: ScannedFile | None, folder: StateFolder, known: KnownState) -> Difference | None:
     if file and not known.same_boot and _is_left_by_power_cut(row, file.status):
         return None
     if row.json is None:  # a tombstone: any file there is new
@@ -195,18 +195,18 @@ def digest_of(data: bytes) -> bytes:
 # --- problems that are known already ---
 
 
-def find_known_problem(difference: Difference, known: KnownState) -> Invalid | None:
+def find_known_problem(difference: Difference, known: KnownState) -> InvalidFile | None:
     """Return the problem of a file that is known and unchanged."""
     if difference.file is None or not known.problems:
         return None
     stamp, problem = known.problems.get(printable(difference.path), (UNKNOWN, NO_PROBLEM))
-    return Invalid(problem, stamp, difference.row) if stamp == difference.file.stamp else None
+    return InvalidFile(problem, stamp, difference.row) if stamp == difference.file.stamp else None
 
 
-def problems_of(obstacles: Obstacles, rows: Iterable[Row]) -> list[Invalid]:
+def problems_of(obstacles: Obstacles, rows: Iterable[Row]) -> list[InvalidFile]:
     """Return the obstacles that the user is to see as problems."""
     problems = (Problem(printable(obstacle.path), 0, obstacle.reason) for obstacle in obstacles.to_report(rows))
-    return [Invalid(problem, UNKNOWN, None) for problem in problems]
+    return [InvalidFile(problem, UNKNOWN, None) for problem in problems]
 
 
 # --- examining ---
@@ -249,7 +249,7 @@ class Examiner:
         stamp, patience_ns = None, REMOVAL_NS
         if isinstance(outcome, Edited):
             stamp, patience_ns = outcome.stamp, EDIT_NS
-        elif isinstance(outcome, Invalid):
+        elif isinstance(outcome, InvalidFile):
             stamp = self.folder.stamp(outcome.problem.path)
         elif isinstance(outcome, Removed | Retained):
             parents = [*reversed(ancestors_of(path_of(outcome.row.key))[:-1]), ""]
@@ -297,7 +297,7 @@ class Examiner:
         kept = self._removal(row.key, json.loads(row.json), self._now())
         return Removed(row) if kept is None else Retained(row, to_json(kept))
 
-    def _load(self, data: bytes, file: ObjectFile, row: Row | None, stamp: Stamp) -> tuple[Key, str]:
+    def _load(self, data: bytes, file: ScannedFile, row: Row | None, stamp: Stamp) -> tuple[Key, str]:
         """Return the key of a file's object and its JSON, complete, as its row will hold it. Raises ContentError."""
         expected = key_of_file(file)
         content = parse(data)
@@ -334,12 +334,12 @@ class Examiner:
         return self._admit(key, obj, stamp.mtime_ns / 1e9, known) if self._admit else obj
 
 
-def _invalid(difference: Difference, stamp: Stamp, error: ContentError) -> Invalid:
+def _invalid(difference: Difference, stamp: Stamp, error: ContentError) -> InvalidFile:
     problem = Problem(printable(difference.path), error.line, printable(error.reason), error.keeps_object)
-    return Invalid(problem, stamp, difference.row)
+    return InvalidFile(problem, stamp, difference.row)
 
 
-def key_of_file(file: ObjectFile) -> Key | None:
+def key_of_file(file: ScannedFile) -> Key | None:
     """Return the key that a file's path says; None where only the object can tell.
 
     Raises ContentError where no object has the path.

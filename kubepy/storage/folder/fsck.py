@@ -13,7 +13,7 @@ from kubepy.storage.folder.access import Access
 from kubepy.storage.folder.commit_files import settle_managers, stage_managers
 from kubepy.storage.folder.compare import (
     Edited,
-    Invalid,
+    InvalidFile,
     KnownState,
     Outcome,
     Unchanged,
@@ -101,7 +101,7 @@ def _check_stamps(access: Access, rows: list[Row]) -> Iterator[str]:
     known = KnownState(database.problems(), access.is_same_boot(database))
     for difference in compare(rows, scan_objects(access.folder), access.folder, known):
         outcome: Outcome | None = find_known_problem(difference, known) or access.examiner.examine(difference)
-        if outcome is None or isinstance(outcome, Unchanged | Invalid):
+        if outcome is None or isinstance(outcome, Unchanged | InvalidFile):
             continue
         if isinstance(outcome, Edited):
             yield f"{difference.path}: {'differs from the index' if outcome.row else 'is not in the index'}"

@@ -1,5 +1,5 @@
-"""Opening ``.kubepy/index.db``: made anew when it is missing, of another version or damaged; in memory where the
-folder cannot be written."""
+"""Open ``.kubepy/index.db``, made anew when it is missing, of another version or damaged; in memory where the folder
+cannot be written."""
 
 from __future__ import annotations
 

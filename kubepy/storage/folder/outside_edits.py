@@ -11,7 +11,7 @@ from kubepy.storage.folder.commit_files import settle_managers
 from kubepy.storage.folder.compare import (
     Edited,
     Examiner,
-    Invalid,
+    InvalidFile,
     KnownState,
     Outcome,
     Removed,
@@ -57,9 +57,10 @@ class OutsideEdits:
                 outcome = self._examiner.examine(difference._replace(row=row))
             if outcome is not None:
                 outcomes.append(outcome)
-        problem_paths = {outcome.problem.path for outcome in outcomes if isinstance(outcome, Invalid)}
-        new_outcomes = [outcome for outcome in outcomes if not (
-            isinstance(outcome, Invalid) and problems.get(outcome.problem.path) == (outcome.stamp, outcome.problem))]
+        problem_paths = {outcome.problem.path for outcome in outcomes if isinstance(outcome, InvalidFile)}
+        known_problems = set(problems.values())
+        new_outcomes = [outcome for outcome in outcomes if not isinstance(outcome, InvalidFile)
+                        or (outcome.stamp, outcome.problem) not in known_problems]
         is_rebuild = not self._database.is_built()
         if new_outcomes or is_rebuild or problems.keys() - problem_paths:
             self._record(new_outcomes, problems, problem_paths, is_rebuild=is_rebuild)
@@ -88,7 +89,7 @@ class OutsideEdits:
     def _record_one(self, outcome: Outcome, left_out: set[str]) -> None:
         """Write one outcome. ``left_out``: the paths of objects that lists have left out because of their files; their
         watchers must hear of it when such an object is back."""
-        if isinstance(outcome, Invalid):
+        if isinstance(outcome, InvalidFile):
             self._database.put_problem(outcome.problem, outcome.stamp)
             if outcome.problem.keeps_object and outcome.row and outcome.problem.path in left_out:
                 self._put(outcome.row, MODIFIED)
@@ -142,6 +143,6 @@ def _uid_in(text: str | None) -> object:
 
 def _order(outcome: Outcome) -> tuple[Key, str]:
     """Put problems first, by path; then the others, by key."""
-    if isinstance(outcome, Invalid):
+    if isinstance(outcome, InvalidFile):
         return Key("", "", ""), outcome.problem.path
     return (outcome.key if isinstance(outcome, Edited) else outcome.row.key), ""

@@ -21,7 +21,7 @@ from kubepy.storage.folder.access import Access
 from kubepy.storage.folder.compare import (
     Difference,
     Edited,
-    Invalid,
+    InvalidFile,
     KnownState,
     Outcome,
     Removed,
@@ -51,7 +51,7 @@ class FolderView(NamedTuple):
     problems: list[Problem]
 
 
-class Cause(Enum):
+class DifferenceCause(Enum):
     """The reason why a file that was scanned differs from its row."""
 
     EDITED = auto()  # from outside, and no process has recorded it yet
@@ -68,7 +68,7 @@ class _Comparison(NamedTuple):
     known: KnownState
     differences: list[Difference]
     recorded: list[Row]
-    obstacles: list[Invalid]
+    obstacles: list[InvalidFile]
 
 
 class Reader:
@@ -120,16 +120,16 @@ class Reader:
                 known = KnownState(database.problems(), self._access.is_same_boot(database))
             causes = [(difference, self._find_cause(difference))
                       for difference in compare(rows, folder_scan, self._folder, known)]
-            differences = [difference for difference, cause in causes if cause is Cause.EDITED]
+            differences = [difference for difference, cause in causes if cause is DifferenceCause.EDITED]
             recorded = [row for difference, cause in causes
-                        if cause is Cause.RECORDED and (row := self._current_row(difference))]
+                        if cause is DifferenceCause.RECORDED and (row := self._current_row(difference))]
             comparison = _Comparison(revision, rows, known, differences, recorded,
                                      problems_of(folder_scan.obstacles, rows))
-            if all(cause is not Cause.OVERTAKEN for _, cause in causes):
+            if all(cause is not DifferenceCause.OVERTAKEN for _, cause in causes):
                 break
         return comparison
 
-    def _find_cause(self, difference: Difference) -> Cause:
+    def _find_cause(self, difference: Difference) -> DifferenceCause:
         """Find out why a file that was scanned differs from a row that was read after that."""
         _, file, row = difference
         current = self._current_row(difference)
@@ -138,10 +138,10 @@ class Reader:
         if is_same_row:
             is_as_row_says = row is not None and self._folder.stamp(path_of(row.key)) == row.stamp and \
                 not (file and file.stamp == row.stamp)
-            return Cause.COMMITTED if is_as_row_says else Cause.EDITED
+            return DifferenceCause.COMMITTED if is_as_row_says else DifferenceCause.EDITED
         if current is not None and current.json is not None and file is not None and current.stamp == file.stamp:
-            return Cause.RECORDED
-        return Cause.OVERTAKEN
+            return DifferenceCause.RECORDED
+        return DifferenceCause.OVERTAKEN
 
     def _current_row(self, difference: Difference) -> Row | None:
         """Return the row that the file of a difference has by now, None where only the object can tell its key."""
@@ -173,7 +173,7 @@ def _apply(outcome: Outcome, rows: dict[Key, Row], problems: list[Problem], revi
         rows.pop(outcome.row.key, None)
     elif isinstance(outcome, Retained):
         rows[outcome.row.key] = Row(*outcome.row.key, outcome.row.revision, outcome.json)
-    elif isinstance(outcome, Invalid):
+    elif isinstance(outcome, InvalidFile):
         problems.append(outcome.problem)
         if outcome.row and not outcome.problem.keeps_object:
             rows.pop(outcome.row.key, None)

@@ -38,7 +38,7 @@ class ResourceDirectory(NamedTuple):
     path: str
 
 
-class ObjectFile(NamedTuple):
+class ScannedFile(NamedTuple):
     """A file at the place of an object, and the stamp of the file of managers beside it ("" without one)."""
 
     directory: ResourceDirectory
@@ -62,10 +62,10 @@ class Listing(NamedTuple):
     files: dict[str, os.stat_result]
     managers: dict[str, os.stat_result]
 
-    def object_file(self, name: str, status: os.stat_result) -> ObjectFile:
+    def object_file(self, name: str, status: os.stat_result) -> ScannedFile:
         """Return a file of the folder with the stamp of its managers' file."""
         managers = self.managers.get(name)
-        return ObjectFile(self.directory, name, status, str(stamp_of(managers)) if managers else "")
+        return ScannedFile(self.directory, name, status, str(stamp_of(managers)) if managers else "")
 
 
 class Obstacle(NamedTuple):

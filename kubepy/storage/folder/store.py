@@ -179,8 +179,8 @@ class FolderStore:
         """Return everything in which files, index, journal and change log disagree, a line each."""
         try:
             with self._access.locked(0):
-                leftovers = [f"{path}: is left over" for path in fsck.leftovers(self._folder)]
-                return [*fsck.check(self._access), *leftovers]
+                defects = fsck.check(self._access)
+                return [*defects, *(f"{path}: is left over" for path in fsck.leftovers(self._folder))]
         except (LockTimeoutError, FolderError):  # another process is writing, or none can
             return self._access.run(lambda: fsck.check(self._access))
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from kubepy.storage.errors import ConflictError, ExistsError, FolderError, MissingError
 from kubepy.storage.folder.access import Access
-from kubepy.storage.folder.commit_files import Commit, Write
+from kubepy.storage.folder.commit_files import Commit, ObjectWrite
 from kubepy.storage.folder.database import DamagedError, Database, LogEntry, Row
 from kubepy.storage.folder.manifest import Decoder, to_json
 from kubepy.storage.folder.paths import is_folder_path, path_of
@@ -16,7 +16,7 @@ from kubepy.storage.folder.scan import Obstacle, Obstacles
 from kubepy.storage.model import ADDED, DELETED, MODIFIED, Change, Key, Object, Objects
 
 Changes = list[Change]
-Writes = list[Write]
+Writes = list[ObjectWrite]
 LogEntries = list[LogEntry]
 
 
@@ -244,7 +244,7 @@ class FolderTransaction:
             seconds = self._volatile.get(key.resource)
             expires = None if seconds is None else self._now + seconds
             before = entry.before or self._tombstones.get(key)
-            writes.append(Write(key, before, entry.json, entry.revision, expires))
+            writes.append(ObjectWrite(key, before, entry.json, entry.revision, expires))
         return writes
 
 

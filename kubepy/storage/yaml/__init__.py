@@ -6,8 +6,8 @@ values. ``scalars`` has the meaning of plain scalars, for both; ``lines`` finds 
 changes the object in a text and keeps its comments. Nothing here knows of Kubernetes objects.
 """
 
+from kubepy.storage.errors import NumberRangeError, YamlError
 from kubepy.storage.yaml.emitter import dump
-from kubepy.storage.yaml.errors import NumberRangeError, YamlError
 from kubepy.storage.yaml.loader import Document, indented_json, load_all, load_each, read_json
 
 __all__ = ["Document", "NumberRangeError", "YamlError", "dump", "indented_json", "load_all", "load_each", "read_json"]

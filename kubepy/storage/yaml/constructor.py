@@ -28,7 +28,7 @@ from ruamel.yaml.events import (
 from ruamel.yaml.reader import ReaderError
 from ruamel.yaml.scanner import ScannerError
 
-from kubepy.storage.yaml.errors import RepeatedKeyError, YamlError
+from kubepy.storage.errors import RepeatedKeyError, YamlError
 from kubepy.storage.yaml.scalars import INT64_MAX, INT64_MIN, Scalar, format_float, is_timestamp, resolve
 
 Resolver = Callable[[str], Scalar]  # gives the value of a plain scalar

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from kubepy.lazy import lazy_imports
-from kubepy.storage.yaml.errors import NumberRangeError, RepeatedKeyError, YamlError
+from kubepy.storage.errors import NumberRangeError, RepeatedKeyError, YamlError
 from kubepy.storage.yaml.scalars import INT64_MAX, INT64_MIN, MAX_DIGITS, resolve, resolve_v3
 
 with lazy_imports():

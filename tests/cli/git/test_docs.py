@@ -1,4 +1,4 @@
-"""The page about git tells what happens: each chapter is played in a folder of its own."""
+"""Commands of the page about git print the output shown there; each chapter is run in a folder of its own."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CHAPTERS = dict(part.split("\n", 1) for part in PAGE.read_text().split("\n## ")[
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
-def test_the_page_about_git_tells_what_happens(chapter: str, tmp_path: Path) -> None:
+def test_git_page_commands_print_their_output(chapter: str, tmp_path: Path) -> None:
     env = {"PATH": f"{PROGRAM.parent}:{os.environ['PATH']}", "HOME": str(tmp_path), "TZ": "UTC",
            "GIT_CONFIG_SYSTEM": os.devnull, "GIT_AUTHOR_NAME": "me", "GIT_AUTHOR_EMAIL": "me@localhost",
            "GIT_COMMITTER_NAME": "me", "GIT_COMMITTER_EMAIL": "me@localhost"}
@@ -31,6 +31,6 @@ def test_the_page_about_git_tells_what_happens(chapter: str, tmp_path: Path) -> 
                                   check=False)
             said = done.stdout.replace(str(tmp_path), "/home/me/lab").splitlines()
             said, wanted = (RUNNER.mask(lines) for lines in (said, wanted))
-            if "rollout status" in command:  # what it says on the way depends on the machine's speed
+            if "rollout status" in command:  # its progress lines depend on the machine's speed
                 said, wanted = said[-1:], wanted[-1:]
             assert said == wanted, f"{command}\n{done.stdout}{done.stderr}"

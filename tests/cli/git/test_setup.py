@@ -1,4 +1,5 @@
-"""``kubepy git setup`` and what git does after it: attributes, configuration, diffs, intent only, refresh, resolve."""
+"""``kubepy git setup`` and git's behaviour after it: attributes, configuration, diffs, intent only, refresh,
+resolve."""
 
 from __future__ import annotations
 
@@ -19,22 +20,22 @@ ATTRIBUTES = "/cluster/**/*.yaml merge=kubepy diff=kubepy\n/namespaces/**/*.yaml
 
 @pytest.fixture
 def cluster(kubepy: Kubepy) -> Kubepy:
-    """In a cluster in a new repository, at its root's ./state."""
+    """Create a cluster in ./state of a new repository."""
     subprocess.run(["git", "init", "-q", "-b", "main"], check=True)
     return kubepy
 
 
-def test_setup_in_no_repository_says_so(kubepy: Kubepy) -> None:
+def test_setup_outside_a_repository_fails(kubepy: Kubepy) -> None:
     done = kubepy("git", "setup")
     assert (done.out, done.status) == ("", 1)
     assert done.err.startswith("error: not a git repository")
 
 
-def test_setup_without_a_cluster_says_so(bare: Kubepy) -> None:
+def test_setup_without_cluster_fails(bare: Kubepy) -> None:
     assert 'no cluster in "state"' in bare("git", "setup").err
 
 
-def test_setup_without_git_says_so(cluster: Kubepy, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_setup_without_git_fails(cluster: Kubepy, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     assert cluster("git", "setup").err == "error: git is not installed, or not on the PATH\n"
 
@@ -50,7 +51,7 @@ def test_second_setup_changes_nothing(cluster: Kubepy, folder: Path) -> None:
     assert ((folder / "state/.gitattributes").read_text(), (folder / ".git/config").read_text()) == before
 
 
-def test_setup_keeps_what_stands_in_the_attributes_and_the_configuration(cluster: Kubepy, folder: Path) -> None:
+def test_setup_keeps_other_attributes_and_configuration(cluster: Kubepy, folder: Path) -> None:
     (folder / "state/.gitattributes").write_text("*.txt text")
     subprocess.run(["git", "config", "merge.renames", "true"], check=True)
     cluster("git", "setup")
@@ -64,7 +65,7 @@ def test_setup_refuses_attributes_that_git_would_not_read(cluster: Kubepy, folde
                                            "follow\n")
 
 
-def test_setup_in_a_linked_worktree_serves_all_of_them(repository: Repository) -> None:
+def test_setup_in_a_linked_worktree_serves_all_worktrees(repository: Repository) -> None:
     repository.git("config", "--remove-section", "merge.kubepy")
     linked = Repository(repository.folder.parent / "linked")
     repository.git("worktree", "add", "-q", str(linked.folder))
@@ -157,7 +158,7 @@ def test_intent_only_keeps_comments(intent: Repository) -> None:
     assert "status:" not in kept
 
 
-def test_clone_of_intent_only_is_made_complete_by_the_controllers(intent: Repository, tmp_path: Path) -> None:
+def test_clone_of_intent_only_is_completed_by_the_controllers(intent: Repository, tmp_path: Path) -> None:
     clone = clone_of(intent, tmp_path / "other")
     check_cluster(clone)
     assert clone.kubepy("get", "nodes", "-o", "jsonpath={.items[*].status.conditions[?(@.type=='Ready')].status}"
@@ -188,7 +189,7 @@ def test_branches_of_intent_only_merge_beside_a_running_cluster(intent: Reposito
         assert cluster.kubepy("get", "deploy", "web", "-o", "jsonpath={.spec.replicas} {..image}") == "5 web:2"
 
 
-def test_setup_in_a_clone_keeps_intent_only_until_told_otherwise(intent: Repository, tmp_path: Path) -> None:
+def test_setup_in_a_clone_keeps_intent_only_by_default(intent: Repository, tmp_path: Path) -> None:
     clone = clone_of(intent, tmp_path / "other")
     assert "kubepy git filter" in clone.git("config", "filter.kubepy-intent.process")
     clone.kubepy("git", "setup", "--intent-only=false")
@@ -197,7 +198,7 @@ def test_setup_in_a_clone_keeps_intent_only_until_told_otherwise(intent: Reposit
     assert (clone.state / ".gitignore").read_text() == "/.kubepy/\n"
 
 
-def test_setup_tells_of_files_that_are_still_in_the_repository(repository: Repository) -> None:
+def test_setup_notes_ignored_files_in_the_repository(repository: Repository) -> None:
     assert "rm -r -q --cached ." in repository.kubepy("git", "setup", "--intent-only")
 
 
@@ -210,7 +211,7 @@ def test_refresh_leaves_real_changes_alone(intent: Repository) -> None:
     assert intent.git("diff", "--cached") == ""
 
 
-def test_file_that_is_no_object_goes_into_the_repository_as_it_is(intent: Repository) -> None:
+def test_file_without_object_is_stored_unchanged(intent: Repository) -> None:
     path = intent.state / "namespaces/default/configmaps/broken.yaml"
     path.write_text("a: [\nstatus: x\n")
     intent.commit()
@@ -220,12 +221,12 @@ def test_file_that_is_no_object_goes_into_the_repository_as_it_is(intent: Reposi
 # --- resolve ----------------------------------------------------------------------------------------------------------
 
 
-def test_resolve_without_conflicts_has_nothing_to_do(repository: Repository) -> None:
+def test_resolve_without_conflicts_does_nothing(repository: Repository) -> None:
     assert repository.kubepy("git", "resolve") == "nothing to resolve\n"
 
 
-def test_resolve_settles_renames_that_git_has_seen_in_pods(repository: Repository) -> None:
-    """A clone in which renames are looked for: git takes a new pod for an old one, renamed to two names."""
+def test_resolve_settles_renames_of_pods_detected_by_git(repository: Repository) -> None:
+    """Resolve in a clone with rename detection: git takes a new pod for an old one, renamed to two names."""
     repository.git("config", "--unset", "pull.twohead")
     repository.git("config", "merge.renames", "true")
     repository.branch("ours", lambda: repository.play("set image ds/agent agent=agent:2\ncontroller --once"))

@@ -1,4 +1,4 @@
-"""Kustomizations, built as kubectl builds them; skipped where there is no kubectl."""
+"""Kustomizations, built as kubectl builds them; skipped without kubectl."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def write(folder: Path, files: Files) -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_output_is_that_of_kubectl(bare: Kubepy, folder: Path, name: str) -> None:
+def test_output_equals_kubectls(bare: Kubepy, folder: Path, name: str) -> None:
     write(folder, CASES[name])
     kubectl = subprocess.run(["kubectl", "kustomize", "over"], capture_output=True, text=True, check=False)
     assert kubectl.returncode == 0, kubectl.stderr

@@ -1,4 +1,4 @@
-"""kustomize and -k: names, references, hashes, and what is refused."""
+"""kustomize and -k: names, references, hashes, and refused kustomizations."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ spec:
 
 
 def write(folder: Path, **files: str) -> None:
-    """``over_p__yaml`` is ``over/p.yaml``."""
+    """Write files named by keyword: ``over_p__yaml`` is ``over/p.yaml``."""
     for name, content in files.items():
         path = folder / name.replace("__", ".").replace("_", "/", 1)
         path.parent.mkdir(exist_ok=True)
@@ -54,14 +54,14 @@ spec:
 """
 
 
-def test_a_kustomization_is_applied_got_and_deleted(kubepy: Kubepy, folder: Path) -> None:
+def test_kustomization_is_applied_read_and_deleted(kubepy: Kubepy, folder: Path) -> None:
     write(folder, a_kustomization__yaml="resources: [c.yaml]\nnameSuffix: -z\n", a_c__yaml=CONFIG_MAP)
     assert kubepy("apply", "-k", "a") == Done("configmap/conf-z created\n", "", 0)
     assert kubepy("get", "-k", "a", "-o", "name") == Done("configmap/conf-z\n", "", 0)
     assert kubepy("delete", "-k", "a").out == 'configmap "conf-z" deleted from default namespace\n'
 
 
-def test_output_can_go_to_a_file(bare: Kubepy, folder: Path) -> None:
+def test_output_goes_to_a_file(bare: Kubepy, folder: Path) -> None:
     write(folder, a_kustomization__yaml="resources: [c.yaml]\n", a_c__yaml=CONFIG_MAP)
     assert bare("kustomize", "a", "-o", "out.yaml") == Done("", "", 0)
     assert (folder / "out.yaml").read_text() == "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: conf\n"
@@ -105,7 +105,7 @@ def test_output_can_go_to_a_file(bare: Kubepy, folder: Path) -> None:
      "accumulating resources: accumulation err='accumulating resources from '..': 'DIR' must resolve to a file': cycle "
      "detected: candidate root 'DIR' contains visited root 'DIR/a'"),
 ])
-def test_what_a_kustomization_must_not_be(bare: Kubepy, folder: Path, settings: str, error: str) -> None:
+def test_invalid_kustomization_is_refused(bare: Kubepy, folder: Path, settings: str, error: str) -> None:
     write(folder, a_kustomization__yaml=settings, a_c__yaml=CONFIG_MAP)
     (folder / "c.yaml").write_text(CONFIG_MAP)
     done = bare("kustomize", "a")
@@ -117,7 +117,7 @@ def test_what_a_kustomization_must_not_be(bare: Kubepy, folder: Path, settings: 
     assert (done.out, done.status) == ("", 1)
 
 
-def test_folders_and_files_that_cannot_be_meant(bare: Kubepy, folder: Path) -> None:
+def test_invalid_folder_args_are_refused(bare: Kubepy, folder: Path) -> None:
     (folder / "empty").mkdir()
     assert bare("kustomize", "empty").err == (
         "error: unable to find one of 'kustomization.yaml', 'kustomization.yml' or 'Kustomization' in directory "
@@ -141,7 +141,7 @@ def test_images(image: str, settings: dict[str, str], changed: str) -> None:
     assert changed_image(image, settings) == changed
 
 
-def test_parts_of_images_and_paths() -> None:
+def test_split_image_and_path() -> None:
     assert split_image("r:5000/a:t@sha256:0") == ("r:5000/a", "t", "sha256:0")
     assert split(r"spec.containers.[name=a.b].env.*.x\.y") == ["spec", "containers", "[name=a.b]", "env", "*", "x.y"]
 
@@ -167,7 +167,7 @@ vars:
 PATCHED = "resources: [c.yaml]\npatches: [{target: {kind: ConfigMap}, path: p.yaml}]"
 
 
-def test_variables_take_the_final_values_of_fields(bare: Kubepy, folder: Path) -> None:
+def test_variables_have_the_final_values_of_fields(bare: Kubepy, folder: Path) -> None:
     write(folder, a_kustomization__yaml=VARS, a_s__yaml=SERVICE, a_p__yaml=READER)
     done = bare("kustomize", "a")
     assert ("  - args:\n    - my-web:80\n    - $(WEB)\n    - $(OTHER)\n    env:\n    - name: A\n      value: my-web\n"
@@ -177,7 +177,7 @@ def test_variables_take_the_final_values_of_fields(bare: Kubepy, folder: Path) -
         "to update your Kustomization automatically.\n", 0)
 
 
-def test_a_variable_of_nothing_is_refused(bare: Kubepy, folder: Path) -> None:
+def test_variable_without_object_is_refused(bare: Kubepy, folder: Path) -> None:
     write(folder, a_kustomization__yaml="resources: [p.yaml]\nvars: [{name: X, objref: {apiVersion: v1, kind: Service, "
           "name: web}}]", a_p__yaml=READER)
     done = bare("kustomize", "a")
@@ -191,29 +191,29 @@ def test_a_variable_of_nothing_is_refused(bare: Kubepy, folder: Path) -> None:
     ("{op: move, from: /z, path: /y}",
      "error in move for path: 'z': unable to get nonexistent key: z: missing value"),
 ])
-def test_operations_cannot_read_what_is_not_there(bare: Kubepy, folder: Path, operation: str, error: str) -> None:
+def test_json_patch_of_missing_path_is_refused(bare: Kubepy, folder: Path, operation: str, error: str) -> None:
     write(folder, a_c__yaml=CONFIG_MAP, a_kustomization__yaml=PATCHED, a_p__yaml=f"- {operation}")
     assert bare("kustomize", "a").err == f"error: {error}\n"
 
 
-def test_an_annotation_can_be_added_where_there_is_none(bare: Kubepy, folder: Path) -> None:
+def test_json_patch_adds_annotation_to_object_without_annotations(bare: Kubepy, folder: Path) -> None:
     write(folder, a_c__yaml=CONFIG_MAP, a_kustomization__yaml=PATCHED,
           a_p__yaml="- {op: add, path: /metadata/annotations/x, value: y}")
     assert "  annotations:\n    x: \"y\"\n" in bare("kustomize", "a").out
 
 
-def test_who_built_it_can_be_said_in_a_label(bare: Kubepy, folder: Path) -> None:
+def test_build_metadata_adds_managed_by_label(bare: Kubepy, folder: Path) -> None:
     write(folder, a_c__yaml=CONFIG_MAP, a_kustomization__yaml="resources: [c.yaml]\nbuildMetadata: [managedByLabel]")
     assert "  labels:\n    app.kubernetes.io/managed-by: kustomize-v5.8.1\n" in bare("kustomize", "a").out
 
 
-def test_an_empty_secret_has_data(bare: Kubepy, folder: Path) -> None:
+def test_empty_secret_has_data(bare: Kubepy, folder: Path) -> None:
     write(folder, a_kustomization__yaml="secretGenerator: [{name: s}]")
     assert bare("kustomize", "a").out == (
         "apiVersion: v1\ndata: {}\nkind: Secret\nmetadata:\n  name: s-46f8b28mk5\ntype: Opaque\n")
 
 
-def test_what_was_not_hashed_stays_so_when_data_is_merged_into_it(bare: Kubepy, folder: Path) -> None:
+def test_merged_generator_keeps_disabled_name_suffix_hash(bare: Kubepy, folder: Path) -> None:
     merged = "configMapGenerator:\n- {name: conf, behavior: merge, literals: [DEPTH=12]}\n"
     write(folder, a_kustomization__yaml="resources: [cm.yaml]\n" + merged, a_cm__yaml=CONFIG_MAP,
           b_kustomization__yaml="configMapGenerator:\n- {name: conf, literals: [WIDTH=3]}\n",
@@ -224,13 +224,13 @@ def test_what_was_not_hashed_stays_so_when_data_is_merged_into_it(bare: Kubepy, 
     assert bare("kustomize", "d").out.endswith("metadata:\n  name: conf\n")
 
 
-def test_annotations_are_text_whatever_they_were_written_as(bare: Kubepy, folder: Path) -> None:
+def test_annotations_become_strings(bare: Kubepy, folder: Path) -> None:
     noted = CONFIG_MAP.replace("{name: conf}", "{name: conf, annotations: {ready: true, port: 80, note: x}}")
     write(folder, a_kustomization__yaml="resources: [cm.yaml]\n", a_cm__yaml=noted)
     assert '  annotations:\n    note: x\n    port: "80"\n    ready: "true"\n' in bare("kustomize", "a").out
 
 
-def test_the_case_of_a_field_does_not_matter(bare: Kubepy, folder: Path) -> None:
+def test_field_names_are_case_insensitive(bare: Kubepy, folder: Path) -> None:
     write(folder, a_kustomization__yaml="Resources: [cm.yaml]\nnameprefix: x-\n", a_cm__yaml=CONFIG_MAP)
     assert bare("kustomize", "a").out.endswith("  name: x-conf\n")
 
@@ -240,7 +240,7 @@ def test_the_case_of_a_field_does_not_matter(bare: Kubepy, folder: Path) -> None
     ("{order: fifo, legacySortOptions: {}}",
      "the field 'sortOptions.legacySortOptions' is set but the selected sort order is 'fifo', not 'legacy'"),
 ])  # fmt: skip
-def test_an_order_is_named_and_only_the_legacy_one_has_options(bare: Kubepy, folder: Path, options: str,
+def test_sort_options_are_validated(bare: Kubepy, folder: Path, options: str,
                                                                error: str) -> None:
     write(folder, a_kustomization__yaml=f"resources: [cm.yaml]\nsortOptions: {options}\n", a_cm__yaml=CONFIG_MAP)
     assert bare("kustomize", "a").err == f"error: {error}\n"
@@ -255,7 +255,7 @@ def test_an_order_is_named_and_only_the_legacy_one_has_options(bare: Kubepy, fol
     ("patchesJson6902: [{target: {kind: Pod}}]",
      "PatchJson6902Transformer with config: `\ntarget:\n  kind: Pod\n`: empty file path and empty jsonOp"),
 ])  # fmt: skip
-def test_old_fields_for_patches_name_what_reads_them(bare: Kubepy, folder: Path, field: str, trouble: str) -> None:
+def test_old_patch_fields_name_their_transformer(bare: Kubepy, folder: Path, field: str, trouble: str) -> None:
     write(folder, a_kustomization__yaml=f"resources: [c.yaml]\n{field}\n", a_c__yaml=CONFIG_MAP)
     expected = f"error: trouble configuring builtin {trouble}\n".replace("DIR", str(folder))
     assert bare("kustomize", "a").err.endswith(expected)

@@ -7,10 +7,17 @@ from collections.abc import Iterable
 from kubepy.api.errors import field_not_found, invalid_value, not_supported, required
 from kubepy.api.meta import Object
 from kubepy.api.values.names import dns1123_label, dns1123_subdomain
-from kubepy.apiserver.validation.fields import Errors, label_key, validate_format, validate_no_backsteps
+from kubepy.apiserver.validation.fields import (
+    Errors,
+    label_key,
+    validate_format,
+    validate_no_backsteps,
+    validate_required,
+)
 from kubepy.apiserver.validation.formats import config_map_key, env_var_name
 from kubepy.quoting import printable
 
+SOURCES = ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef")
 ENV_FIELDS = ("metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName",
               "status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs")
 VOLUME_FIELDS = ("metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace", "metadata.uid")
@@ -31,9 +38,9 @@ def validate_env(variables: list[Object], path: str, errors: Errors) -> None:
             validate_format(name, env_var_name(name), f"{path}[{index}].name", errors)
         if variable.get("valueFrom") is not None:
             source, at = variable["valueFrom"], f"{path}[{index}].valueFrom"
-            kinds = [kind for kind in _SOURCES if source.get(kind) is not None]
+            kinds = [kind for kind in SOURCES if source.get(kind) is not None]
             for kind in kinds:
-                _SOURCES[kind](source[kind], f"{at}.{kind}", errors)
+                _validate_source(kind, source[kind], f"{at}.{kind}", errors)
             if not kinds:
                 detail = ("must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` "
                           "or `fileKeyRef`")
@@ -44,12 +51,28 @@ def validate_env(variables: list[Object], path: str, errors: Errors) -> None:
                 errors.append(invalid_value(at, "", "may not have more than one field specified at a time"))
 
 
-def _validate_env_field(selector: Object, path: str, errors: Errors) -> None:
-    validate_field_selector(selector, ENV_FIELDS, path, errors)
-
-
-def _validate_env_resource(selector: Object, path: str, errors: Errors) -> None:
-    validate_resource_selector(selector, path, errors, volume=False)
+def _validate_source(kind: str, selector: Object, path: str, errors: Errors) -> None:
+    match kind:
+        case "fieldRef":
+            validate_field_selector(selector, ENV_FIELDS, path, errors)
+        case "resourceFieldRef":
+            validate_resource_selector(selector, path, errors, volume=False)
+        case "configMapKeyRef" | "secretKeyRef":
+            name, key = selector.get("name", ""), selector.get("key", "")
+            validate_format(name, dns1123_subdomain(name), f"{path}.name", errors)
+            if not key:
+                errors.append(required(f"{path}.key"))
+            else:
+                validate_format(key, config_map_key(key), f"{path}.key", errors)
+        case "fileKeyRef":
+            for field, check in (("key", env_var_name), ("volumeName", dns1123_label)):
+                value = selector.get(field, "")
+                if not value:
+                    errors.append(required(f"{path}.{field}"))
+                else:
+                    validate_format(value, check(value), f"{path}.{field}", errors)
+            validate_required(selector, ("path",), path, errors)
+            validate_no_backsteps(selector.get("path", ""), f"{path}.path", errors)
 
 
 def validate_field_selector(selector: Object, allowed: Iterable[str], path: str, errors: Errors) -> None:
@@ -59,8 +82,17 @@ def validate_field_selector(selector: Object, allowed: Iterable[str], path: str,
             errors.append(required(f"{path}.{name}"))
             return
     label = selector["fieldPath"]
-    base, subscript = _split_subscript(label)
-    if detail := _check_convertible(selector["apiVersion"], label, base, subscript):
+    base, bracket, rest = label.partition("['")  # ``metadata.labels['a']``
+    subscript = rest[:-2] if bracket and base and label.endswith("']") else None
+    base = label if subscript is None else base
+    detail = ""
+    if selector["apiVersion"] != "v1":
+        detail = f"unsupported pod version: {selector['apiVersion']}"
+    elif subscript is not None and base not in ("metadata.annotations", "metadata.labels"):
+        detail = f"field label does not support subscript: {label}"
+    elif subscript is None and label not in KNOWN_FIELDS:
+        detail = printable(f"field label not supported: {label}")
+    if detail:
         errors.append(invalid_value(f"{path}.fieldPath", label, f"error converting fieldPath: {detail}"))
     elif subscript is not None:
         key = subscript.lower() if base == "metadata.annotations" else subscript
@@ -69,24 +101,6 @@ def validate_field_selector(selector: Object, allowed: Iterable[str], path: str,
         base = "spec.nodeName" if base == "spec.host" else base
         if base not in allowed:
             errors.append(not_supported(f"{path}.fieldPath", base, sorted(allowed)))
-
-
-def _split_subscript(label: str) -> tuple[str, str | None]:
-    """Split ``metadata.labels['a']`` into ``metadata.labels`` and ``a``; None for no subscript."""
-    base, bracket, rest = label.partition("['")
-    if bracket and base and label.endswith("']"):
-        return base, rest[:-2]
-    return label, None
-
-
-def _check_convertible(version: str, label: str, base: str, subscript: str | None) -> str:
-    """Return why a field label cannot be converted to the internal version, "" if it can."""
-    if version != "v1":
-        return f"unsupported pod version: {version}"
-    if subscript is not None:
-        allowed = ("metadata.annotations", "metadata.labels")
-        return "" if base in allowed else f"field label does not support subscript: {label}"
-    return "" if label in KNOWN_FIELDS else printable(f"field label not supported: {label}")
 
 
 def validate_resource_selector(selector: Object, path: str, errors: Errors, *, volume: bool) -> None:
@@ -114,38 +128,6 @@ def _divisors_of(resource: str) -> tuple[str, tuple[str, ...]]:
             return kind, ("1m", "1")
         return ("local ephemeral storage" if kind == "ephemeral-storage" else kind), BINARY_DIVISORS
     return ("hugepages", BINARY_DIVISORS) if resource.startswith(HUGE_PAGES) else ("", ())
-
-
-def _validate_key_selector(selector: Object, path: str, errors: Errors) -> None:
-    """Validate a key of a ConfigMap or Secret."""
-    name, key = selector.get("name", ""), selector.get("key", "")
-    validate_format(name, dns1123_subdomain(name), f"{path}.name", errors)
-    if not key:
-        errors.append(required(f"{path}.key"))
-    else:
-        validate_format(key, config_map_key(key), f"{path}.key", errors)
-
-
-def _validate_file_key(selector: Object, path: str, errors: Errors) -> None:
-    for name, check in (("key", env_var_name), ("volumeName", dns1123_label)):
-        value = selector.get(name, "")
-        if not value:
-            errors.append(required(f"{path}.{name}"))
-        else:
-            validate_format(value, check(value), f"{path}.{name}", errors)
-    if not selector.get("path"):
-        errors.append(required(f"{path}.path"))
-    else:
-        validate_no_backsteps(selector["path"], f"{path}.path", errors)
-
-
-_SOURCES = {
-    "fieldRef": _validate_env_field,
-    "resourceFieldRef": _validate_env_resource,
-    "configMapKeyRef": _validate_key_selector,
-    "secretKeyRef": _validate_key_selector,
-    "fileKeyRef": _validate_file_key,
-}
 
 
 def validate_env_from(sources: list[Object], path: str, errors: Errors) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kubepy.api.errors import duplicate, forbidden_field, invalid_value, not_supported, required
 from kubepy.api.meta import Object
@@ -17,6 +17,7 @@ from kubepy.apiserver.validation.fields import (
     validate_local_descending_path,
     validate_local_non_reserved_path,
     validate_no_backsteps,
+    validate_required,
 )
 from kubepy.apiserver.validation.pods.env import VOLUME_FIELDS, validate_field_selector, validate_resource_selector
 from kubepy.apiserver.validation.pods.options import PodOptions
@@ -89,8 +90,9 @@ def _validate_source(volume: Object, pod_name: str, options: PodOptions, path: s
             if options.resource_is_pod and not source.get("reference"):
                 errors.append(required(f"{source_path}.reference"))
             validate_choice(source.get("pullPolicy", ""), PULL_POLICIES, f"{source_path}.pullPolicy", errors)
-        case _ if kind in _VALIDATORS:
-            _VALIDATORS[kind](source, source_path, errors)
+        case "emptyDir" | "hostPath" | "gitRepo" | "secret" | "configMap" | "persistentVolumeClaim" | "ephemeral" | (
+                "downwardAPI"):
+            _validate_plain_source(kind, source, source_path, errors)
         case _:
             storage_sources.validate_storage_source(kind, source, volume.get("name", ""), source_path, errors)
     for second in kinds[1:]:
@@ -105,10 +107,33 @@ def _validate_source(volume: Object, pod_name: str, options: PodOptions, path: s
 # --- plain sources ------------------------------------------------------------------------------------------------
 
 
-def _validate_empty_dir(source: Object, path: str, errors: Errors) -> None:
-    limit = source.get("sizeLimit")
-    if limit is not None and Quantity.parse(limit).nanos < 0:
-        errors.append(forbidden_field(f"{path}.sizeLimit", "SizeLimit field must be a valid resource quantity"))
+def _validate_plain_source(kind: str, source: Object, path: str, errors: Errors) -> None:
+    match kind:
+        case "emptyDir":
+            limit = source.get("sizeLimit")
+            if limit is not None and Quantity.parse(limit).nanos < 0:
+                errors.append(forbidden_field(f"{path}.sizeLimit", "SizeLimit field must be a valid resource quantity"))
+        case "hostPath":
+            validate_host_path(source, path, errors)
+        case "gitRepo":
+            validate_required(source, ("repository",), path, errors)
+            validate_local_descending_path(source.get("directory", ""), f"{path}.directory", errors)
+        case "secret" | "configMap":
+            validate_required(source, ("secretName" if kind == "secret" else "name",), path, errors)
+            validate_file_mode(source.get("defaultMode"), f"{path}.defaultMode", errors)
+            for index, item in enumerate(source.get("items") or ()):
+                _validate_key_to_path(item, f"{path}.items[{index}]", errors)
+        case "persistentVolumeClaim":
+            validate_required(source, ("claimName",), path, errors)
+        case "ephemeral":
+            if (template := source.get("volumeClaimTemplate")) is None:
+                errors.append(required(f"{path}.volumeClaimTemplate"))
+            else:
+                claims.validate_claim_template(template, f"{path}.volumeClaimTemplate", errors)
+        case "downwardAPI":
+            validate_file_mode(source.get("defaultMode"), f"{path}.defaultMode", errors)
+            for item in source.get("items") or ():
+                _validate_downward_file(item, path, errors)
 
 
 def validate_host_path(source: Object, path: str, errors: Errors) -> None:
@@ -120,56 +145,13 @@ def validate_host_path(source: Object, path: str, errors: Errors) -> None:
         errors.append(not_supported(f"{path}.type", kind, HOST_PATH_TYPES))
 
 
-def _validate_git_repo(source: Object, path: str, errors: Errors) -> None:
-    if not source.get("repository"):
-        errors.append(required(f"{path}.repository"))
-    validate_local_descending_path(source.get("directory", ""), f"{path}.directory", errors)
-
-
-def _validate_secret(source: Object, path: str, errors: Errors) -> None:
-    _validate_keyed(source, "secretName", path, errors)
-
-
-def _validate_config_map(source: Object, path: str, errors: Errors) -> None:
-    _validate_keyed(source, "name", path, errors)
-
-
-def _validate_keyed(source: Object, name_field: str, path: str, errors: Errors) -> None:
-    if not source.get(name_field):
-        errors.append(required(f"{path}.{name_field}"))
-    validate_file_mode(source.get("defaultMode"), f"{path}.defaultMode", errors)
-    for index, item in enumerate(source.get("items") or ()):
-        _validate_key_to_path(item, f"{path}.items[{index}]", errors)
-
-
 def _validate_key_to_path(item: Object, path: str, errors: Errors) -> None:
-    for field in ("key", "path"):
-        if not item.get(field):
-            errors.append(required(f"{path}.{field}"))
+    validate_required(item, ("key", "path"), path, errors)
     validate_local_non_reserved_path(item.get("path", ""), f"{path}.path", errors)
     validate_file_mode(item.get("mode"), f"{path}.mode", errors)
 
 
-def _validate_claim_source(source: Object, path: str, errors: Errors) -> None:
-    if not source.get("claimName"):
-        errors.append(required(f"{path}.claimName"))
-
-
-def _validate_ephemeral(source: Object, path: str, errors: Errors) -> None:
-    template = source.get("volumeClaimTemplate")
-    if template is None:
-        errors.append(required(f"{path}.volumeClaimTemplate"))
-    else:
-        claims.validate_claim_template(template, f"{path}.volumeClaimTemplate", errors)
-
-
 # --- downward API and projections ---------------------------------------------------------------------------------
-
-
-def _validate_downward_api(source: Object, path: str, errors: Errors) -> None:
-    validate_file_mode(source.get("defaultMode"), f"{path}.defaultMode", errors)
-    for item in source.get("items") or ():
-        _validate_downward_file(item, path, errors)
 
 
 def _validate_downward_file(item: Object, path: str, errors: Errors) -> None:
@@ -226,13 +208,6 @@ def _reserve_path(target: str, shown: str, paths: set[str], path: str, errors: E
     if target and target in paths:
         errors.append(invalid_value(path, shown, "conflicting duplicate paths"))
     paths.add(target)
-
-
-_VALIDATORS: dict[str, Any] = {
-    "emptyDir": _validate_empty_dir, "hostPath": validate_host_path, "gitRepo": _validate_git_repo,
-    "secret": _validate_secret, "configMap": _validate_config_map, "persistentVolumeClaim": _validate_claim_source,
-    "downwardAPI": _validate_downward_api, "ephemeral": _validate_ephemeral,
-}
 
 
 # --- overlapping paths (warningsForOverlappingVirtualPaths) ---------------------------------------------------------

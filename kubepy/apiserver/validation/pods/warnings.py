@@ -1,4 +1,4 @@
-"""What the server warns of in pods and pod templates without refusing them (``pkg/api/pod/warnings.go``)."""
+"""Warnings of pods and pod templates that are valid but questionable (``pkg/api/pod/warnings.go``)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from kubepy.api.objects.pods import containers_with_paths
 from kubepy.api.values.names import dns1123_label, label_value
 from kubepy.api.values.quantity import Quantity
 from kubepy.apiserver.validation.formats import ip_warnings
-from kubepy.apiserver.validation.pods.scheduling import PREFERRED, REQUIRED
+from kubepy.apiserver.validation.pods.options import REQUIRED
+from kubepy.apiserver.validation.pods.scheduling import PREFERRED
 from kubepy.apiserver.validation.pods.spec import APP_ARMOR, SECCOMP_CONTAINER, SECCOMP_POD
 from kubepy.apiserver.validation.pods.volumes import overlapping_paths
 from kubepy.lazy import lazy_imports

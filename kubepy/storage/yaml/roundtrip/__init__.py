@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from difflib import SequenceMatcher
 from typing import Any
 
+from kubepy.storage.errors import YamlError
 from kubepy.storage.yaml.emitter import dump
-from kubepy.storage.yaml.errors import YamlError
 from kubepy.storage.yaml.loader import DocumentText, load_all, split
 from kubepy.storage.yaml.roundtrip.editors import BlockEditor
 from kubepy.storage.yaml.roundtrip.layout import DocumentLayout, UnsupportedError, comments_of

@@ -1,0 +1,121 @@
+"""``kubepy init`` and ``kubepy fsck``: make a state folder; find and repair problems in one."""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+from kubepy.api.meta import Object
+from kubepy.apiserver.cluster import Cluster
+from kubepy.cli.errors import CliError, SilentExit, unless_missing
+from kubepy.cli.runtime.command import command
+from kubepy.cli.runtime.driver import REMEDY, settle
+from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.flags import bool_flag, int_flag
+from kubepy.cli.runtime.options import Options
+from kubepy.controlplane import build_manager, manager_lock
+from kubepy.quoting import printable, quote
+
+
+class InitOptions(Options):
+    """The flags of ``init``."""
+
+    nodes: int = int_flag("nodes", help="How many Ready nodes to make: node-1, node-2 …")
+
+
+@command("init [--nodes=N]", InitOptions, creates=True, examples="""
+# Make a cluster with three nodes in ./state
+kubepy init --nodes=3
+
+# Make one in another folder, and nodes of your own
+kubepy --state /tmp/lab init
+kubepy --state /tmp/lab apply -f manifests/nodes.yaml
+""")
+def init(factory: Factory, options: InitOptions) -> None:
+    """Make a cluster: a new state folder with a default StorageClass, "standard", and as many nodes as asked for.
+
+    The folder is --state, $KUBEPY_STATE or ./state; it must not hold a cluster yet, but may hold a kubepy.yaml with a
+    clock and a seed. If it was killed half way, run it again: it finishes what it began."""
+    options.require_no_args()
+    if options.nodes < 0:
+        raise CliError(f"--nodes={options.nodes} is invalid: must be greater than or equal to 0")
+    if factory.has_cluster:
+        with closing(Cluster.open(factory.folder)) as cluster:
+            is_unfinished = cluster.is_unfinished()
+        if not is_unfinished:
+            raise CliError(f"there is a cluster in {quote(factory.folder)} already")
+    Cluster.begin(factory.folder)
+    names = [f"node-{number}" for number in range(1, options.nodes + 1)]
+    with factory.client.joined():
+        _ensure(factory, "storageclasses.storage.k8s.io", standard_class())
+        for number, name in enumerate(names, 1):
+            factory.progress.show("making nodes", number, len(names))
+            _ensure(factory, "nodes", new_node(name))
+    with manager_lock(factory.cluster) as ours:
+        if ours:  # kubelets register and taints of new nodes go, so that the cluster begins ready
+            settle(factory.progress, build_manager(factory.cluster))
+    factory.cluster.finish()
+    factory.print(f"cluster created in {printable(factory.folder)}")
+    factory.print("storageclass.storage.k8s.io/standard created")
+    for name in names:
+        factory.print(f"node/{name} created")
+    if not names:
+        factory.say(f"note: there are no nodes, so pods will stay Pending: {REMEDY}")
+
+
+def _ensure(factory: Factory, resource: str, obj: Object) -> None:
+    """Create an object unless an earlier run that was killed has created it."""
+    if unless_missing(factory.client.get, resource, obj["metadata"]["name"]) is None:
+        factory.client.create(resource, obj)
+
+
+def new_node(name: str) -> Object:
+    """Return a node with the labels that a kubelet on Linux gives its own."""
+    labels = {"kubernetes.io/arch": "amd64", "kubernetes.io/hostname": name, "kubernetes.io/os": "linux"}
+    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}}
+
+
+def standard_class() -> Object:
+    """Return the default StorageClass: every claim that a pod uses gets a simulated volume."""
+    annotations = {"storageclass.kubernetes.io/is-default-class": "true"}
+    return {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass",
+            "metadata": {"name": "standard", "annotations": annotations}, "provisioner": "kubepy.dev/simulated",
+            "reclaimPolicy": "Delete", "volumeBindingMode": "WaitForFirstConsumer"}
+
+
+class FsckOptions(Options):
+    """The flags of ``fsck``."""
+
+    repair: bool = bool_flag("repair", help="Put right what can be put right without guessing, and say what was done.")
+
+
+@command("fsck [--repair]", FsckOptions, examples="""
+# Check the folder after a merge
+kubepy fsck
+
+# Another folder
+kubepy --state /srv/lab/state fsck
+
+# Make the index anew if it disagrees with the files, make Secrets private, remove what a killed process left
+kubepy fsck --repair
+""")
+def fsck(factory: Factory, options: FsckOptions) -> None:
+    """Check the state folder: files that cannot be objects, folders without their namespace, and whether files and
+    index agree.
+
+    Exits with 1 if anything is wrong. Nothing is changed unless --repair is given. A file that cannot be an object is
+    never changed: edit or remove it."""
+    options.require_no_args()
+    if options.repair:
+        for line in factory.cluster.store.repair():
+            factory.print(printable(line))
+    problems = [*factory.cluster.problems(), *factory.cluster.folders_without_namespace()]
+    for problem in problems:
+        factory.print(printable(str(problem)))
+    disagreements = factory.cluster.store.check()
+    for line in disagreements:
+        factory.print(printable(line))
+    if disagreements and not options.repair:
+        factory.say('run "kubepy fsck --repair" to put right what can be put right without guessing')
+    if problems or disagreements:
+        raise SilentExit(1)
+    factory.print(printable(f"{factory.folder}: no problems"))

@@ -50,7 +50,11 @@ def apply_object(scope: RequestScope, config: Any) -> Object:
     if old is None and (uid := config["metadata"].get("uid")):
         raise errors.conflict(resource.key, scope.name, f"uid mismatch: the provided object specified uid {uid}, "
                                                         "and no existing object was found")
-    live = tracking.bare(old) if old else _empty(resource)
+    live: Object = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": {}}
+    if old is not None:
+        live = tracking.bare(old)
+    elif not resource.custom:
+        live = decode_object({"apiVersion": resource.api_version, "kind": resource.kind}).object
     entries = (old["metadata"].get("managedFields") or []) if old else []
     unknown = (tracking.BEFORE_APPLY, scope.server.clock.timestamp())
     managers = tracking.complete(resource, schema, live, entries, unknown) if old else {}
@@ -100,12 +104,6 @@ def _untyped(config: Object, detail: str) -> errors.Status:
     metadata = config["metadata"]
     place = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}; {_kind_text(config)}"
     return errors.Status(f"failed to create typed patch object ({printable(place)}): {detail}")
-
-
-def _empty(resource: Resource) -> Object:
-    """Return an object without any fields set, as Go has it."""
-    kind = {"apiVersion": resource.api_version, "kind": resource.kind}
-    return {**kind, "metadata": {}} if resource.custom else decode_object(kind).object
 
 
 def _merge(scope: RequestScope, resource: Resource, live: Object, managers: Managers, config: Object) -> Applied:

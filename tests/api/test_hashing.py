@@ -1,4 +1,4 @@
-"""Hashes recorded from a real cluster (the conformance cases), for the templates that they were computed from."""
+"""Hashes recorded from a real cluster (the conformance cases), for the templates they were computed from."""
 
 from __future__ import annotations
 

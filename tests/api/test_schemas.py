@@ -67,7 +67,7 @@ def test_the_generated_facts_are_those_of_the_installed_schemas(tmp_path):
 
 
 def differences(schema: Schema, go_type: str, path: str, above: frozenset[str] = frozenset()) -> list[str]:
-    """Compare the fields of a schema with those of a Go type, and of the types below."""
+    """Compare the fields of a schema, and of the types below it, with those of a Go type."""
     go_type = re.sub(r"map\[[\w./]+\]|\[\]|\*", "", go_type)
     go_type = (table.underlying(go_type) or go_type).removeprefix("[]")
     while (inner := schema.items() or schema.values()) is not None:

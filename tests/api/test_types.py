@@ -1,4 +1,4 @@
-"""What an API server makes of an object by decoding it into its Go type, and how Go shows values in errors."""
+"""Decoding of objects into Go types, and Go's form of values in errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The defaults that a definition's schema may hold."""
+"""Defaults that the schema of a CustomResourceDefinition may hold."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def complaints(**properties: Object) -> list[str]:
 
 
 def embedded(metadata: Object) -> Object:
-    """A field that holds an object of any kind, whose metadata is described this way."""
+    """Return a field that holds an object of any kind, whose metadata has this schema."""
     return {"type": "object", EMBEDDED: True, "properties": {
         "kind": {"type": "string"}, "metadata": {"type": "object", "properties": {"name": metadata}}}}
 

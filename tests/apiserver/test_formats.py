@@ -1,4 +1,4 @@
-"""Formats of single values that other tests do not come across."""
+"""Formats of single values that no other test uses."""
 
 from __future__ import annotations
 

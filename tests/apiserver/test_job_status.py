@@ -1,4 +1,4 @@
-"""What may not be written into the status of a Job, in upstream's words."""
+"""Refused updates of a Job's status, with upstream's messages."""
 
 from __future__ import annotations
 

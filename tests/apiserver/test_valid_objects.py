@@ -1,6 +1,6 @@
-"""What is good is taken as it is: read back the same, and written again without a change.
+"""Valid objects: accepted, read back unchanged, and written again without a change.
 
-``VALID_OBJECTS=2000 pytest tests/apiserver/test_valid_objects.py`` looks longer.
+``VALID_OBJECTS=2000 pytest tests/apiserver/test_valid_objects.py`` tries more objects.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is wrong with services, claims, budgets, roles and other kinds, in upstream's words."""
+"""Validation errors of services, claims, budgets, roles and other kinds, with upstream's messages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LABEL = ("a lowercase RFC 1123 label must consist of lower case alphanumeric cha
          "with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is "
          "'[a-z0-9]([-a-z0-9]*[a-z0-9])?')")
 
-# Of each kind a good object: what the tests change.
+# A valid object of each kind, which the tests change.
 GOOD: dict[str, dict[str, Any]] = {
     "services": {"apiVersion": "v1", "kind": "Service", "spec": {"ports": [{"port": 80}], "clusterIP": "10.0.0.7",
                                                                  "clusterIPs": ["10.0.0.7"]}},
@@ -77,7 +77,7 @@ def test_object_valid_is_accepted(key: str) -> None:
 
 RULE = "spec.rules[0].http.paths[0]"
 SCHEMA = "spec.versions.0.schema.openAPIV3Schema"  # for ``changed``
-AT = "spec.validation.openAPIV3Schema"  # where upstream finds the only schema
+AT = "spec.validation.openAPIV3Schema"  # the path at which upstream reports the only schema
 
 
 @pytest.mark.parametrize(("key", "changes", "errors"), [

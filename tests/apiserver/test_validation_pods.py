@@ -1,4 +1,4 @@
-"""What is wrong with a pod, in upstream's words and order."""
+"""Validation errors of pods, with upstream's messages and in upstream's order."""
 
 from __future__ import annotations
 

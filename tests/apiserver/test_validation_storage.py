@@ -1,4 +1,4 @@
-"""What is wrong with volumes, their classes and what CSI drivers say of themselves, in upstream's words."""
+"""Validation errors of volumes, their classes and CSI drivers, with upstream's messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong with webhook configurations, in upstream's words."""
+"""Validation errors of webhook configurations, with upstream's messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong with DaemonSets, Deployments, StatefulSets, Jobs and the like, in upstream's words."""
+"""Validation errors of DaemonSets, Deployments, StatefulSets, Jobs and the like, with upstream's messages."""
 
 from __future__ import annotations
 

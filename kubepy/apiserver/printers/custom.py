@@ -28,7 +28,7 @@ def custom_table(resource: Resource, objects: Sequence[Object], now: datetime) -
 
 
 def _cell(kind: str, path: JSONPath, obj: Object, now: datetime) -> Cell:
-    """The first value that the path finds; None where there is none, or none of the column's type."""
+    """Return the first value that the path finds; None without one of the column's type."""
     try:
         found = path.find(obj)
     except JSONPathError:  # the server leaves the cell empty then, too

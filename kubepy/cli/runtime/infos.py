@@ -24,19 +24,18 @@ class Info:
     """One object that a command is about: its type, namespace and name, and the object itself when it is known.
 
     ``object`` is shared when it comes from the cluster (read-only), and this Info's own when it comes from a file.
-    ``source`` is the file ("" otherwise), ``line`` the line in it.
+    ``source`` is the file ("" otherwise).
     """
 
-    __slots__ = ("line", "name", "namespace", "object", "resource", "source", "subresource")
+    __slots__ = ("name", "namespace", "object", "resource", "source", "subresource")
 
     def __init__(self, resource: Resource, namespace: str, name: str, *, object: Object | None = None,
-                 source: str = "", line: int = 0, subresource: str = "") -> None:
+                 source: str = "", subresource: str = "") -> None:
         self.resource = resource
         self.namespace = namespace if resource.namespaced else ""
         self.name = name
         self.object = object
         self.source = source
-        self.line = line
         self.subresource = subresource
 
     @property

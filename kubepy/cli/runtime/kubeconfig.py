@@ -1,4 +1,4 @@
-"""The contexts of a folder: what they are, the file that keeps them, and what a command line makes of them.
+"""The contexts of a folder: the file that keeps them, and the folder and namespace that a command line chooses.
 
 A cluster is a state folder: its ``server`` is ``file:///path``. One without such a server (``https://…`` of a script
 that was written for kubectl) is home. Users are kept and mean nothing.
@@ -22,7 +22,7 @@ Entries = dict[str, Entry]
 
 
 class Kubeconfig(NamedTuple):
-    """Each entry by its name. ``is_chosen``: whether somebody wrote it, or it only stands for the folder as it is."""
+    """The entries by their names. ``is_chosen``: they were read from a file, and are not made up for the folder."""
 
     current: str
     clusters: Entries
@@ -32,14 +32,14 @@ class Kubeconfig(NamedTuple):
 
 
 class Target(NamedTuple):
-    """Where a command works. ``namespace`` "": the context says none."""
+    """The folder and the namespace that a command works on. ``namespace`` "": the context names none."""
 
     folder: str
     namespace: str
 
 
 def read(home: str) -> Kubeconfig:
-    """Raises CliError for a file that is not of this form."""
+    """Read the contexts. Raises CliError for a file of another form."""
     path = os.path.join(home, FILE)
     try:
         with open(path, encoding="utf-8") as file:
@@ -65,7 +65,7 @@ def _text(value: object) -> str:
 
 
 def _entries(found: list[Entry], kind: str) -> Entries:
-    return {_text(one["name"]): dict(one[kind]) for one in found}
+    return {_text(entry["name"]): dict(entry[kind]) for entry in found}
 
 
 def write(home: str, config: Kubeconfig) -> None:
@@ -86,7 +86,7 @@ def write(home: str, config: Kubeconfig) -> None:
 
 
 def as_object(config: Kubeconfig) -> Entry:
-    """The API object, its fields in Go's order."""
+    """Return the API object, its fields in Go's order."""
     return {
         "kind": "Config",
         "apiVersion": "v1",
@@ -105,19 +105,19 @@ def _listed(entries: Entries, kind: str) -> list[Entry]:
 
 
 def is_folder(text: str) -> bool:
-    """Whether a word is a state folder: a path, or the name of one that is here."""
+    """Return whether a word is a state folder: a path, or the name of one in the working directory."""
     if not text or "://" in text:
         return False
     return os.sep in text or text in (".", "..") or os.path.exists(os.path.join(text, "kubepy.yaml"))
 
 
 def server_of(text: str) -> str:
-    """A folder as the URL of a server; anything else as it is."""
+    """Return a folder as the URL of a server; anything else as it is."""
     return FOLDER + os.path.abspath(text) if is_folder(text) else text
 
 
 def folder_of(server: str, home: str) -> str:
-    """The folder behind the server of a cluster."""
+    """Return the folder behind the server of a cluster."""
     return server.removeprefix(FOLDER) if server.startswith(FOLDER) else home
 
 
@@ -129,12 +129,12 @@ def _expect_named(config: Kubeconfig, cluster: str, user: str) -> None:
 
 
 def target(config: Kubeconfig, home: str, context: str = "", cluster: str = "", user: str = "") -> Target:
-    """Where a command works.
+    """Return the folder and the namespace that a command works on.
 
-    :param context: the context that --context names, if it does. Where nobody has chosen any contexts it may be
+    :param context: the context that --context names, if it does. Without a file of contexts it may be
         anything: a script written for kubectl names its own.
-    :param cluster: the cluster that --cluster names in its place, or a folder.
-    :param user: the user that --user names, who changes nothing.
+    :param cluster: the cluster that --cluster names in place of the context's, or a folder.
+    :param user: the user that --user names; it changes nothing.
     :raises UnprefixedError: for a context, cluster or user that is not there.
     """
     name = context if context and config.is_chosen else config.current

@@ -24,7 +24,7 @@ _DATE = re.compile(r"([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})")
 
 
 def dump(value: Any) -> str:
-    """One document with its ``---``, ending in a newline. Takes JSON values."""
+    """Return a JSON value as one document with its ``---``, ending in a newline."""
     return f"---\n{_node(value, 0)}\n"
 
 
@@ -43,7 +43,7 @@ def _mapping(entries: dict[str, Any], level: int) -> str:
 
 
 def _sequence(items: list[Any], level: int) -> str:
-    """Lists of nothing but objects and lists keep their brackets together: ``[{`` … ``}, {`` … ``}]``."""
+    """Return a list; one of objects and lists only keeps its brackets together: ``[{`` … ``}, {`` … ``}]``."""
     if all(isinstance(item, dict | list) for item in items):
         return "[" + ", ".join(_node(item, level) for item in items) + "]"
     pad = "  " * level
@@ -54,19 +54,18 @@ def _sequence(items: list[Any], level: int) -> str:
 
 
 def _string(text: str, level: int) -> str:
-    """In double quotes; one of several lines has a line for each, with a blank before what begins without one."""
+    """Return a string in double quotes; one of several lines has a line for each, with a blank before most of them."""
     if "\n" not in text:
         return f'"{_escaped(text)}"'
     pad = "  " * level
-    lines = [pad + _guard(line) + _escaped(line) for line in text.split("\n")]
+    lines = []
+    for line in text.split("\n"):
+        # A reader drops the blanks that a line begins with, up to a backslash.
+        guard = "\\" if line and (line[0].isspace() and line[0] not in "\x1c\x1d\x1e\x1f") else " "
+        lines.append(pad + guard + _escaped(line))
     ends = rf"\n{_BREAK}".join(lines)
     closed = ends.removesuffix(lines[-1]) if text.endswith("\n") else ends + _BREAK
     return f'"{_BREAK}{closed}{pad}"'
-
-
-def _guard(line: str) -> str:
-    """What keeps the blanks that a line begins with: the reader drops all that stand before it."""
-    return "\\" if line and (line[0].isspace() and line[0] not in "\x1c\x1d\x1e\x1f") else " "
 
 
 def _escaped(text: str) -> str:
@@ -93,14 +92,14 @@ def _key(text: str) -> str:
 
 
 def _is_word(text: str) -> bool:
-    """Letters, digits and ``_``, and inside it ``-``, ``.`` and ``/``."""
+    """Return whether a text is of letters, digits and ``_``, and inside it ``-``, ``.`` and ``/``."""
     last = len(text) - 1
-    return bool(text) and all(one.isalnum() or one == "_" or (one in "-./" and 0 < at < last)
-                              for at, one in enumerate(text))
+    return bool(text) and all(character.isalnum() or character == "_" or (character in "-./" and 0 < at < last)
+                              for at, character in enumerate(text))
 
 
 def _means_something_else(text: str) -> bool:
-    """Whether some reader of YAML might take the plain text for something other than a string."""
+    """Return whether a reader of YAML might take the plain text for something other than a string."""
     return text.lower() in _WORDS or _is_number(text.replace("_", "")) or _is_date(text)
 
 

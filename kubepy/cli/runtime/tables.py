@@ -48,7 +48,7 @@ def lines(resource: Resource, objects: Sequence[Object], style: Style, now: date
     if style.own_columns:
         columns, rows = kinds.table(resource, objects, now, style.subresource)
     else:
-        columns, rows = printers.print_table(printers.BARE, objects, now)
+        columns, rows = printers.print_table(printers.print_bare, objects, now)
     named = next((index for index, column in enumerate(columns) if column.name == "Name" and not style.subresource), -1)
     shown = [index for index, column in enumerate(columns) if style.wide or column.priority == 0]
     text = []

@@ -5,25 +5,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 from kubepy.api.values.gonumbers import scaled_value
 from kubepy.controllers.daemonset.pods import DaemonPod
 from kubepy.controllers.daemonset.state import DaemonSetState
 
 if TYPE_CHECKING:
-    from kubepy.api.typed import DaemonSet
+    from kubepy.api.typed import DaemonSet, RollingUpdateDaemonSet
 
 PodChanges = tuple[list[str], list[str]]  # nodes that need a pod, and names of pods to delete
-
-
-class NodePods(NamedTuple):
-    """The pods of a node that are not being deleted: at most one of each template, unless ``has_surplus``, which the
-    manage step cleans up first."""
-
-    new: DaemonPod | None
-    old: DaemonPod | None
-    has_surplus: bool
+NodePods = tuple["DaemonPod | None", "DaemonPod | None", bool]  # the new pod, the old one, and whether there are more
 
 
 def rolling_update(state: DaemonSetState) -> PodChanges:
@@ -95,16 +87,17 @@ def nodes_to_update(state: DaemonSetState) -> list[str]:
 
 
 def find_updated_pods_on_node(state: DaemonSetState, node: str) -> NodePods:
-    """Return the new and the old pod of a node (``findUpdatedPodsOnNode``)."""
+    """Return the new and the old pod of a node, of those that are not being deleted, and whether there are more of one
+    template, which the manage step cleans up first (``findUpdatedPodsOnNode``)."""
     new: list[DaemonPod] = []
     old: list[DaemonPod] = []
     pods = state.nodes_to_daemon_pods.get(node, ())
     if len(pods) == 1 and pods[0].is_active:  # as most nodes
-        return NodePods(pods[0], None, False) if state.is_updated(pods[0]) else NodePods(None, pods[0], False)
+        return (pods[0], None, False) if state.is_updated(pods[0]) else (None, pods[0], False)
     for pod in pods:
         if not pod.is_being_deleted:
             (new if state.is_updated(pod) else old).append(pod)
-    return NodePods(new[0] if new else None, old[0] if old else None, len(new) > 1 or len(old) > 1)
+    return new[0] if new else None, old[0] if old else None, len(new) > 1 or len(old) > 1
 
 
 # --- strategy -----------------------------------------------------------------------------------------------------
@@ -135,6 +128,6 @@ def allows_surge(daemon_set: DaemonSet) -> bool:
         return False
 
 
-def _rolling_update(daemon_set: DaemonSet) -> Any:
+def _rolling_update(daemon_set: DaemonSet) -> RollingUpdateDaemonSet:
     strategy = daemon_set["spec"].get("updateStrategy") or {}
     return (strategy.get("rollingUpdate") or {}) if strategy.get("type") == "RollingUpdate" else {}

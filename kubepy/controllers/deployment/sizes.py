@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kubepy.api.meta import AnyObject, annotations_of, name_of
 from kubepy.api.objects.deployments import DESIRED_REPLICAS, MAX_REPLICAS, by_age
@@ -41,7 +41,7 @@ def is_rolling(deployment: Deployment) -> bool:
 
 def _resolve_fenceposts(deployment: Deployment) -> tuple[int, int]:
     """Return maxSurge (rounded up) and maxUnavailable (rounded down); never both 0 (``ResolveFenceposts``)."""
-    rolling: Any = deployment["spec"]["strategy"].get("rollingUpdate") or {}
+    rolling = deployment["spec"]["strategy"].get("rollingUpdate") or {}
     surge = scaled_value(rolling.get("maxSurge"), replicas(deployment), round_up=True)
     unavailable = scaled_value(rolling.get("maxUnavailable"), replicas(deployment), round_up=False)
     return surge, unavailable or (0 if surge else 1)

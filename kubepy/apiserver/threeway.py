@@ -156,7 +156,8 @@ def _elements(schema: Schema | None, values: list[Any], path: Path) -> list[str]
     if schema is None:
         return None
     items = schema.items()
-    if items is not None and (identity := _IDENTITIES.get(items.go_name)) and all(map(_is_map, values)):
+    identity = None if items is None else _IDENTITIES.get(items.go_name)
+    if identity and all(isinstance(value, dict) for value in values):
         return [keys({name: value.get(name, "") for name in identity}) for value in values]
     if is_atomic(schema, values):
         return None
@@ -179,10 +180,6 @@ def _order(base: list[str], ours: list[str], theirs: list[str]) -> list[str]:
         if name not in first:
             merged.insert(merged.index(second[position - 1]) + 1 if position else 0, name)
     return merged
-
-
-def _is_map(value: Any) -> bool:
-    return isinstance(value, dict)
 
 
 def _is_mixed(schema: Schema | None, merged: dict[str, Any], ours: dict[str, Any], theirs: dict[str, Any]) -> bool:
@@ -396,11 +393,17 @@ class _Merger:
         generation = self._number(holder, _generation)
         merged = {**body, "metadata": {**body["metadata"], **({"generation": generation} if generation else {})}}
         if self._kind_name == "DaemonSet":
-            _set_template_generation(merged, self._number(
-                None if has_conflicts else self._holder(body, _template_generation, _template_changed),
-                _template_generation))
-        if self._kind.has_status and (status := self._status(holder)) is not None:
-            merged["status"] = status
+            number = self._number(None if has_conflicts else self._holder(
+                body, _template_generation, lambda new, old: not semantically_equal(
+                    (new.get("spec") or {}).get("template"), (old.get("spec") or {}).get("template"))),
+                _template_generation)
+            if number:
+                annotations = {**annotations_of(merged), TEMPLATE_GENERATION: str(number)}
+                merged["metadata"] = {**merged["metadata"], "annotations": annotations}
+        if self._kind.has_status:
+            reporter = self._side_of_status() if holder is None or not _generation(holder) else holder
+            if (status := reporter.get("status")) is not None:
+                merged["status"] = status
         return merged
 
     # --- counters
@@ -442,9 +445,6 @@ class _Merger:
 
     # --- status
 
-    def _status(self, holder: Object | None) -> Any:
-        return (self._side_of_status() if holder is None or not _generation(holder) else holder).get("status")
-
     def _side_of_status(self) -> Object:
         """Return the side that changed status, ours if both or none did."""
         return self._theirs if same(self._base.get("status"), self._ours.get("status")) else self._ours
@@ -480,16 +480,6 @@ def _generation(obj: Object) -> int:
 def _template_generation(obj: Object) -> int:
     text = str(annotations_of(obj).get(TEMPLATE_GENERATION, "")) if obj else ""
     return int(text) if text.isascii() and text.isdigit() else 0
-
-
-def _set_template_generation(obj: Object, number: int) -> None:
-    if number:
-        annotations = {**annotations_of(obj), TEMPLATE_GENERATION: str(number)}
-        obj["metadata"] = {**obj["metadata"], "annotations": annotations}
-
-
-def _template_changed(new: Object, old: Object) -> bool:
-    return not semantically_equal((new.get("spec") or {}).get("template"), (old.get("spec") or {}).get("template"))
 
 
 def _content(obj: Object) -> Object:

@@ -57,11 +57,8 @@ def check_resize(attributes: Attributes) -> None:
         return
     if (old.get("status") or {}).get("phase") != "Bound":
         raise attributes.forbidden("Only bound persistent volume claims can be expanded")
-    if not _may_grow(attributes, class_of(claim), class_of(old)):
+    name = class_of(claim)
+    storage_class = attributes.transaction.get(Key(CLASSES, "", name)) if name and name == class_of(old) else None
+    if storage_class is None or not storage_class.get("allowVolumeExpansion"):
         raise attributes.forbidden("only dynamically provisioned pvc can be resized and the storageclass that "
                                    "provisions the pvc must support resize")
-
-
-def _may_grow(attributes: Attributes, name: str, old_name: str) -> bool:
-    storage_class = attributes.transaction.get(Key(CLASSES, "", name)) if name and name == old_name else None
-    return storage_class is not None and bool(storage_class.get("allowVolumeExpansion"))

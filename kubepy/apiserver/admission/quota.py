@@ -42,7 +42,7 @@ def _in_force(attributes: Attributes, quota: Object) -> Object:
     if (status.get("hard") or {}) == (quota["spec"].get("hard") or {}):
         return quota
     served = [resource.key for resource in attributes.server.scheme if resource.namespaced]
-    observed = quotas.observed_status(quota, served, lambda one: attributes.transaction.list(one, attributes.namespace),
+    observed = quotas.observed_status(quota, served, lambda key: attributes.transaction.list(key, attributes.namespace),
                                       attributes.server.clock.now())
     return {**quota, "status": observed}
 

@@ -120,17 +120,20 @@ def apply_runtime_class(attributes: Attributes) -> None:
             spec["overhead"] = dict(fixed)
     if (scheduling := runtime_class.get("scheduling")) is not None:
         _select_nodes(attributes, scheduling.get("nodeSelector") or {})
-        _merge_tolerations(spec, scheduling.get("tolerations") or [])
+        tolerations = spec.get("tolerations") or []
+        if added := [clone(toleration) for toleration in scheduling.get("tolerations") or []
+                     if toleration not in tolerations]:
+            spec["tolerations"] = [*tolerations, *added]
 
 
 def _runtime_class(attributes: Attributes) -> Object | None:
     name = attributes.obj["spec"].get("runtimeClassName")
     if name is None:
         return None
-    found = attributes.transaction.get(Key(RUNTIME_CLASSES, "", name))
-    if found is None:
+    runtime_class = attributes.transaction.get(Key(RUNTIME_CLASSES, "", name))
+    if runtime_class is None:
         raise attributes.forbidden(f"pod rejected: RuntimeClass {quote(name)} not found")
-    return found
+    return runtime_class
 
 
 def _select_nodes(attributes: Attributes, selector: dict[str, str]) -> None:
@@ -138,15 +141,9 @@ def _select_nodes(attributes: Attributes, selector: dict[str, str]) -> None:
     for key in sorted(selector):
         if own.get(key, selector[key]) != selector[key]:
             raise attributes.forbidden(f"conflict: runtimeClass.scheduling.nodeSelector[{key}] = {selector[key]}; "
-                                 f"pod.spec.nodeSelector[{key}] = {own[key]}")
+                                       f"pod.spec.nodeSelector[{key}] = {own[key]}")
     if selector:
         attributes.obj["spec"]["nodeSelector"] = {**own, **selector}
-
-
-def _merge_tolerations(spec: Object, more: list[Object]) -> None:
-    own = spec.get("tolerations") or []
-    if added := [clone(one) for one in more if one not in own]:
-        spec["tolerations"] = [*own, *added]
 
 
 def check_overhead(attributes: Attributes) -> None:

@@ -45,15 +45,11 @@ def _typed(kind: str, value: Any, now: datetime) -> Cell:
     if kind == "boolean":
         return value if isinstance(value, bool) else None
     if kind == "date":
-        return _ago(value, now) if isinstance(value, str) else None
+        try:
+            return since(value, now) if isinstance(value, str) else None
+        except ValueError:
+            return "<invalid>"
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     whole = kind == "integer" or float(value).is_integer()
     return int(value) if whole else format_value(value)
-
-
-def _ago(value: str, now: datetime) -> str:
-    try:
-        return since(value, now)
-    except ValueError:
-        return "<invalid>"

@@ -90,8 +90,12 @@ def print_controller_revision(obj: Object, now: datetime) -> list[Cell]:
 
 @printer("Name", "Status", "Completions", "Duration", "Age", "+Containers", "+Images", "+Selector")
 def print_job(obj: Object, now: datetime) -> list[Cell]:
-    return [obj["metadata"]["name"], _job_status(obj), _completions(obj), _job_duration(obj.get("status") or {}, now),
-            age(obj, now), *container_cells(pod_spec(spec_of(obj))),
+    status, duration = obj.get("status") or {}, ""
+    if status.get("startTime"):
+        end = parse_time(status["completionTime"]) if status.get("completionTime") else now
+        duration = human_duration((end - parse_time(status["startTime"])).total_seconds())
+    return [obj["metadata"]["name"], _job_status(obj), _completions(obj), duration, age(obj, now),
+            *container_cells(pod_spec(spec_of(obj))),
             format_label_selector(spec_of(obj).get("selector"))]
 
 
@@ -117,13 +121,6 @@ def _completions(obj: Object) -> str:
         return f"{succeeded}/{spec['completions']}"
     parallelism = spec.get("parallelism") or 0
     return f"{succeeded}/1 of {parallelism}" if parallelism > 1 else f"{succeeded}/1"
-
-
-def _job_duration(status: dict[str, Any], now: datetime) -> str:
-    if not status.get("startTime"):
-        return ""
-    end = parse_time(status["completionTime"]) if status.get("completionTime") else now
-    return human_duration((end - parse_time(status["startTime"])).total_seconds())
 
 
 @printer("Name", "Schedule", "Timezone", "Suspend", "Active", "Last Schedule", "Age", "+Containers", "+Images",

@@ -184,14 +184,14 @@ class Strategy:
         chosen = [obj for obj in objects if labels.matches(labels_of(obj))]
         if not terms:
             return chosen
-        with_fields = [(obj, self._fields(obj)) for obj in chosen]
-        return [obj for obj, values in with_fields if all(term.matches(values) for term in terms)]
-
-    def _fields(self, obj: Object) -> dict[str, str]:
-        """Return the values of the fields that a selector may name."""
-        metadata = obj["metadata"]
-        return {**self.selectable_fields(obj), "metadata.name": metadata.get("name", ""),
-                "metadata.namespace": metadata.get("namespace", "")}
+        selected = []
+        for obj in chosen:
+            metadata = obj["metadata"]
+            values = {**self.selectable_fields(obj), "metadata.name": metadata.get("name", ""),
+                      "metadata.namespace": metadata.get("namespace", "")}
+            if all(term.matches(values) for term in terms):
+                selected.append(obj)
+        return selected
 
     def is_selectable(self, field: str) -> bool:
         """Tell whether objects can be selected by a field.

@@ -49,7 +49,8 @@ class CustomStrategy(Strategy):
         self._spec = definition["spec"]
         self._versions = {f"{resource.group}/{version['name']}": version for version in self._spec["versions"]}
         self._schema = self.schema = _schema_of(self._versions[resource.api_version])
-        self._rules = _rules_of(self._schema)
+        # Their language is only loaded for schemas that have rules.
+        self._rules = rules.RuleSet(self._schema) if "x-kubernetes-validations" in str(self._schema) else None
         self._is_going = is_being_deleted(definition)
         self.selectable = tuple(selectable_field["jsonPath"].removeprefix(".") for selectable_field
                                 in self._versions[resource.api_version].get("selectableFields") or ())
@@ -164,13 +165,6 @@ class CustomWithStatusStrategy(CustomStrategy):
 
 def _content(obj: Object) -> Object:
     return {key: value for key, value in obj.items() if key != "metadata"}
-
-
-def _rules_of(schema: Mapping[str, Any]) -> rules.RuleSet | None:
-    """Return the rules of a schema; their language is only loaded for schemas that have some."""
-    if "x-kubernetes-validations" not in str(schema):
-        return None
-    return rules.RuleSet(schema)
 
 
 def _schema_of(version: Object) -> Mapping[str, Any]:

@@ -108,7 +108,9 @@ def _init_ip_families(service: Object, old: Object | None) -> None:
     if spec.get("type") == "ExternalName":
         return
     if spec.get("ipFamilyPolicy") is None:
-        spec["ipFamilyPolicy"] = _default_policy(spec, old)
+        is_plain_headless = spec.get("clusterIP") == NONE and not spec.get("selector")
+        before = old["spec"].get("ipFamilyPolicy") if old is not None else None
+        spec["ipFamilyPolicy"] = str(before) if before else REQUIRE if is_plain_headless else SINGLE
     if found := validate_cluster_ips(service, old):
         raise _refuse(service, found)
     errors = _family_errors(service, old)
@@ -126,12 +128,6 @@ def _init_ip_families(service: Object, old: Object | None) -> None:
         raise _refuse(service, errors)
     if not spec.get("ipFamilies"):
         spec["ipFamilies"] = ["IPv4"]
-
-
-def _default_policy(spec: Object, old: Object | None) -> str:
-    if old is not None and old["spec"].get("ipFamilyPolicy"):
-        return str(old["spec"]["ipFamilyPolicy"])
-    return REQUIRE if spec.get("clusterIP") == NONE and not spec.get("selector") else SINGLE
 
 
 def _set_families_of_plain_headless(spec: Object) -> None:

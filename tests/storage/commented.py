@@ -49,7 +49,10 @@ def random_value(rng: Random, depth: int, names: str) -> Any:
     if kind < 0.85:
         chosen = rng.sample(names, rng.randint(0, 4))
         return [_shuffled(rng, {"name": name, **random_object(rng, depth + 1, names)}) for name in chosen]
-    return rng.sample([word for word in WORDS if word != "null"], rng.randint(0, 4))
+    words = [word for word in WORDS if word != "null"]
+    if names == NEW_NAMES:  # a list that replaces another shares no item with it
+        words = [f"{word}!" for word in words]
+    return rng.sample(words, rng.randint(0, 4))
 
 
 def random_scalar(rng: Random) -> Any:

@@ -72,7 +72,11 @@ def dump(factory: Factory, options: DumpOptions) -> None:
                 printer(listed)
         for pod in factory.client.list("pods", namespace=namespace).items:
             with _output(factory, options, os.path.join(namespace, pod["metadata"]["name"], "logs.txt")):
-                _print_logs(factory, pod)
+                pod_name = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
+                for container in [*(pod["spec"].get("initContainers") or ()), *pod["spec"]["containers"]]:
+                    factory.print(f"==== START logs for container {container['name']} of pod {pod_name} ====")
+                    factory.print(f"Request log error: {NO_CONTAINERS}")
+                    factory.print(f"==== END logs for container {container['name']} of pod {pod_name} ====")
     if options.output_directory not in ("", "-"):
         factory.print(f"Cluster info dumped to {printable(options.output_directory)}")
 
@@ -103,11 +107,3 @@ def _output(factory: Factory, options: DumpOptions, name: str) -> Iterator[None]
             yield
         finally:
             factory.stdout = stdout
-
-
-def _print_logs(factory: Factory, pod: Object) -> None:
-    pod_name = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
-    for container in [*(pod["spec"].get("initContainers") or ()), *pod["spec"]["containers"]]:
-        factory.print(f"==== START logs for container {container['name']} of pod {pod_name} ====")
-        factory.print(f"Request log error: {NO_CONTAINERS}")
-        factory.print(f"==== END logs for container {container['name']} of pod {pod_name} ====")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubepy.api.meta import Object, uid_of
+from kubepy.api.meta import uid_of
 from kubepy.api.values.goformat import go_syntax, to_json
 from kubepy.apiserver.request import Patch, PatchOptions
 from kubepy.cli.errors import CliError, raise_all
@@ -70,22 +70,18 @@ def edit(factory: Factory, options: EditOptions) -> None:
         for info in updated:
             place(factory, info)
         for info in updated:
-            if options.save_config:
-                _save_config(factory, info.content, live.get(uid_of(info.content)))
+            obj = info.content
+            if options.save_config:  # as in kubectl, the annotation holds the managers of the live object too
+                live_obj = live.get(uid_of(obj))
+                managers = live_obj and factory.client.with_managed_fields(live_obj)["metadata"].get("managedFields")
+                metadata = {**obj["metadata"], "managedFields": managers} if managers else obj["metadata"]
+                obj["metadata"] = annotated(obj, configuration_of({**obj, "metadata": metadata}))["metadata"]
             if options.record:
-                record(info.content, options)
+                record(obj, options)
         for info in updated:
             _patch(factory, options, original_of(info, originals), info, current)
 
     Editing(factory, options, change).edit(infos)
-
-
-def _save_config(factory: Factory, obj: Object, live: Object | None) -> None:
-    """Annotate an object with itself and, as kubectl does, with the managers of the live object."""
-    metadata = obj["metadata"]
-    if live and (managed := factory.client.with_managed_fields(live)["metadata"].get("managedFields")):
-        metadata = {**metadata, "managedFields": managed}
-    obj["metadata"] = annotated(obj, configuration_of({**obj, "metadata": metadata}))["metadata"]
 
 
 def original_of(info: Info, originals: list[Info]) -> Info:

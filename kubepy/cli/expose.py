@@ -136,14 +136,14 @@ def _match_labels(obj: Object) -> dict[str, str]:
 
 
 def protocols_of(obj: Object) -> dict[str, list[str]]:
-    """The ports of an object, in its order, each with its protocols."""
+    """Return the ports of an object, in its order, each with its protocols."""
     spec = obj["spec"]
     if obj["kind"] == "Service":
-        pairs = [(one["port"], one.get("protocol")) for one in spec.get("ports") or ()]
+        pairs = [(port["port"], port.get("protocol")) for port in spec.get("ports") or ()]
     else:
         pod = spec if obj["kind"] == "Pod" else spec["template"]["spec"]
-        pairs = [(one["containerPort"], one.get("protocol")) for container in pod.get("containers") or ()
-                 for one in container.get("ports") or ()]
+        pairs = [(port["containerPort"], port.get("protocol")) for container in pod.get("containers") or ()
+                 for port in container.get("ports") or ()]
     found: dict[str, list[str]] = {}
     for port, protocol in pairs:
         found.setdefault(str(port), []).append(protocol or "TCP")

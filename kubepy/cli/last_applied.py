@@ -14,7 +14,7 @@ from kubepy.cli.runtime.editing import LAST_APPLIED_HEADER, Editing, EditingOpti
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import bool_flag, string_flag, string_slice_flag
 from kubepy.cli.runtime.infos import Info, Result
-from kubepy.cli.runtime.objects import LAST_APPLIED, original_configuration, serialized
+from kubepy.cli.runtime.objects import LAST_APPLIED, original_configuration, serialized, without_annotation
 from kubepy.cli.runtime.options import (
     CLIENT,
     CLIENT_SIDE_APPLY,
@@ -113,7 +113,10 @@ def set_(factory: Factory, options: SetLastAppliedOptions) -> None:
     planned: list[tuple[Info, str]] = []
 
     def plan(info: Info) -> None:
-        configuration = serialized(_without_annotation(info.content))
+        manifest = info.content
+        if LAST_APPLIED in annotations_of(manifest):
+            manifest = without_annotation(manifest)
+        configuration = serialized(manifest)
         action = f"error when retrieving current configuration of:\n{info}\nfrom server for: {quote(info.source)}: "
         try:
             current = info.get(factory)
@@ -134,14 +137,6 @@ def set_(factory: Factory, options: SetLastAppliedOptions) -> None:
     for info, configuration in planned:
         printer(info.content if strategy == CLIENT
                 else _annotate(factory, info, configuration, dry_run=strategy == SERVER))
-
-
-def _without_annotation(obj: Object) -> Object:
-    annotations = annotations_of(obj)
-    if LAST_APPLIED not in annotations:
-        return obj
-    kept = {key: value for key, value in annotations.items() if key != LAST_APPLIED}
-    return {**obj, "metadata": {**obj["metadata"], "annotations": kept}}
 
 
 def _annotate(factory: Factory, info: Info, configuration: str, *, dry_run: bool = False,

@@ -51,7 +51,11 @@ class Root(Command):
         position = Parser(GLOBAL_FLAGS).first_word(args)
         if position is not None and not self.canonical(args[position]):
             _run_plugin(args)
-            raise _unknown_command(args[position])
+            word = args[position]
+            message = f'error: unknown command {quote(word)} for "{PROGRAM}"'  # as cobra's legacyArgs
+            if names := suggestions(word):
+                message += "\n\nDid you mean this?\n" + "\n".join(f"\t{name}" for name in names)
+            raise UnprefixedError(message)
         if args[:1] == ["create"] and args[1:] and not args[1].startswith("-") \
                 and args[1] not in COMMANDS["create"].commands:
             _run_plugin(args, least=2)
@@ -73,14 +77,6 @@ def _run_plugin(words: list[str], least: int = 1) -> None:
     """Become the plugin that the words name; return if there is none."""
     if plugin := plugins.find(words, least):
         plugins.run(plugin)
-
-
-def _unknown_command(word: str) -> UnprefixedError:
-    """Return the error for a word that names no command, with suggestions (cobra's legacyArgs)."""
-    message = f'error: unknown command {quote(word)} for "{PROGRAM}"'
-    if names := suggestions(word):
-        message += "\n\nDid you mean this?\n" + "\n".join(f"\t{name}" for name in names)
-    return UnprefixedError(message)
 
 
 _SUGGEST_FOR = {"delete": ("rm", "remove"), "describe": ("inspect",), "get": ("list", "ls")}  # cobra's SuggestFor

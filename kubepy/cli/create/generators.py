@@ -121,26 +121,22 @@ def job(factory: Factory, options: CreateJobOptions, name: str) -> Object:
     if source and command:
         raise CliError("cannot specify --from and command")
     if source:
-        return _job_from_cronjob(factory, options, name)
+        cron_job = Builder(factory, options, args=[options.from_]).do().all_infos()[0].content
+        if cron_job["kind"] != "CronJob":
+            raise CliError(f"unknown object type *v1.{cron_job['kind']}")
+        template = cron_job["spec"]["jobTemplate"]
+        meta = template.get("metadata", {})
+        owner = {"apiVersion": "batch/v1", "kind": "CronJob", "name": cron_job["metadata"]["name"],
+                 "uid": cron_job["metadata"]["uid"], "controller": True}
+        annotations = {"cronjob.kubernetes.io/instantiate": "manual", **meta.get("annotations", {})}
+        job_meta = metadata(factory, name, labels=meta.get("labels"), annotations=annotations, ownerReferences=[owner])
+        return {"kind": "Job", "apiVersion": "batch/v1", "metadata": job_meta, "spec": template["spec"], "status": {}}
     spec = {"template": _run_once(name, options.image, command, "Never")}
     return {"kind": "Job", "apiVersion": "batch/v1", "metadata": metadata(factory, name), "spec": spec, "status": {}}
 
 
 def _run_once(name: str, image: str, command: list[str], restart: str) -> Object:
     return {"metadata": {}, "spec": {"containers": [container(name, image, command)], "restartPolicy": restart}}
-
-
-def _job_from_cronjob(factory: Factory, options: CreateJobOptions, name: str) -> Object:
-    cron_job = Builder(factory, options, args=[options.from_]).do().all_infos()[0].content
-    if cron_job["kind"] != "CronJob":
-        raise CliError(f"unknown object type *v1.{cron_job['kind']}")
-    template = cron_job["spec"]["jobTemplate"]
-    meta = template.get("metadata", {})
-    owner = {"apiVersion": "batch/v1", "kind": "CronJob", "name": cron_job["metadata"]["name"],
-             "uid": cron_job["metadata"]["uid"], "controller": True}
-    annotations = {"cronjob.kubernetes.io/instantiate": "manual", **meta.get("annotations", {})}
-    job_meta = metadata(factory, name, labels=meta.get("labels"), annotations=annotations, ownerReferences=[owner])
-    return {"kind": "Job", "apiVersion": "batch/v1", "metadata": job_meta, "spec": template["spec"], "status": {}}
 
 
 class CreateCronjobOptions(GeneratorOptions):

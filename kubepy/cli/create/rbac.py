@@ -104,13 +104,13 @@ kubepy create clusterrole monitoring --aggregation-rule=monitoring=true
 def clusterrole(factory: Factory, options: CreateClusterroleOptions, name: str) -> Object:
     """Create a cluster role, of rules or of other cluster roles."""
     verbs, resources, urls = verbs_of(options), resources_of(options), list(dict.fromkeys(options.non_resource_url))
-    made = {"kind": "ClusterRole", "apiVersion": VERSION, "metadata": {"name": name}}
+    cluster_role = {"kind": "ClusterRole", "apiVersion": VERSION, "metadata": {"name": name}}
     if options.aggregation_rule:
         if urls or verbs or resources or options.resource_name:
             raise CliError("aggregation rule must be specified without nonResourceURLs, verbs, resources or "
                            "resourceNames")
         selector = {"matchLabels": dict(sorted(options.aggregation_rule))}
-        return {**made, "rules": None, "aggregationRule": {"clusterRoleSelectors": [selector]}}
+        return {**cluster_role, "rules": None, "aggregationRule": {"clusterRoleSelectors": [selector]}}
     _require_verbs(verbs)
     if not resources and not urls:
         raise CliError("one of resource or nonResourceURL must be specified")
@@ -119,7 +119,7 @@ def clusterrole(factory: Factory, options: CreateClusterroleOptions, name: str) 
         _check_resources(factory, resources, verbs)
     _check_urls(urls, verbs)
     url_rules = [{"verbs": verbs, "nonResourceURLs": urls}] if urls else []
-    return {**made, "rules": [*rules(factory, options, verbs, resources), *url_rules]}
+    return {**cluster_role, "rules": [*rules(factory, options, verbs, resources), *url_rules]}
 
 
 def verbs_of(options: RuleOptions) -> list[str]:

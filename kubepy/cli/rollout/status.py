@@ -126,13 +126,13 @@ def daemon_set(obj: Object, revision: int) -> RolloutStatus:
     _require_rolling_update(obj)
     if not is_observed(obj):
         return RolloutStatus("Waiting for daemon set spec update to be observed...", False)
-    wanted, updated = status.get("desiredNumberScheduled", 0), status.get("updatedNumberScheduled", 0)
+    desired, updated = status.get("desiredNumberScheduled", 0), status.get("updatedNumberScheduled", 0)
     available = status.get("numberAvailable", 0)
     waiting = f"Waiting for daemon set {quote(name)} rollout to finish:"
-    if updated < wanted:
-        return RolloutStatus(f"{waiting} {updated} out of {wanted} new pods have been updated...", False)
-    if available < wanted:
-        return RolloutStatus(f"{waiting} {available} of {wanted} updated pods are available...", False)
+    if updated < desired:
+        return RolloutStatus(f"{waiting} {updated} out of {desired} new pods have been updated...", False)
+    if available < desired:
+        return RolloutStatus(f"{waiting} {available} of {desired} updated pods are available...", False)
     return RolloutStatus(f"daemon set {quote(name)} successfully rolled out", True)
 
 
@@ -150,11 +150,11 @@ def deployment(obj: Object, revision: int) -> RolloutStatus:
     if any(condition["type"] == "Progressing" and condition.get("reason") == "ProgressDeadlineExceeded"
            for condition in status.get("conditions") or []):
         raise CliError(f"deployment {quote(name)} exceeded its progress deadline")
-    wanted, total = obj["spec"].get("replicas", 0), status.get("replicas", 0)
+    desired, total = obj["spec"].get("replicas", 0), status.get("replicas", 0)
     updated, available = status.get("updatedReplicas", 0), status.get("availableReplicas", 0)
     waiting = f"Waiting for deployment {quote(name)} rollout to finish:"
-    if updated < wanted:
-        return RolloutStatus(f"{waiting} {updated} out of {wanted} new replicas have been updated...", False)
+    if updated < desired:
+        return RolloutStatus(f"{waiting} {updated} out of {desired} new replicas have been updated...", False)
     if total > updated:
         return RolloutStatus(f"{waiting} {total - updated} old replicas are pending termination...", False)
     if available < updated:
@@ -167,13 +167,13 @@ def stateful_set(obj: Object, revision: int) -> RolloutStatus:
     _require_rolling_update(obj)
     if not status.get("observedGeneration") or not is_observed(obj):
         return RolloutStatus("Waiting for statefulset spec update to be observed...", False)
-    wanted, ready = spec.get("replicas", 1), status.get("readyReplicas", 0)
-    if ready < wanted:
-        return RolloutStatus(f"Waiting for {wanted - ready} pods to be ready...", False)
+    desired, ready = spec.get("replicas", 1), status.get("readyReplicas", 0)
+    if ready < desired:
+        return RolloutStatus(f"Waiting for {desired - ready} pods to be ready...", False)
     updated = status.get("updatedReplicas", 0)
     rolling = spec["updateStrategy"].get("rollingUpdate")
     if rolling is not None:
-        above = wanted - rolling["partition"] if "partition" in rolling else 0
+        above = desired - rolling["partition"] if "partition" in rolling else 0
         if updated < above:
             return RolloutStatus(f"Waiting for partitioned roll out to finish: {updated} out of {above} new pods have "
                                  "been updated...", False)

@@ -221,8 +221,8 @@ def _metadata_problem(content: Object) -> str:
     return ""
 
 
-def _unmarshal(value: Any, field: str, wanted: str) -> str:
-    return f"json: cannot unmarshal {json_type_name(value)} into Go struct field {field} of type {wanted}"
+def _unmarshal(value: Any, field: str, go_type: str) -> str:
+    return f"json: cannot unmarshal {json_type_name(value)} into Go struct field {field} of type {go_type}"
 
 
 def _item_info(factory: Factory, content: Object, source: str, local: bool) -> Found:

@@ -40,7 +40,7 @@ _SYNTAX = re.compile(r"[^\[\](){}@'\"*?\s]+")
 
 
 @command("explain TYPE [--recursive=FALSE|TRUE] [--api-version=api-version-group] [-o|--output=plaintext]",
-      ExplainOptions, examples="""
+         ExplainOptions, examples="""
 # What a DaemonSet holds
 kubepy explain ds
 

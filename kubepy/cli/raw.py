@@ -65,7 +65,9 @@ def answer(factory: Factory, path: str) -> str:
         case ["api"]:
             return body_of({"kind": "APIVersions", "versions": ["v1"]})
         case ["apis"]:
-            return body_of({"kind": "APIGroupList", "apiVersion": "v1", "groups": _groups(factory)})
+            names = dict.fromkeys(resource.group for resource in factory.scheme if resource.group)
+            groups = [_group(factory, name) for name in names]
+            return body_of({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})
         case ["apis", group]:
             return body_of({"kind": "APIGroup", "apiVersion": "v1", **_group(factory, group)})
         case ["api", name]:
@@ -94,11 +96,6 @@ def body_of(answer: Object) -> str:
 
 
 # --- discovery ----------------------------------------------------------------------------------------------------
-
-
-def _groups(factory: Factory) -> list[Object]:
-    names = dict.fromkeys(resource.group for resource in factory.scheme if resource.group)
-    return [_group(factory, name) for name in names]
 
 
 def _group(factory: Factory, group: str) -> Object:

@@ -24,7 +24,11 @@ from kubepy.cli.raw import RequestTarget, body_of, check_path, shown, target_of
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.manifests import read_text
 from kubepy.cli.runtime.options import RawOptions
+from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable
+
+with lazy_imports():
+    from kubepy.storage import yaml
 
 MANAGER = "kubectl"  # the client's name where a request names no manager
 _SHOWN = 30  # bytes of a body that cannot be read
@@ -81,13 +85,11 @@ def _send(factory: Factory, options: RawOptions, answer: Answer) -> None:
 
 def _read(target: RequestTarget, text: str | None) -> Any:
     """Return the object in a body, None without a body. Raises BadRequest."""
-    from kubepy.storage.yaml import YamlError, read_json
-
     if text is None:
         return None
     try:
-        value = read_json(text)
-    except YamlError as error:
+        value = yaml.read_json(text)
+    except yaml.YamlError as error:
         raise _unrecognized(target, text, error.message) from None
     if not isinstance(value, dict):
         kind = "array" if isinstance(value, list) else type(value).__name__
@@ -96,18 +98,13 @@ def _read(target: RequestTarget, text: str | None) -> Any:
     return value
 
 
-def _unrecognized(target: RequestTarget, text: str, why: str) -> Exception:
-    return BadRequest(f"the object provided is unrecognized (must be of type {target.resource.kind}): couldn't get "
-                      f"version/kind; json parse error: {why} ({_summary(text.encode())})")
-
-
-def _summary(body: bytes) -> str:
-    """Return the beginning of a body (``summarizeData``)."""
-    if not body:
-        return "<empty>"
-    more = " ..." if len(body) > _SHOWN else ""
+def _unrecognized(target: RequestTarget, text: str, reason: str) -> Exception:
+    body = text.encode()
     head = body[:_SHOWN]
-    return (head.decode(errors="replace") if body.startswith(b"{") else head.hex()) + more
+    summary = head.decode(errors="replace") if body.startswith(b"{") else head.hex()  # as summarizeData
+    summary = f"{summary} ..." if len(body) > _SHOWN else summary or "<empty>"
+    return BadRequest(f"the object provided is unrecognized (must be of type {target.resource.kind}): couldn't get "
+                      f"version/kind; json parse error: {reason} ({summary})")
 
 
 # --- the requests -------------------------------------------------------------------------------------------------
@@ -148,18 +145,12 @@ def _put(factory: Factory, target: RequestTarget, body: Any, query: Query) -> Ob
     if not target.name:
         raise method_not_allowed()
     named = {**body, "metadata": {"name": target.name, **(body.get("metadata") or {})}}
-    _expect_name(target, named)
+    if (name := named["metadata"]["name"]) != target.name:  # the client addresses its request by the object
+        raise BadRequest(f"the name of the object ({printable(name)}) does not match the name on the URL "
+                         f"({printable(target.name)})")
     return _shown(factory, factory.client.update(target.resource.gvr, named, namespace=target.namespace or "",
                                                  subresource=target.subresource,
                                                  options=UpdateOptions(*_write_options(query))))
-
-
-def _expect_name(target: RequestTarget, obj: Object) -> None:
-    """Raise BadRequest unless the object has the name in the path: the client sends it by its own name."""
-    name = obj["metadata"]["name"]
-    if name != target.name:
-        raise BadRequest(f"the name of the object ({printable(name)}) does not match the name on the URL "
-                         f"({printable(target.name)})")
 
 
 def _delete(factory: Factory, target: RequestTarget, body: Any, query: Query) -> Object:
@@ -169,18 +160,16 @@ def _delete(factory: Factory, target: RequestTarget, body: Any, query: Query) ->
     if not target.name:
         return _deleted_all(factory, target, options, query)
     left = factory.client.delete(target.resource.key, target.name, namespace=namespace, options=options)
-    if _is_held(left) or target.resource.key in _RETURNED:
+    metadata = left["metadata"]
+    finalizers = metadata.get("finalizers")
+    if left["kind"] == "Namespace":
+        finalizers = finalizers or (left.get("spec") or {}).get("finalizers")
+    remains = bool(finalizers) or (metadata.get("deletionGracePeriodSeconds") or 0) > 0
+    if remains or target.resource.key in _RETURNED:
         return _shown(factory, left)
     group = {"group": target.resource.group} if target.resource.group else {}
     return _success(details={"name": target.name, **group, "kind": target.resource.plural,
-                             "uid": left["metadata"]["uid"]})
-
-
-def _is_held(obj: Object) -> bool:
-    """Return whether a deleted object remains: for finalizers, those of a namespace, or a grace period."""
-    metadata, spec = obj["metadata"], obj.get("spec") or {}
-    finalizers = metadata.get("finalizers") or (obj["kind"] == "Namespace" and spec.get("finalizers"))
-    return bool(finalizers) or (metadata.get("deletionGracePeriodSeconds") or 0) > 0
+                             "uid": metadata["uid"]})
 
 
 def _deleted_all(factory: Factory, target: RequestTarget, options: DeleteOptions, query: Query) -> Object:

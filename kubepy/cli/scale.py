@@ -75,7 +75,12 @@ def scaled(factory: Factory, options: ScaleOptions, info: Info, strategy: str) -
         return with_replicas(info, options.replicas)
     replicas = scale_one(factory, options, info, dry_run=strategy == SERVER)
     if strategy == NONE and options.timeout:
-        _wait(factory, info, options.replicas, options.timeout)
+        def is_scaled() -> bool:
+            scale = factory.client.get(info.resource.key, info.name, namespace=info.namespace, subresource="scale")
+            return bool(scale.get("status", {}).get("replicas", 0) == options.replicas)
+
+        if not is_scaled() and not factory.driver.wait_until(is_scaled, options.timeout):
+            raise CliError(f"timed out waiting for {quote(info.name)} to be synced")
     obj = with_replicas(info, replicas)
     if options.record:
         obj = {**obj, "metadata": {**obj["metadata"]}}
@@ -110,15 +115,6 @@ def scale_one(factory: Factory, options: ScaleOptions, info: Info, *, dry_run: b
 def _replicas(scale: Object) -> int:
     replicas: int = scale.get("spec", {}).get("replicas", 0)
     return replicas
-
-
-def _wait(factory: Factory, info: Info, replicas: int, timeout: float) -> None:
-    def is_scaled() -> bool:
-        current = factory.client.get(info.resource.key, info.name, namespace=info.namespace, subresource="scale")
-        return bool(current.get("status", {}).get("replicas", 0) == replicas)
-
-    if not is_scaled() and not factory.driver.wait_until(is_scaled, timeout):
-        raise CliError(f"timed out waiting for {quote(info.name)} to be synced")
 
 
 def with_replicas(info: Info, replicas: int) -> Object:

@@ -66,19 +66,18 @@ class Info:
         if not self.name:
             raise CliError("resource name may not be empty")
         try:
-            self.object = self._read(factory)
+            if self.subresource == "scale":
+                self.object = factory.client.get(self.resource.key, self.name, namespace=self.namespace,
+                                                 subresource="scale")
+            elif self.subresource and self.subresource not in self.resource.subresources:
+                raise api_errors.no_such_resource()
+            else:
+                self.object = factory.client.get(self.resource.gvr, self.name, namespace=self.namespace)
         except Exception as error:
             if isinstance(error, api_errors.NotFound) and self.namespace not in ("", DEFAULT_NAMESPACE):
                 factory.client.get("namespaces", self.namespace)
             raise
         return self.object
-
-    def _read(self, factory: Factory) -> Object:
-        if self.subresource == "scale":
-            return factory.client.get(self.resource.key, self.name, namespace=self.namespace, subresource="scale")
-        if self.subresource and self.subresource not in self.resource.subresources:
-            raise api_errors.no_such_resource()
-        return factory.client.get(self.resource.gvr, self.name, namespace=self.namespace)
 
     def refresh(self, obj: Object) -> None:
         """Hold the object that the cluster answered with."""

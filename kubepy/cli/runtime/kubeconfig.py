@@ -11,7 +11,11 @@ import os
 from typing import Any, NamedTuple
 
 from kubepy.cli.errors import CliError, UnprefixedError
+from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
+
+with lazy_imports():
+    from kubepy.storage.folder import index
 
 FILE = os.path.join(".kubepy", "config")
 FIRST = "kubepy"  # the context, cluster and user of a folder in which nothing has been chosen
@@ -45,7 +49,8 @@ def read(home: str) -> Kubeconfig:
         with open(path, encoding="utf-8") as file:
             found = json.load(file)
         current = _text(found["current-context"])
-        clusters, contexts, users = (_entries(found[f"{kind}s"], kind) for kind in ("cluster", "context", "user"))
+        clusters, contexts, users = ({_text(entry["name"]): dict(entry[kind]) for entry in found[f"{kind}s"]}
+                                     for kind in ("cluster", "context", "user"))
         return Kubeconfig(current, clusters, contexts, users)
     except (FileNotFoundError, NotADirectoryError, PermissionError):  # the contexts of another user are not ours
         context = {"cluster": FIRST, "user": FIRST}
@@ -64,14 +69,8 @@ def _text(value: object) -> str:
     return value
 
 
-def _entries(found: list[Entry], kind: str) -> Entries:
-    return {_text(entry["name"]): dict(entry[kind]) for entry in found}
-
-
 def write(home: str, config: Kubeconfig) -> None:
     """Replace the file, which only its owner may read. Raises CliError when it cannot be written, FolderError."""
-    from kubepy.storage.folder import index
-
     path = os.path.join(home, FILE)
     temporary = f"{path}.{os.getpid()}.tmp"
     try:
@@ -121,13 +120,6 @@ def folder_of(server: str, home: str) -> str:
     return server.removeprefix(FOLDER) if server.startswith(FOLDER) else home
 
 
-def _expect_named(config: Kubeconfig, cluster: str, user: str) -> None:
-    if cluster and cluster not in config.clusters and not is_folder(cluster):
-        raise CliError(f"no server found for cluster {quote(cluster)}")
-    if user and user not in config.users:
-        raise CliError(f"auth info {quote(user)} does not exist")
-
-
 def target(config: Kubeconfig, home: str, context: str = "", cluster: str = "", user: str = "") -> Target:
     """Return the folder and the namespace that a command works on.
 
@@ -142,6 +134,9 @@ def target(config: Kubeconfig, home: str, context: str = "", cluster: str = "", 
         raise UnprefixedError(f"Error in configuration: context was not found for specified context: {name}")
     chosen = config.contexts.get(name, {})
     if config.is_chosen:
-        _expect_named(config, cluster, user)
+        if cluster and cluster not in config.clusters and not is_folder(cluster):
+            raise CliError(f"no server found for cluster {quote(cluster)}")
+        if user and user not in config.users:
+            raise CliError(f"auth info {quote(user)} does not exist")
     server = config.clusters.get(cluster or chosen.get("cluster", ""), {}).get("server") or server_of(cluster)
     return Target(folder_of(server, home), chosen.get("namespace", ""))

@@ -29,25 +29,15 @@ def dump(value: Any) -> str:
 
 
 def _node(value: Any, level: int) -> str:
+    pad = "  " * level
     if value and isinstance(value, dict):
-        return _mapping(value, level)
+        lines = [f"{pad}  {_key(key)}: {_node(entry, level + 1)},\n" for key, entry in value.items()]
+        return "{\n" + "".join(lines) + pad + "}"
     if value and isinstance(value, list):
-        return _sequence(value, level)
+        if all(isinstance(item, dict | list) for item in value):  # brackets stay together: [{ … }, { … }]
+            return "[" + ", ".join(_node(item, level) for item in value) + "]"
+        return "[\n" + "".join(f"{pad}  {_node(item, level + 1)},\n" for item in value) + pad + "]"
     return _string(value, level + 1) if isinstance(value, str) else to_json(value)
-
-
-def _mapping(entries: dict[str, Any], level: int) -> str:
-    pad = "  " * level
-    lines = [f"{pad}  {_key(key)}: {_node(value, level + 1)},\n" for key, value in entries.items()]
-    return "{\n" + "".join(lines) + pad + "}"
-
-
-def _sequence(items: list[Any], level: int) -> str:
-    """Return a list; one of objects and lists only keeps its brackets together: ``[{`` … ``}, {`` … ``}]``."""
-    if all(isinstance(item, dict | list) for item in items):
-        return "[" + ", ".join(_node(item, level) for item in items) + "]"
-    pad = "  " * level
-    return "[\n" + "".join(f"{pad}  {_node(item, level + 1)},\n" for item in items) + pad + "]"
 
 
 # --- strings ------------------------------------------------------------------------------------------------------
@@ -86,21 +76,14 @@ def _character(character: str) -> str:
 
 
 def _key(text: str) -> str:
-    if _is_word(text) and not _means_something_else(text):
+    """Return a key, without quotes if it is letters, digits and ``_``, and inside it ``-``, ``.`` and ``/``."""
+    last = len(text) - 1
+    is_word = bool(text) and all(character.isalnum() or character == "_" or (character in "-./" and 0 < at < last)
+                                 for at, character in enumerate(text))
+    # A reader of YAML takes some words for something other than a string.
+    if is_word and not (text.lower() in _WORDS or _is_number(text.replace("_", "")) or _is_date(text)):
         return text
     return '"' + "\\n".join(_escaped(line).replace("\t", "\\t") for line in text.split("\n")) + '"'
-
-
-def _is_word(text: str) -> bool:
-    """Return whether a text is of letters, digits and ``_``, and inside it ``-``, ``.`` and ``/``."""
-    last = len(text) - 1
-    return bool(text) and all(character.isalnum() or character == "_" or (character in "-./" and 0 < at < last)
-                              for at, character in enumerate(text))
-
-
-def _means_something_else(text: str) -> bool:
-    """Return whether a reader of YAML might take the plain text for something other than a string."""
-    return text.lower() in _WORDS or _is_number(text.replace("_", "")) or _is_date(text)
 
 
 def _is_number(text: str) -> bool:

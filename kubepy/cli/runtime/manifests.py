@@ -174,41 +174,33 @@ def manifest_of(factory: Factory, content: Any, source: str, *, local: bool = Fa
         return Manifest([info])
     if any(isinstance(item.get("items"), list) for item in content["items"] or ()):
         return Manifest([CliError("*unstructured.Unstructured is not a list: no Items field in this object")])
-    return Manifest((_item_info(factory, item, source, local) for item in _items(content)), is_list=True)
+    # The items of a typed list (ConfigMapList) may leave out kind and apiVersion.
+    types = {"apiVersion": content.get("apiVersion", ""), "kind": content["kind"].removesuffix("List")}
+    items = (item if item.get("kind") or item.get("apiVersion") else {**item, **types}
+             for item in content["items"] or ())
+    return Manifest((_item_info(factory, item, source, local) for item in items), is_list=True)
 
 
 def is_list(content: Object) -> bool:
     return "items" in content
 
 
-def _items(content: Object) -> list[Object]:
-    """Return the items of a List; those of a typed list (``ConfigMapList``) may leave out kind and apiVersion."""
-    kind, version = content["kind"].removesuffix("List"), content.get("apiVersion", "")
-    return [item if item.get("kind") or item.get("apiVersion") else {**item, "apiVersion": version, "kind": kind}
-            for item in content["items"] or ()]
-
-
 def shape_problem(content: Any) -> str:
     """Return the reason why a document cannot be an object, in Go's words; "" if it can."""
     if not isinstance(content, dict):
         return f"json: cannot unmarshal {json_type_name(content)} into Go value of type unstructured.detector"
-    if is_list(content) and (problem := _items_problem(content["items"])):
-        return problem
+    items = content.get("items")
+    if not isinstance(items, list | None):
+        return _unmarshal(items, "decodeList.items", "[]json.RawMessage")
+    for item in items or ():
+        if not isinstance(item, dict):
+            return f"json: cannot unmarshal {json_type_name(item)} into Go value of type map[string]interface {{}}"
     version = content.get("apiVersion") or ""
     if not isinstance(content.get("kind"), str) or not content["kind"] or str(version).count("/") > 1:
         return f"Object 'Kind' is missing in '{to_json(content)}'"
     if not isinstance(version, str):
         return _unmarshal(version, "metadataOnlyObject.TypeMeta.apiVersion", "string")
     return _metadata_problem(content)
-
-
-def _items_problem(items: Any) -> str:
-    if not isinstance(items, list | None):
-        return _unmarshal(items, "decodeList.items", "[]json.RawMessage")
-    for item in items or ():
-        if not isinstance(item, dict):
-            return f"json: cannot unmarshal {json_type_name(item)} into Go value of type map[string]interface {{}}"
-    return ""
 
 
 def _metadata_problem(content: Object) -> str:

@@ -43,7 +43,10 @@ def sorted_by(field: str, objects: Sequence[Object]) -> list[Object]:
     another absent one included.
     """
     path = sort_path(field)
-    found = [_Valued(_first(path, obj), obj) for obj in objects]
+    try:
+        found = [_Valued((path.find(obj) or [[]])[0], obj) for obj in objects]
+    except JSONPathError as error:
+        raise CliError(str(error)) from None
     if objects and not any(valued.values for valued in found):
         raise no_such_field(field)
 
@@ -58,14 +61,6 @@ def sorted_by(field: str, objects: Sequence[Object]) -> list[Object]:
 
 def no_such_field(field: str) -> CliError:
     return CliError(f"couldn't find any field with path {quote(relaxed(field))} in the list of objects")
-
-
-def _first(path: JSONPath, obj: Object) -> list[Any]:
-    try:
-        found = path.find(obj)
-    except JSONPathError as error:
-        raise CliError(str(error)) from None
-    return found[0] if found else []
 
 
 def _less(field: str, left: Any, right: Any) -> bool:

@@ -44,8 +44,11 @@ def problems_of(factory: Factory, content: Any, validation: str) -> list[str]:
     if validation == "Warn":
         factory.log("schema.go:145", UNSUPPORTED)
         return []
-    is_list = (content["apiVersion"], content["kind"]) == ("v1", "List")
-    return _list_problems(content) if is_list else _object_problems(content)
+    if (content["apiVersion"], content["kind"]) != ("v1", "List"):
+        return _object_problems(content)
+    if not isinstance(content.get("items"), list):
+        return [NO_OBJECT]
+    return [problem for item in content["items"] for problem in type_problems(item) or _object_problems(item)]
 
 
 def one_text(problems: list[str]) -> str:
@@ -69,12 +72,6 @@ def type_problems(content: Any) -> list[str]:
     return problems
 
 
-def _list_problems(content: Object) -> list[str]:
-    if not isinstance(content.get("items"), list):
-        return [NO_OBJECT]
-    return [problem for item in content["items"] for problem in type_problems(item) or _object_problems(item)]
-
-
 def _object_problems(obj: Object) -> list[str]:
     """Return the differences of an object from the OpenAPI of its kind; none for an unknown kind."""
     schema = openapi.schema_for(obj["apiVersion"], obj["kind"])
@@ -85,7 +82,8 @@ def _problems(value: Any, schema: Schema, path: str, type_path: str) -> Iterator
     """Yield the problems of a value at ``path`` in the object and ``type_path`` in its types."""
     if schema.name:
         type_path = schema.name
-    kind = _kind_of(value)
+    kind = "boolean" if isinstance(value, bool) else \
+        {dict: "map", list: "array", int: "integer", float: "number"}.get(type(value), "string")
     expected = "string" if schema.int_or_string or schema.go_name == "Quantity" else \
         {"object": "map"}.get(schema.type, schema.type)  # "" where anything is allowed
     # A scalar passes for another: anything for a string, one number for the other.
@@ -95,9 +93,17 @@ def _problems(value: Any, schema: Schema, path: str, type_path: str) -> Iterator
     elif kind == "map" and schema.fields():
         yield from _field_problems(value, schema, path, type_path)
     elif kind == "map" and (values := schema.values()):
-        yield from _entry_problems(value, values, path, type_path)
+        for name in sorted(value):
+            if value[name] is None:
+                yield f'unknown object type "nil" in {path}.{name}'
+            else:
+                yield from _problems(value[name], values, f"{path}.{name}", type_path)
     elif kind == "array" and (items := schema.items()):
-        yield from _item_problems(value, items, path, type_path)
+        for index, item in enumerate(value):
+            if item is None:
+                yield _error(path, f'unknown object type "nil" in {path}[{index}]')
+            else:
+                yield from _problems(item, items, f"{path}[{index}]", type_path)
 
 
 def _field_problems(value: Object, schema: Schema, path: str, type_path: str) -> Iterator[str]:
@@ -114,29 +120,5 @@ def _field_problems(value: Object, schema: Schema, path: str, type_path: str) ->
             yield _error(path, f"missing required field {quote(name)} in {type_path}")
 
 
-def _entry_problems(value: Object, values: Schema, path: str, type_path: str) -> Iterator[str]:
-    for name in sorted(value):
-        if value[name] is None:
-            yield f'unknown object type "nil" in {path}.{name}'
-        else:
-            yield from _problems(value[name], values, f"{path}.{name}", type_path)
-
-
-def _item_problems(value: list[Any], items: Schema, path: str, type_path: str) -> Iterator[str]:
-    for index, item in enumerate(value):
-        place = f"{path}[{index}]"
-        if item is None:
-            yield _error(path, f'unknown object type "nil" in {place}')
-        else:
-            yield from _problems(item, items, place, type_path)
-
-
 def _error(path: str, message: str) -> str:
     return f"ValidationError({path}): {message}"
-
-
-def _kind_of(value: Any) -> str:
-    """Return the kind of a value, by its name in messages."""
-    if isinstance(value, bool):
-        return "boolean"
-    return {dict: "map", list: "array", int: "integer", float: "number"}.get(type(value), "string")

@@ -173,7 +173,7 @@ def _use_seccomp_field(key: str, prefix: str) -> str:
 
 
 def _profile_warnings(container: Object, spec: Object, annotations: dict[str, str], prefix: str, *,
-                 is_template: bool) -> Iterator[str]:
+                      is_template: bool) -> Iterator[str]:
     context, name = container.get("securityContext") or {}, container.get("name", "")
     if SECCOMP_CONTAINER + name in annotations and context.get("seccompProfile") is None:
         yield _use_seccomp_field(SECCOMP_CONTAINER + name, prefix)

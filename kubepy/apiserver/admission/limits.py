@@ -66,7 +66,7 @@ def check_limits(attributes: Attributes) -> None:
         return
     check = _pod_complaints if attributes.resource.key == "pods" else _claim_complaints
     for items in _limits(attributes):
-        complaints = list(dict.fromkeys(why for item in items for why in check(item, attributes.obj)))
+        complaints = list(dict.fromkeys(detail for item in items for detail in check(item, attributes.obj)))
         if complaints:
             raise attributes.forbidden(complaints[0] if len(complaints) == 1 else f"[{', '.join(complaints)}]")
 

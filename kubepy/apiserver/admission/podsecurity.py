@@ -73,8 +73,8 @@ def _level_version(labels: Mapping[str, str], mode: str, wrong: list[FieldError]
     return podsecurity.LevelVersion(level, int_or_none(found[1]) if found else None)
 
 
-def _wrong(label: str, value: str, why: str) -> FieldError:
-    return invalid_value(f"metadata.labels[{label}]", value, why)
+def _wrong(label: str, value: str, detail: str) -> FieldError:
+    return invalid_value(f"metadata.labels[{label}]", value, detail)
 
 
 def _policy_around(attributes: Attributes) -> Policy | None:
@@ -164,12 +164,12 @@ def _warnings_of_pods(attributes: Attributes, enforce: LevelVersion) -> Iterable
 
 
 def _one_of_each_controller_first(pods: list[Object]) -> list[Object]:
-    seen: set[str] = set()
+    known: set[str] = set()
     first: list[Object] = []
     others: list[Object] = []
     for pod in pods:
         owner = (controller_of(pod) or {}).get("uid", "")
-        (others if owner in seen else first).append(pod)
+        (others if owner in known else first).append(pod)
         if owner:
-            seen.add(owner)
+            known.add(owner)
     return first + others

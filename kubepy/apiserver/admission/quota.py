@@ -78,13 +78,14 @@ def _used(attributes: Attributes, quota: Object, evaluator: Evaluator, now: date
 
 def _charge(attributes: Attributes, quota: Object, usage: Amounts) -> Charge | None:
     hard, used = quotas.amounts(quota["status"]["hard"]), quotas.amounts(quota["status"]["used"])
-    asked = quotas.masked(usage, hard)
-    if not asked:
+    requested = quotas.masked(usage, hard)
+    if not requested:
         return None
-    total = quotas.add(used, asked)
-    if exceeded := [name for name in asked if total[name] > hard[name]]:
-        raise attributes.forbidden(f"exceeded quota: {quota['metadata']['name']}, requested: {_list(asked, exceeded)}, "
-                             f"used: {_list(used, exceeded)}, limited: {_list(hard, exceeded)}")
+    total = quotas.add(used, requested)
+    if exceeded := [name for name in requested if total[name] > hard[name]]:
+        raise attributes.forbidden(
+            f"exceeded quota: {quota['metadata']['name']}, requested: {_list(requested, exceeded)}, "
+            f"used: {_list(used, exceeded)}, limited: {_list(hard, exceeded)}")
     status = {**quota["status"], "used": quotas.shown(total)}
     return Charge(quota, {**quota, "metadata": dict(quota["metadata"]), "status": status})
 

@@ -44,23 +44,23 @@ def unset(entry: Entry) -> list[Place]:
     return (entry.get("fieldsV1") or {}).get(_UNSET) or []
 
 
-def added(asked: Object, made: Object) -> list[Place]:
+def added(requested: Object, made: Object) -> list[Place]:
     """Return the places that an object has beyond those asked for, without status and fields that nobody manages."""
-    return [place for place in _added(asked, made, []) if place[0] != "status" and tuple(place) not in _NOBODYS]
+    return [place for place in _added(requested, made, []) if place[0] != "status" and tuple(place) not in _NOBODYS]
 
 
-def _added(asked: Any, made: Any, place: Place) -> Iterator[Place]:
-    if asked == made:
+def _added(requested: Any, made: Any, place: Place) -> Iterator[Place]:
+    if requested == made:
         return
-    if isinstance(asked, dict) and isinstance(made, dict):
+    if isinstance(requested, dict) and isinstance(made, dict):
         for name, value in made.items():
-            if name in asked:
-                yield from _added(asked[name], value, [*place, name])
+            if name in requested:
+                yield from _added(requested[name], value, [*place, name])
             else:
                 yield [*place, name]
-    elif isinstance(asked, list) and isinstance(made, list):
+    elif isinstance(requested, list) and isinstance(made, list):
         for index, value in enumerate(made):
-            if index < len(asked):
-                yield from _added(asked[index], value, [*place, index])
+            if index < len(requested):
+                yield from _added(requested[index], value, [*place, index])
             else:
                 yield [*place, index]

@@ -22,10 +22,10 @@ _BUILT_IN_DEFAULTS = {"protocol": "TCP"}
 class TypedError(Exception):
     """A value that is not of its type, at ``path``."""
 
-    def __init__(self, path: Path, why: str) -> None:
-        super().__init__(why)
+    def __init__(self, path: Path, detail: str) -> None:
+        super().__init__(detail)
         self.path = path
-        self.why = why
+        self.detail = detail
 
 
 class Comparison(NamedTuple):

@@ -62,7 +62,7 @@ def _list_problems(value: Any, schema: Schema, path: str) -> Iterator[tuple[str,
     if not isinstance(value, list):
         yield path, f"expected list, got &{{{goformat.format_value(value)}}}"
         return
-    names, seen = list_keys(schema), set[str]()
+    names, known = list_keys(schema), set[str]()
     for index, item in enumerate(value):
         place = f"{path}[{index}]"
         if names is not None:
@@ -71,9 +71,9 @@ def _list_problems(value: Any, schema: Schema, path: str) -> Iterator[tuple[str,
             except ValueError as error:
                 yield path, f"element {index}: {error}"
                 continue
-            if element in seen:
+            if element in known:
                 yield path, f"duplicate entries for key {path_text((element,))}"
-            seen.add(element)
+            known.add(element)
             place = path + path_text((element,))
         yield from _problems(item, schema.items(), place)
 

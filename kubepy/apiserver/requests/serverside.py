@@ -116,7 +116,7 @@ def _merge(scope: RequestScope, resource: Resource, live: Object, managers: Mana
         applied = apply(live, config, schema, managers, write,
                         force=isinstance(options, WriteOptions) and options.force)
     except TypedError as error:
-        raise _untyped(config, error.why) from None
+        raise _untyped(config, error.detail) from None
     except ConflictsError as error:
         inherited = _applied_on_client(live, resource, schema) if name == KUBECTL else EMPTY
         if conflicts := [conflict for conflict in error.conflicts if conflict.path not in inherited]:

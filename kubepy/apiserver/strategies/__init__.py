@@ -163,7 +163,7 @@ class Strategy:
     def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
         return []
 
-    def grace_period_seconds(self, obj: Object, asked: int | None) -> int:
+    def grace_period_seconds(self, obj: Object, requested: int | None) -> int:
         """Return the seconds that a deletion takes: 0 for everything but pods (``CheckGracefulDelete``)."""
         return 0
 

@@ -83,8 +83,10 @@ class WorkloadStrategy(Strategy):
 def name_warnings(obj: Object) -> list[str]:
     """Warn of a name that is no host name: the names of pods come from it."""
     complaints = names.dns1123_label(obj["metadata"].get("name", ""))
-    why = "this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label is recommended"
-    return [f"metadata.name: {why}: [{' '.join(complaints)}]"] if complaints else []
+    if not complaints:
+        return []
+    return ["metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; a DNS "
+            f"label is recommended: [{' '.join(complaints)}]"]
 
 
 class DaemonSetStrategy(WorkloadStrategy):

@@ -92,11 +92,11 @@ class PodStrategy(Strategy):
     def warnings_on_create(self, obj: Object) -> list[str]:
         return pod_warnings.warnings_for_pod(obj)
 
-    def grace_period_seconds(self, obj: Object, asked: int | None) -> int:
+    def grace_period_seconds(self, obj: Object, requested: int | None) -> int:
         spec = obj["spec"]
         if not spec.get("nodeName") or (obj.get("status") or {}).get("phase") in ("Failed", "Succeeded"):
             return 0
-        period = spec.get("terminationGracePeriodSeconds", 0) if asked is None else asked
+        period = spec.get("terminationGracePeriodSeconds", 0) if requested is None else requested
         return int(period) if period >= 0 else 1
 
     def selectable_fields(self, obj: Object) -> dict[str, str]:
@@ -108,9 +108,9 @@ class PodStrategy(Strategy):
         return fields
 
 
-def _resized(containers: list[Object], asked: list[Object]) -> list[Object]:
+def _resized(containers: list[Object], requested: list[Object]) -> list[Object]:
     """Return the containers with the resources, and nothing else, of those of the same name."""
-    by_name = {one.get("name"): one for one in asked}
+    by_name = {container.get("name"): container for container in requested}
     resized = []
     for container in containers:
         made = dict(container)

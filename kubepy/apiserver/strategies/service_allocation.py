@@ -120,8 +120,8 @@ def _init_ip_families(service: Object, old: Object | None) -> None:
         _set_families_of_plain_headless(spec)
         return
     if spec["ipFamilyPolicy"] == REQUIRE:
-        why = "this cluster is not configured for dual-stack services"
-        errors.append(invalid_value("spec.ipFamilyPolicy", REQUIRE, why))
+        detail = "this cluster is not configured for dual-stack services"
+        errors.append(invalid_value("spec.ipFamilyPolicy", REQUIRE, detail))
     errors.extend(invalid_value(f"spec.ipFamilies[{index}]", family, "not configured on this cluster")
                   for index, family in enumerate(spec.get("ipFamilies") or ()) if family != "IPv4")
     if errors:
@@ -168,8 +168,8 @@ def _second_value_errors(spec: Object, old: Object | None, field: str, what: str
         spec[field] = values[:1]
         return []
     plural = "cluster IPs" if field == "clusterIPs" else "IP families"
-    why = f"must be 'RequireDualStack' or 'PreferDualStack' when multiple {plural} are specified"
-    return [invalid_value("spec.ipFamilyPolicy", policy, why)]
+    detail = f"must be 'RequireDualStack' or 'PreferDualStack' when multiple {plural} are specified"
+    return [invalid_value("spec.ipFamilyPolicy", policy, detail)]
 
 
 # --- addresses ----------------------------------------------------------------------------------------------------
@@ -235,12 +235,12 @@ def _check_given_ports(service: Object, used: set[int], kept: set[int]) -> None:
             continue
         if number not in NODE_PORTS:
             valid = f"{NODE_PORTS[0]}-{NODE_PORTS[-1]}"
-            why = f"provided port is not in the valid range. The range of valid ports is {valid}"
+            detail = f"provided port is not in the valid range. The range of valid ports is {valid}"
         elif number in used:
-            why = "provided port is already allocated"
+            detail = "provided port is already allocated"
         else:
             continue
-        raise _refuse(service, [invalid_value(f"spec.ports[{index}].nodePort", number, why)])
+        raise _refuse(service, [invalid_value(f"spec.ports[{index}].nodePort", number, detail)])
 
 
 def _fill_in_ports(service: Object, used: set[int]) -> None:

@@ -1,4 +1,4 @@
-"""CONTRIBUTING.md holds: its files and changes, applied to a copy, give the output that its commands show."""
+"""CONTRIBUTING.md holds: its files and changes, applied to a copy of the tree, give the output shown there."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def blocks(section: str) -> list[Block]:
 
 
 def write_file(tree: Path, text: str) -> None:
-    """Write a new file, whose first line is its path as a comment."""
+    """Write a new file; its first line is its path as a comment."""
     first, _, rest = text.partition("\n")
     path = tree / first.removeprefix("# ")
     assert not path.exists(), f"{first} is there already"
@@ -53,7 +53,7 @@ def apply_diff(tree: Path, text: str) -> None:
 
 
 def run(tree: Path, folder: Path, command: str) -> str:
-    """Run a command of the changed copy in a shell; returns what it printed on both streams."""
+    """Run a command of the changed copy in a shell; return its output on both streams."""
     (folder / "bin").mkdir(exist_ok=True)
     program = folder / "bin" / "kubepy"
     program.write_text(f"#!{sys.executable}\n{PROGRAM}")

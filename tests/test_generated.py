@@ -1,4 +1,4 @@
-"""Generated files are what their tools write."""
+"""Generated files equal the output of their tools."""
 
 import subprocess
 import sys

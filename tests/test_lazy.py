@@ -1,4 +1,4 @@
-"""Lazy imports bind stand-ins, which the module replaces when it is first used."""
+"""Lazy imports bind stand-ins, which the module replaces at first use."""
 
 import subprocess
 import sys

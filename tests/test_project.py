@@ -1,4 +1,4 @@
-"""What the project says of itself holds: README, docs, manifests, completions, help, the sample cluster."""
+"""Project files hold: README, docs, manifests, completions, help, the sample cluster."""
 
 import re
 import shutil

@@ -1,4 +1,4 @@
-"""Mistyped flags and fields are found by mypy: in a copy of the package, one name is changed in the code."""
+"""mypy finds mistyped flags and fields: each test changes one name in a copy of the package."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from pathlib import Path
 DATA = Path(__file__).resolve().parent.parent / "kubepy" / "api" / "schema" / "data" / "enums.json"
 SOURCE = "pkg/generated/openapi/zz_generated.openapi.go"
 FUNCTION = re.compile(r"^func schema_k8sio_api_(\w+?)_(v1|v2)_(\w+)\(ref.*?^\}", re.MULTILINE | re.DOTALL)
-# The values of a field are indented by seven tabs, those of the items of a list by more.
+# The values of a field are indented by seven tabs, the values of list items by more.
 ROW = re.compile(r'^\t{5}"(\w+)": \{|^\t{7}Enum: +\[\]interface\{\}\{(.*)\},', re.MULTILINE)
 
 

@@ -25,7 +25,7 @@ GROUPS = (
     "admissionregistration/v1", "flowcontrol/v1", "events/v1", "authentication/v1", "authorization/v1",
     "apiextensions/v1", "autoscaling/v1",
 )  # fmt: skip
-# The JSON of Go types that are no plain structs.
+# The JSON of Go types that are not plain structs.
 SCALARS = {
     "string": "str", "bool": "bool", "float64": "float", "[]byte": "str", "interface{}": "Any", "map": "dict[str, Any]",
     "meta/v1.Time": "str", "meta/v1.MicroTime": "str", "meta/v1.Duration": "str", "meta/v1.FieldsV1": "dict[str, Any]",
@@ -91,7 +91,7 @@ class Tables:
 
 
 def render(name: str, fields: Fields) -> str:
-    """Return a TypedDict; keys that are no Python names need the functional form."""
+    """Return the source of a TypedDict; keys that are not Python names need the functional form."""
     if all(key.isidentifier() and not keyword.iskeyword(key) for key in fields):
         body = "".join(f"    {key}: {python}\n" for key, python in fields.items()) or "    pass\n"
         return f"class {name}(TypedDict, total=False):\n{body}"

@@ -25,7 +25,7 @@ def check_key(ctx: MethodContext) -> Type:
 
 
 class TypedDictGetPlugin(Plugin):
-    """Hooks into the ``get`` of TypedDicts, whose type mypy looks up as that of a mapping."""
+    """A hook on the ``get`` of TypedDicts, which mypy looks up as a method of Mapping."""
 
     def get_method_hook(self, fullname: str) -> Callable[[MethodContext], Type] | None:
         return check_key if fullname == "typing.Mapping.get" else None

@@ -27,7 +27,7 @@ class Clock:
         return self.fixed or datetime.now(UTC)
 
     def timestamp(self) -> str:
-        """Now as ``metav1.Time`` writes it: whole seconds, ``2026-11-20T10:13:48Z``."""
+        """Return the time as ``metav1.Time`` writes it: whole seconds, ``2026-11-20T10:13:48Z``."""
         return format_time(self.now())
 
     def sleep(self, seconds: float) -> None:
@@ -35,7 +35,7 @@ class Clock:
         time.sleep(seconds)
 
     def monotonic(self) -> float:
-        """Seconds of real time, for time limits that users give (``--timeout``)."""
+        """Return seconds of real time, for time limits that users give (``--timeout``)."""
         return time.monotonic()
 
 
@@ -60,15 +60,17 @@ class Ids:
         return self._system
 
     def uid(self) -> str:
-        """A UUID that sorts by when it was made (RFC 9562, version 7): objects made within one second, which their
-        creationTimestamp does not tell apart, have an order nevertheless."""
+        """Return a UUID that sorts by the time it was made (RFC 9562, version 7).
+
+        So objects made within one second, which have the same creationTimestamp, have an order nevertheless.
+        """
         chance = self._random().getrandbits(62)
         moment, fraction = self._order()
         digits = f"{moment << 80 | 0x7 << 76 | fraction << 64 | 0x2 << 62 | chance:032x}"
         return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
     def _order(self) -> tuple[int, int]:
-        """48 and 12 bits that grow: milliseconds and their fraction, or with a seed the position."""
+        """Return 48 and 12 bits that grow: milliseconds and their fraction, or with a seed the position."""
         if self.seed is not None:
             from random import Random
 
@@ -82,17 +84,17 @@ class Ids:
 
 
 def format_time(moment: datetime) -> str:
-    """``metav1.Time``: ``2026-11-20T10:13:48Z``. The year has four digits, unlike strftime's."""
+    """Write a ``metav1.Time``: ``2026-11-20T10:13:48Z``. The year has four digits, unlike strftime's."""
     return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds") + "Z"
 
 
 def format_micro_time(moment: datetime) -> str:
-    """``metav1.MicroTime``: ``2026-11-20T10:13:48.123456Z``."""
+    """Write a ``metav1.MicroTime``: ``2026-11-20T10:13:48.123456Z``."""
     return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
 
 
 def later(moment: datetime, seconds: float) -> datetime:
-    """A moment so many seconds after another (before it, for a negative number).
+    """Return the moment so many seconds after another, or before it for a negative number.
 
     A number of 64 bits may lead beyond the years that Python knows: then the first or the last moment of them.
     """
@@ -103,7 +105,7 @@ def later(moment: datetime, seconds: float) -> datetime:
 
 
 def parse_time(text: str) -> datetime:
-    """An RFC 3339 time as the API writes it. Raises ValueError."""
+    """Parse an RFC 3339 time as the API writes it. Raises ValueError."""
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:
         raise ValueError(f"{text!r} has no time zone")
@@ -111,5 +113,5 @@ def parse_time(text: str) -> datetime:
 
 
 def parse_optional_time(text: str | None) -> datetime:
-    """The same, for a field that may be empty: Go's zero time, which is long ago, where there is none."""
+    """Parse the time of a field that may be empty; without one return Go's zero time, which is long ago."""
     return parse_time(text) if text else ZERO_TIME

@@ -1,4 +1,4 @@
-"""What changed, as controllers and watches hear of it."""
+"""Changes as controllers and watches receive them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the API server does with each kind: one entry a kind, with its strategy, its columns, its admission plugins.
+"""The kinds that the API server serves: one entry a kind, with its strategy, its columns, its admission plugins.
 
 The names, verbs and categories of the kinds are in :data:`kubepy.api.scheme.BUILT_IN`, in the same order. A strategy
 leads to the kind's defaults (``kubepy.apiserver.defaults``) and to its validation (``kubepy.apiserver.validation``).
@@ -14,21 +14,21 @@ from typing import NamedTuple
 
 from kubepy.api.meta import Object
 from kubepy.api.scheme import Resource
-from kubepy.apiserver.printers import PLAIN, Printer, Table, print_table
+from kubepy.apiserver.printers import Printer, Table, print_plain, print_table
 from kubepy.apiserver.server import Attributes
 from kubepy.apiserver.strategies import Strategy
 from kubepy.lazy import lazy_imports
 
 with lazy_imports():
     from kubepy.apiserver.admission import classes, limits, podsecurity, scheduling
-    from kubepy.apiserver.printers import access as print_access
-    from kubepy.apiserver.printers import core as print_core
-    from kubepy.apiserver.printers import custom as print_custom
-    from kubepy.apiserver.printers import networking as print_networking
-    from kubepy.apiserver.printers import pods as print_pods
-    from kubepy.apiserver.printers import scaling as print_scaling
-    from kubepy.apiserver.printers import storage as print_storage
-    from kubepy.apiserver.printers import workloads as print_workloads
+    from kubepy.apiserver.printers import access as access_printers
+    from kubepy.apiserver.printers import core as core_printers
+    from kubepy.apiserver.printers import custom as custom_printers
+    from kubepy.apiserver.printers import networking as networking_printers
+    from kubepy.apiserver.printers import pods as pods_printers
+    from kubepy.apiserver.printers import scaling as scaling_printers
+    from kubepy.apiserver.printers import storage as storage_printers
+    from kubepy.apiserver.printers import workloads as workloads_printers
     from kubepy.apiserver.strategies import (
         access,
         apps,
@@ -56,14 +56,14 @@ class AdmissionPlugin(NamedTuple):
 
 
 class ServedKind(NamedTuple):
-    """What the server does with one kind.
+    """The server's rules for one kind.
 
     ``mutating`` plugins complete an object before the kind's own rules see it, ``validating`` ones refuse what those
     rules let through; both are in upstream's order.
     """
 
     strategy: Callable[[], type[Strategy]] = lambda: Strategy
-    printer: Callable[[], Printer] = lambda: PLAIN
+    printer: Callable[[], Printer] = lambda: print_plain
     mutating: tuple[AdmissionPlugin, ...] = ()
     validating: tuple[AdmissionPlugin, ...] = ()
 
@@ -95,58 +95,59 @@ WARN_OF_TEMPLATE = AdmissionPlugin(_WRITE, lambda attributes: podsecurity.warn_o
 # --- kinds --------------------------------------------------------------------------------------------------------
 
 KINDS: dict[str, ServedKind] = {
-    "scales.autoscaling": ServedKind(printer=lambda: print_scaling.SCALE),  # the subresource of many kinds
-    "componentstatuses": ServedKind(printer=lambda: print_core.COMPONENT_STATUS),
-    "configmaps": ServedKind(lambda: core.ConfigMapStrategy, lambda: print_core.CONFIG_MAP),
-    "endpoints": ServedKind(lambda: endpoints.EndpointsStrategy, lambda: print_networking.ENDPOINTS),
-    "events": ServedKind(lambda: core.EventStrategy, lambda: print_core.EVENT),
+    "scales.autoscaling": ServedKind(printer=lambda: scaling_printers.print_scale),  # the subresource of many kinds
+    "componentstatuses": ServedKind(printer=lambda: core_printers.print_component_status),
+    "configmaps": ServedKind(lambda: core.ConfigMapStrategy, lambda: core_printers.print_config_map),
+    "endpoints": ServedKind(lambda: endpoints.EndpointsStrategy, lambda: networking_printers.print_endpoints),
+    "events": ServedKind(lambda: core.EventStrategy, lambda: core_printers.print_event),
     "limitranges": ServedKind(lambda: core.LimitRangeStrategy),
     "namespaces": ServedKind(
-        lambda: core.NamespaceStrategy, lambda: print_core.NAMESPACE, validating=(CHECK_NAMESPACE,)),
-    "nodes": ServedKind(lambda: core.NodeStrategy, lambda: print_core.NODE, mutating=(TAINT_NODE,)),
+        lambda: core.NamespaceStrategy, lambda: core_printers.print_namespace, validating=(CHECK_NAMESPACE,)),
+    "nodes": ServedKind(lambda: core.NodeStrategy, lambda: core_printers.print_node, mutating=(TAINT_NODE,)),
     "persistentvolumeclaims": ServedKind(
-        lambda: storage.PersistentVolumeClaimStrategy, lambda: print_storage.PERSISTENT_VOLUME_CLAIM,
+        lambda: storage.PersistentVolumeClaimStrategy, lambda: storage_printers.print_claim,
         mutating=(DEFAULT_STORAGE_CLASS, PROTECT_CLAIM), validating=(CHECK_CLAIM_LIMITS, CHECK_RESIZE)),
     "persistentvolumes": ServedKind(
-        lambda: storage.PersistentVolumeStrategy, lambda: print_storage.PERSISTENT_VOLUME,
+        lambda: storage.PersistentVolumeStrategy, lambda: storage_printers.print_volume,
         mutating=(PROTECT_VOLUME,)),
     "pods": ServedKind(
-        lambda: pods.PodStrategy, lambda: print_pods.POD,
+        lambda: pods.PodStrategy, lambda: pods_printers.print_pod,
         mutating=(LIMIT_DEFAULTS, SET_PRIORITY, KEEP_PRIORITY, DEFAULT_TOLERATIONS, RUNTIME_CLASS),
         validating=(CHECK_LIMITS, CHECK_POD, CHECK_OVERHEAD)),
     "podtemplates": ServedKind(
-        lambda: apps.PodTemplateStrategy, lambda: print_pods.POD_TEMPLATE, validating=(WARN_OF_TEMPLATE,)),
+        lambda: apps.PodTemplateStrategy, lambda: pods_printers.print_pod_template, validating=(WARN_OF_TEMPLATE,)),
     "replicationcontrollers": ServedKind(
-        lambda: apps.ReplicationControllerStrategy, lambda: print_workloads.REPLICATION_CONTROLLER,
+        lambda: apps.ReplicationControllerStrategy, lambda: workloads_printers.print_replication_controller,
         validating=(WARN_OF_TEMPLATE,)),
-    "resourcequotas": ServedKind(lambda: core.ResourceQuotaStrategy, lambda: print_core.RESOURCE_QUOTA),
-    "secrets": ServedKind(lambda: core.SecretStrategy, lambda: print_core.SECRET),
-    "serviceaccounts": ServedKind(lambda: core.ServiceAccountStrategy, lambda: print_core.SERVICE_ACCOUNT),
-    "services": ServedKind(lambda: services.ServiceStrategy, lambda: print_networking.SERVICE),
+    "resourcequotas": ServedKind(lambda: core.ResourceQuotaStrategy, lambda: core_printers.print_resource_quota),
+    "secrets": ServedKind(lambda: core.SecretStrategy, lambda: core_printers.print_secret),
+    "serviceaccounts": ServedKind(lambda: core.ServiceAccountStrategy, lambda: core_printers.print_service_account),
+    "services": ServedKind(lambda: services.ServiceStrategy, lambda: networking_printers.print_service),
     "mutatingadmissionpolicies.admissionregistration.k8s.io": ServedKind(
-        lambda: webhooks.MutatingAdmissionPolicyStrategy, lambda: print_access.MUTATING_ADMISSION_POLICY),
+        lambda: webhooks.MutatingAdmissionPolicyStrategy, lambda: access_printers.print_mutating_policy),
     "mutatingadmissionpolicybindings.admissionregistration.k8s.io": ServedKind(
-        lambda: webhooks.MutatingAdmissionPolicyBindingStrategy, lambda: print_access.ADMISSION_POLICY_BINDING),
+        lambda: webhooks.MutatingAdmissionPolicyBindingStrategy, lambda: access_printers.print_policy_binding),
     "mutatingwebhookconfigurations.admissionregistration.k8s.io": ServedKind(
-        lambda: webhooks.MutatingWebhookConfigurationStrategy, lambda: print_access.WEBHOOK_CONFIGURATION),
+        lambda: webhooks.MutatingWebhookConfigurationStrategy, lambda: access_printers.print_webhooks),
     "validatingadmissionpolicies.admissionregistration.k8s.io": ServedKind(
-        lambda: webhooks.ValidatingAdmissionPolicyStrategy, lambda: print_access.VALIDATING_ADMISSION_POLICY),
+        lambda: webhooks.ValidatingAdmissionPolicyStrategy, lambda: access_printers.print_validating_policy),
     "validatingadmissionpolicybindings.admissionregistration.k8s.io": ServedKind(
-        lambda: webhooks.ValidatingAdmissionPolicyBindingStrategy, lambda: print_access.ADMISSION_POLICY_BINDING),
+        lambda: webhooks.ValidatingAdmissionPolicyBindingStrategy, lambda: access_printers.print_policy_binding),
     "validatingwebhookconfigurations.admissionregistration.k8s.io": ServedKind(
-        lambda: webhooks.ValidatingWebhookConfigurationStrategy, lambda: print_access.WEBHOOK_CONFIGURATION),
+        lambda: webhooks.ValidatingWebhookConfigurationStrategy, lambda: access_printers.print_webhooks),
     "customresourcedefinitions.apiextensions.k8s.io": ServedKind(lambda: definitions.CustomResourceDefinitionStrategy),
-    "apiservices.apiregistration.k8s.io": ServedKind(printer=lambda: print_access.API_SERVICE),
+    "apiservices.apiregistration.k8s.io": ServedKind(printer=lambda: access_printers.print_api_service),
     "controllerrevisions.apps": ServedKind(
-        lambda: apps.ControllerRevisionStrategy, lambda: print_workloads.CONTROLLER_REVISION),
+        lambda: apps.ControllerRevisionStrategy, lambda: workloads_printers.print_controller_revision),
     "daemonsets.apps": ServedKind(
-        lambda: apps.DaemonSetStrategy, lambda: print_workloads.DAEMON_SET, validating=(WARN_OF_TEMPLATE,)),
+        lambda: apps.DaemonSetStrategy, lambda: workloads_printers.print_daemon_set, validating=(WARN_OF_TEMPLATE,)),
     "deployments.apps": ServedKind(
-        lambda: apps.DeploymentStrategy, lambda: print_workloads.DEPLOYMENT, validating=(WARN_OF_TEMPLATE,)),
+        lambda: apps.DeploymentStrategy, lambda: workloads_printers.print_deployment, validating=(WARN_OF_TEMPLATE,)),
     "replicasets.apps": ServedKind(
-        lambda: apps.ReplicaSetStrategy, lambda: print_workloads.REPLICA_SET, validating=(WARN_OF_TEMPLATE,)),
+        lambda: apps.ReplicaSetStrategy, lambda: workloads_printers.print_replica_set, validating=(WARN_OF_TEMPLATE,)),
     "statefulsets.apps": ServedKind(
-        lambda: apps.StatefulSetStrategy, lambda: print_workloads.STATEFUL_SET, validating=(WARN_OF_TEMPLATE,)),
+        lambda: apps.StatefulSetStrategy, lambda: workloads_printers.print_stateful_set,
+        validating=(WARN_OF_TEMPLATE,)),
     "selfsubjectreviews.authentication.k8s.io": ServedKind(lambda: access.SelfSubjectReviewStrategy),
     "tokenreviews.authentication.k8s.io": ServedKind(lambda: access.TokenReviewStrategy),
     "localsubjectaccessreviews.authorization.k8s.io": ServedKind(lambda: access.LocalSubjectAccessReviewStrategy),
@@ -154,58 +155,63 @@ KINDS: dict[str, ServedKind] = {
     "selfsubjectrulesreviews.authorization.k8s.io": ServedKind(lambda: access.SelfSubjectRulesReviewStrategy),
     "subjectaccessreviews.authorization.k8s.io": ServedKind(lambda: access.SubjectAccessReviewStrategy),
     "horizontalpodautoscalers.autoscaling": ServedKind(
-        lambda: policy.HorizontalPodAutoscalerStrategy, lambda: print_scaling.HORIZONTAL_POD_AUTOSCALER),
+        lambda: policy.HorizontalPodAutoscalerStrategy, lambda: scaling_printers.print_autoscaler),
     "cronjobs.batch": ServedKind(
-        lambda: batch.CronJobStrategy, lambda: print_workloads.CRON_JOB, validating=(WARN_OF_TEMPLATE,)),
-    "jobs.batch": ServedKind(lambda: batch.JobStrategy, lambda: print_workloads.JOB, validating=(WARN_OF_TEMPLATE,)),
+        lambda: batch.CronJobStrategy, lambda: workloads_printers.print_cron_job, validating=(WARN_OF_TEMPLATE,)),
+    "jobs.batch": ServedKind(
+        lambda: batch.JobStrategy, lambda: workloads_printers.print_job, validating=(WARN_OF_TEMPLATE,)),
     "certificatesigningrequests.certificates.k8s.io": ServedKind(
-        lambda: access.CertificateSigningRequestStrategy, lambda: print_access.CERTIFICATE_SIGNING_REQUEST),
-    "leases.coordination.k8s.io": ServedKind(lambda: nodes.LeaseStrategy, lambda: print_core.LEASE),
+        lambda: access.CertificateSigningRequestStrategy, lambda: access_printers.print_certificate_request),
+    "leases.coordination.k8s.io": ServedKind(lambda: nodes.LeaseStrategy, lambda: core_printers.print_lease),
     "endpointslices.discovery.k8s.io": ServedKind(
-        lambda: endpoints.EndpointSliceStrategy, lambda: print_networking.ENDPOINT_SLICE),
-    "events.events.k8s.io": ServedKind(printer=lambda: print_core.EVENTS_K8S_IO_EVENT),
+        lambda: endpoints.EndpointSliceStrategy, lambda: networking_printers.print_endpoint_slice),
+    "events.events.k8s.io": ServedKind(printer=lambda: core_printers.print_new_event),
     "flowschemas.flowcontrol.apiserver.k8s.io": ServedKind(
-        lambda: policy.FlowSchemaStrategy, lambda: print_access.FLOW_SCHEMA),
+        lambda: policy.FlowSchemaStrategy, lambda: access_printers.print_flow_schema),
     "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io": ServedKind(
-        lambda: policy.PriorityLevelConfigurationStrategy, lambda: print_access.PRIORITY_LEVEL_CONFIGURATION),
+        lambda: policy.PriorityLevelConfigurationStrategy, lambda: access_printers.print_priority_level),
     "ingressclasses.networking.k8s.io": ServedKind(
-        lambda: networking.IngressClassStrategy, lambda: print_networking.INGRESS_CLASS),
+        lambda: networking.IngressClassStrategy, lambda: networking_printers.print_ingress_class),
     "ingresses.networking.k8s.io": ServedKind(
-        lambda: networking.IngressStrategy, lambda: print_networking.INGRESS, mutating=(DEFAULT_INGRESS_CLASS,)),
+        lambda: networking.IngressStrategy, lambda: networking_printers.print_ingress,
+        mutating=(DEFAULT_INGRESS_CLASS,)),
     "ipaddresses.networking.k8s.io": ServedKind(
-        lambda: networking.IPAddressStrategy, lambda: print_networking.IP_ADDRESS),
+        lambda: networking.IPAddressStrategy, lambda: networking_printers.print_ip_address),
     "networkpolicies.networking.k8s.io": ServedKind(
-        lambda: networking.NetworkPolicyStrategy, lambda: print_networking.NETWORK_POLICY),
+        lambda: networking.NetworkPolicyStrategy, lambda: networking_printers.print_network_policy),
     "servicecidrs.networking.k8s.io": ServedKind(
-        lambda: networking.ServiceCIDRStrategy, lambda: print_networking.SERVICE_CIDR),
-    "runtimeclasses.node.k8s.io": ServedKind(lambda: nodes.RuntimeClassStrategy, lambda: print_scaling.RUNTIME_CLASS),
+        lambda: networking.ServiceCIDRStrategy, lambda: networking_printers.print_service_cidr),
+    "runtimeclasses.node.k8s.io": ServedKind(
+        lambda: nodes.RuntimeClassStrategy, lambda: scaling_printers.print_runtime_class),
     "poddisruptionbudgets.policy": ServedKind(
-        lambda: policy.PodDisruptionBudgetStrategy, lambda: print_scaling.POD_DISRUPTION_BUDGET),
+        lambda: policy.PodDisruptionBudgetStrategy, lambda: scaling_printers.print_disruption_budget),
     "clusterrolebindings.rbac.authorization.k8s.io": ServedKind(
-        lambda: access.ClusterRoleBindingStrategy, lambda: print_access.ROLE_BINDING),
+        lambda: access.ClusterRoleBindingStrategy, lambda: access_printers.print_role_binding),
     "clusterroles.rbac.authorization.k8s.io": ServedKind(lambda: access.ClusterRoleStrategy),
     "rolebindings.rbac.authorization.k8s.io": ServedKind(
-        lambda: access.RoleBindingStrategy, lambda: print_access.ROLE_BINDING),
+        lambda: access.RoleBindingStrategy, lambda: access_printers.print_role_binding),
     "roles.rbac.authorization.k8s.io": ServedKind(lambda: access.RoleStrategy),
-    "deviceclasses.resource.k8s.io": ServedKind(lambda: nodes.DeviceClassStrategy, lambda: print_scaling.DEVICE_CLASS),
+    "deviceclasses.resource.k8s.io": ServedKind(
+        lambda: nodes.DeviceClassStrategy, lambda: scaling_printers.print_named),
     "resourceclaims.resource.k8s.io": ServedKind(
-        lambda: nodes.ResourceClaimStrategy, lambda: print_scaling.RESOURCE_CLAIM),
+        lambda: nodes.ResourceClaimStrategy, lambda: scaling_printers.print_resource_claim),
     "resourceclaimtemplates.resource.k8s.io": ServedKind(
-        lambda: nodes.ResourceClaimTemplateStrategy, lambda: print_scaling.RESOURCE_CLAIM_TEMPLATE),
+        lambda: nodes.ResourceClaimTemplateStrategy, lambda: scaling_printers.print_named),
     "resourceslices.resource.k8s.io": ServedKind(
-        lambda: nodes.ResourceSliceStrategy, lambda: print_scaling.RESOURCE_SLICE),
+        lambda: nodes.ResourceSliceStrategy, lambda: scaling_printers.print_resource_slice),
     "priorityclasses.scheduling.k8s.io": ServedKind(
-        lambda: policy.PriorityClassStrategy, lambda: print_scaling.PRIORITY_CLASS, validating=(CHECK_ONE_DEFAULT,)),
-    "csidrivers.storage.k8s.io": ServedKind(lambda: csi.CSIDriverStrategy, lambda: print_storage.CSI_DRIVER),
-    "csinodes.storage.k8s.io": ServedKind(lambda: csi.CSINodeStrategy, lambda: print_storage.CSI_NODE),
+        lambda: policy.PriorityClassStrategy, lambda: scaling_printers.print_priority_class,
+        validating=(CHECK_ONE_DEFAULT,)),
+    "csidrivers.storage.k8s.io": ServedKind(lambda: csi.CSIDriverStrategy, lambda: storage_printers.print_csi_driver),
+    "csinodes.storage.k8s.io": ServedKind(lambda: csi.CSINodeStrategy, lambda: storage_printers.print_csi_node),
     "csistoragecapacities.storage.k8s.io": ServedKind(
-        lambda: csi.CSIStorageCapacityStrategy, lambda: print_storage.CSI_STORAGE_CAPACITY),
+        lambda: csi.CSIStorageCapacityStrategy, lambda: storage_printers.print_csi_storage_capacity),
     "storageclasses.storage.k8s.io": ServedKind(
-        lambda: storage.StorageClassStrategy, lambda: print_storage.STORAGE_CLASS),
+        lambda: storage.StorageClassStrategy, lambda: storage_printers.print_storage_class),
     "volumeattachments.storage.k8s.io": ServedKind(
-        lambda: csi.VolumeAttachmentStrategy, lambda: print_storage.VOLUME_ATTACHMENT),
+        lambda: csi.VolumeAttachmentStrategy, lambda: storage_printers.print_volume_attachment),
     "volumeattributesclasses.storage.k8s.io": ServedKind(
-        lambda: storage.VolumeAttributesClassStrategy, lambda: print_storage.VOLUME_ATTRIBUTES_CLASS),
+        lambda: storage.VolumeAttributesClassStrategy, lambda: storage_printers.print_volume_attributes_class),
 }
 _OTHER = ServedKind()  # a kind that is missing above has no rules of its own
 
@@ -230,5 +236,5 @@ def table(resource: Resource, objects: Sequence[Object], now: datetime, subresou
     if subresource == "scale":
         return print_table(KINDS["scales.autoscaling"].printer(), objects, now)
     if resource.custom:
-        return print_custom.custom_table(resource, objects, now)
+        return custom_printers.custom_table(resource, objects, now)
     return print_table(kind_of(resource).printer(), objects, now)

@@ -58,8 +58,11 @@ _IDENTITIES = {"Taint": ("key", "effect")}
 
 
 class Merge:
-    """One merge. ``conflicts`` are the paths of fields that both sides changed to different values and that ``settle``
-    does not settle; each of them gets the value that ``choose`` gives."""
+    """One merge.
+
+    ``conflicts`` are the paths of fields that both sides changed to different values and that ``settle`` does not
+    settle; each of them gets the value that ``choose`` returns.
+    """
 
     def __init__(self, settle: Settle, choose: Choose) -> None:
         self.conflicts: list[Path] = []
@@ -67,7 +70,7 @@ class Merge:
         self._choose = choose
 
     def merge(self, base: Any, ours: Any, theirs: Any, schema: Schema | None, path: Path = ()) -> Any:
-        """The merged value. ABSENT stands for a value that is not there, as argument and as result."""
+        """Return the merged value. ABSENT stands for a value that is not there, as argument and as result."""
         if same(ours, theirs) or same(base, theirs):
             return ours
         if same(base, ours):
@@ -112,9 +115,9 @@ class Merge:
 
 
 def _as_maps(base: Any, ours: Any, theirs: Any, schema: Schema | None) -> tuple[Any, Any, Any] | None:
-    """The three values as maps to be merged by key, None if they are not.
+    """Return the three values as maps to be merged by key, None if they are not.
 
-    A map with free keys (labels, data) that is not there is an empty one; a struct that is not there was taken away.
+    An absent map with free keys (labels, data) is an empty one; an absent struct was removed.
     """
     if schema is not None and schema.map_type == "atomic":
         return None
@@ -126,7 +129,7 @@ def _as_maps(base: Any, ours: Any, theirs: Any, schema: Schema | None) -> tuple[
 
 
 def _as_lists(base: Any, ours: Any, theirs: Any) -> tuple[list[Any], list[Any], list[Any]] | None:
-    """The three values as lists, None if they are not; a list that is not there is an empty one."""
+    """Return the three values as lists, None if they are not; an absent list is an empty one."""
     if all(isinstance(side, list) or _is_nothing(side) for side in (ours, theirs)):
         base, ours, theirs = (side if isinstance(side, list) else [] for side in (base, ours, theirs))
         return base, ours, theirs
@@ -139,7 +142,7 @@ def _is_nothing(value: Any) -> bool:
 
 def _items_by_element(lists: tuple[list[Any], list[Any], list[Any]], schema: Schema | None,
                       path: Path) -> list[dict[str, Any]] | None:
-    """Each list's items by their keys; None where the list is atomic, or its items cannot be told apart."""
+    """Return each list's items by their keys; None if the list is atomic, or its items cannot be told apart."""
     indexed = []
     for values in lists:
         names = _elements(schema, values, path)
@@ -153,7 +156,8 @@ def _elements(schema: Schema | None, values: list[Any], path: Path) -> list[str]
     if schema is None:
         return None
     items = schema.items()
-    if items is not None and (identity := _IDENTITIES.get(items.go_name)) and all(map(_is_map, values)):
+    identity = None if items is None else _IDENTITIES.get(items.go_name)
+    if identity and all(isinstance(value, dict) for value in values):
         return [keys({name: value.get(name, "") for name in identity}) for value in values]
     if is_atomic(schema, values):
         return None
@@ -164,8 +168,10 @@ def _elements(schema: Schema | None, values: list[Any], path: Path) -> list[str]
 
 
 def _order(base: list[str], ours: list[str], theirs: list[str]) -> list[str]:
-    """All elements in the order of the side that moved some (ours if both did), each element of the other side alone
-    behind the one it follows there."""
+    """Order all elements as the side that moved some (ours if both did).
+
+    Each element of the other side alone comes behind the one that it follows there.
+    """
     known = set(base)
     is_ours_moved = [name for name in base if name in set(ours)] != [name for name in ours if name in known]
     first, second = (ours, theirs) if is_ours_moved else (theirs, ours)
@@ -174,10 +180,6 @@ def _order(base: list[str], ours: list[str], theirs: list[str]) -> list[str]:
         if name not in first:
             merged.insert(merged.index(second[position - 1]) + 1 if position else 0, name)
     return merged
-
-
-def _is_map(value: Any) -> bool:
-    return isinstance(value, dict)
 
 
 def _is_mixed(schema: Schema | None, merged: dict[str, Any], ours: dict[str, Any], theirs: dict[str, Any]) -> bool:
@@ -194,7 +196,7 @@ def _form(value: dict[str, Any], members: frozenset[str] | None) -> tuple[set[st
 
 
 def _or_absent(merged: Any, ours: Any, theirs: Any) -> Any:
-    """A map or list that became empty by the merge is written by neither side, and so is not there."""
+    """Return ABSENT for a map or list that became empty by the merge, which neither side wrote."""
     return ABSENT if not merged and merged not in (ours, theirs) else merged
 
 
@@ -231,7 +233,7 @@ _MADE_BY_CONTROLLERS = {
 
 
 def is_made_by_controller(obj: Object) -> bool:
-    """True for what a controller made and would make again: owned by one, or written by one alone."""
+    """Tell whether a controller made an object and would make it again: it owns it, or alone writes such."""
     if obj.get("kind") == "Lease" or controller_of(obj) is not None:
         return True
     label = _MADE_BY_CONTROLLERS.get(obj.get("kind", ""))
@@ -243,7 +245,7 @@ def is_written_annotation(name: str) -> bool:
 
 
 def is_written_field(kind: str, name: str) -> bool:
-    """True if the field of that name below spec is the system's."""
+    """Tell whether the system writes the field of that name below spec."""
     return name in _SPEC.get(kind, ())
 
 
@@ -252,14 +254,14 @@ def is_written_taint(key: str) -> bool:
 
 
 def without_written_annotations(obj: Object) -> Object:
-    """The object without the annotations that are the system's."""
+    """Return the object without the annotations that the system writes."""
     kept = {name: value for name, value in annotations_of(obj).items() if not is_written_annotation(name)}
     metadata = {name: value for name, value in obj["metadata"].items() if name != "annotations"}
     return {**obj, "metadata": {**metadata, "annotations": kept} if kept else metadata}
 
 
 def intent_of(obj: Object, *, has_status: bool = True) -> Object:
-    """The object without what the system writes and would write again in a cluster made from it.
+    """Return the object without what the system writes and would write again in a cluster made from it.
 
     ``has_status``: status is the system's, as in every kind with a status subresource. A volume that somebody chose
     for a claim stays, and so does the node of a pod.
@@ -289,7 +291,7 @@ def _strip_spec(obj: Object, spec: dict[str, Any]) -> None:
 
 
 def _keep(parent: dict[str, Any], name: str, is_kept: Any) -> None:
-    """Filter a list; one that becomes empty goes."""
+    """Filter the list in a field, and remove the field if nothing is left."""
     values = parent.get(name)
     if not isinstance(values, list):
         return
@@ -326,8 +328,10 @@ class Versions(NamedTuple):
 
 
 class Merged(NamedTuple):
-    """The merged object, once with our and once with their value in every conflict (the same object without one), and
-    the paths of the conflicts."""
+    """The merged object, and the paths of the conflicts.
+
+    It is there with our and with their value in every conflict: the same object if there is none.
+    """
 
     ours: Object
     theirs: Object
@@ -351,7 +355,7 @@ def merge_into_ancestor(versions: Versions, kind: Kind, merge_text: MergeText) -
 
 
 def _made_anew(versions: Versions) -> Object | None:
-    """The side as a whole that a controller made anew (a StatefulSet's pod), ours if both are new."""
+    """Return the side that a controller made anew (a StatefulSet's pod), ours if both are new."""
     base, ours, theirs = versions
     if uid_of(ours) == uid_of(theirs) or not (is_made_by_controller(ours) and is_made_by_controller(theirs)):
         return None
@@ -367,7 +371,7 @@ class _Merger:
         self._is_made = is_made_by_controller(versions.ours) or is_made_by_controller(versions.theirs)
 
     def run(self, favour: Side) -> tuple[Object, list[Path]]:
-        """The merged object with that side's value in every conflict, and the conflicts."""
+        """Return the merged object with that side's value in every conflict, and the conflicts."""
         settler = _Settler(self._kind_name, self._is_made, favour, self._merge_text)
         merge = Merge(settler.settle, settler.choose)
         base, ours, theirs = (self._body(version) for version in self._versions)
@@ -375,7 +379,7 @@ class _Merger:
         return self._completed(body, has_conflicts=bool(merge.conflicts)), merge.conflicts
 
     def _body(self, obj: Object) -> Object:
-        """The part that merges field by field."""
+        """Return the part that merges field by field."""
         left_out = {"status"} if self._kind.has_status else set()
         body = {name: value for name, value in obj.items() if name not in left_out}
         if "metadata" in body:
@@ -383,26 +387,32 @@ class _Merger:
         return body
 
     def _completed(self, body: Object, *, has_conflicts: bool) -> Object:
-        """The body with generation, template generation and status."""
+        """Add generation, template generation and status to the body."""
         is_unseen = has_conflicts or self._both_moved_pods()
         holder = None if is_unseen else self._holder(body, _generation, self._spec_changed)
         generation = self._number(holder, _generation)
         merged = {**body, "metadata": {**body["metadata"], **({"generation": generation} if generation else {})}}
         if self._kind_name == "DaemonSet":
-            _set_template_generation(merged, self._number(
-                None if has_conflicts else self._holder(body, _template_generation, _template_changed),
-                _template_generation))
-        if self._kind.has_status and (status := self._status(holder)) is not None:
-            merged["status"] = status
+            number = self._number(None if has_conflicts else self._holder(
+                body, _template_generation, lambda new, old: not semantically_equal(
+                    (new.get("spec") or {}).get("template"), (old.get("spec") or {}).get("template"))),
+                _template_generation)
+            if number:
+                annotations = {**annotations_of(merged), TEMPLATE_GENERATION: str(number)}
+                merged["metadata"] = {**merged["metadata"], "annotations": annotations}
+        if self._kind.has_status:
+            reporter = self._side_of_status() if holder is None or not _generation(holder) else holder
+            if (status := reporter.get("status")) is not None:
+                merged["status"] = status
         return merged
 
     # --- counters
 
     def _holder(self, merged: Object, number: Callable[[Object], int],
                 changed: Callable[[Object, Object], bool]) -> Object | None:
-        """The side whose number goes for the merged object, None if it needs one of its own.
+        """Return the side whose generation the merged object takes, None if it needs one of its own.
 
-        A number that did not rise with an edit by hand, or that stands for another spec on the other side, does not.
+        A number does not count that did not rise with an edit by hand, or stands for another spec on the other side.
         """
         sides = []
         for side, other in ((self._ours, self._theirs), (self._theirs, self._ours)):
@@ -415,7 +425,7 @@ class _Merger:
         return max(sides, key=number, default=None)
 
     def _both_moved_pods(self) -> bool:
-        """Detect that pods of both sides come together, which no status has counted."""
+        """Tell whether pods of both sides come together, which no status has counted."""
         if not (self._base and isinstance(self._kind.strategy, WorkloadStrategy)):
             return False
         return not any(same(self._base.get("status"), side.get("status")) for side in (self._ours, self._theirs))
@@ -427,7 +437,7 @@ class _Merger:
         return highest + 1 if highest else 0
 
     def _spec_changed(self, new: Object, old: Object) -> bool:
-        """True if an update raises generation; annotations of the system do not count."""
+        """Tell whether an update raises generation; annotations of the system do not count."""
         new, old = without_written_annotations(new), without_written_annotations(old)
         if self._kind.strategy is not None:
             return self._kind.strategy.has_generation and self._kind.strategy.spec_changed(new, old)
@@ -435,16 +445,13 @@ class _Merger:
 
     # --- status
 
-    def _status(self, holder: Object | None) -> Any:
-        return (self._side_of_status() if holder is None or not _generation(holder) else holder).get("status")
-
     def _side_of_status(self) -> Object:
-        """The side that changed status, ours if both or none did."""
+        """Return the side that changed status, ours if both or none did."""
         return self._theirs if same(self._base.get("status"), self._ours.get("status")) else self._ours
 
 
 def _with_one_uid(versions: Versions) -> Versions:
-    """The versions under the uid that the merged object has: what was made of another (a job's selector) follows.
+    """Return the versions under the uid of the merged object, also where it stands elsewhere (a job's selector).
 
     It is the uid of the side that made the object anew, ours if both did.
     """
@@ -455,7 +462,7 @@ def _with_one_uid(versions: Versions) -> Versions:
 
 
 def _with_text(value: Any, old: str, new: str) -> Any:
-    """The value with every text that equals ``old`` replaced."""
+    """Replace every text in a value that equals ``old``."""
     if not old or not new or old == new:
         return value
     if isinstance(value, dict):
@@ -475,22 +482,12 @@ def _template_generation(obj: Object) -> int:
     return int(text) if text.isascii() and text.isdigit() else 0
 
 
-def _set_template_generation(obj: Object, number: int) -> None:
-    if number:
-        annotations = {**annotations_of(obj), TEMPLATE_GENERATION: str(number)}
-        obj["metadata"] = {**obj["metadata"], "annotations": annotations}
-
-
-def _template_changed(new: Object, old: Object) -> bool:
-    return not semantically_equal((new.get("spec") or {}).get("template"), (old.get("spec") or {}).get("template"))
-
-
 def _content(obj: Object) -> Object:
     return {name: value for name, value in obj.items() if name not in ("metadata", "status")}
 
 
 class _Settler:
-    """Decides what both sides changed differently and is no conflict all the same."""
+    """Settles fields that both sides changed differently but that are no conflict."""
 
     def __init__(self, kind: str, is_made: bool, favour: Side, merge_text: MergeText) -> None:
         self._kind = kind
@@ -513,13 +510,13 @@ class _Settler:
         return UNSETTLED
 
     def choose(self, base: Any, ours: Any, theirs: Any) -> Any:
-        """The favoured side's value; of a text of several lines only the lines that conflict."""
+        """Return the favoured side's value; of a text of several lines only the lines that conflict."""
         if _are_texts(base, ours, theirs):
             return self._merge_text(base, ours, theirs, self._favour)
         return {"base": base, "ours": ours, "theirs": theirs}[self._favour]
 
     def _is_written(self, names: list[str], base: Any, ours: Any, theirs: Any) -> bool:
-        """True for a field of the system's, where ours is as good as theirs."""
+        """Tell whether the system writes a field, so that ours is as good as theirs."""
         match names:
             case ["metadata", "annotations", name] if is_written_annotation(name):
                 return True
@@ -536,18 +533,18 @@ class _Settler:
         return self._is_made
 
     def _merge_lines(self, base: str, ours: str, theirs: str) -> Any:
-        """The text with both sides' lines, UNSETTLED where lines conflict."""
+        """Return the text with both sides' lines, UNSETTLED where lines conflict."""
         merged = self._merge_text(base, ours, theirs, "ours")
         return merged if merged == self._merge_text(base, ours, theirs, "theirs") else UNSETTLED
 
 
 def _are_texts(*values: Any) -> bool:
-    """True if all are texts, and one of them has several lines."""
+    """Tell whether all are texts, and one of them has several lines."""
     return all(isinstance(text, str) for text in values) and any("\n" in text for text in values)
 
 
 def _merge_applied(base: Any, ours: Any, theirs: Any) -> Any:
-    """The last-applied configuration as if both had been applied; where they differ, ours."""
+    """Merge the last-applied configuration as if both had been applied; where they differ, ours counts."""
     try:
         old, our_config, their_config = (json.loads(text) if isinstance(text, str) else {}
                                          for text in (base, ours, theirs))
@@ -561,7 +558,7 @@ def _merge_applied(base: Any, ours: Any, theirs: Any) -> Any:
 
 
 def _later(ours: Any, theirs: Any) -> Any:
-    """The later of two times; ours where one is none."""
+    """Return the later of two times; ours where one is none."""
     try:
         return max(ours, theirs, key=parse_time)
     except (TypeError, ValueError):
@@ -575,8 +572,11 @@ _IDENTITY = ("manager", "operation", "subresource", "apiVersion")
 
 
 def merge_managers(base: list[Object], ours: list[Object], theirs: list[Object]) -> list[Object]:
-    """Merge entries of the same manager, operation, subresource and version: what either side took over or gave up
-    counts, a field that one gave up and the other took over stays, and the time is the later one."""
+    """Merge entries of the same manager, operation, subresource and version.
+
+    Fields that either side took over or gave up count; one that one side gave up and the other took over stays. The
+    time is the later one.
+    """
     merge = Merge(_settle_entry, lambda base, ours, theirs: ours)
     names = dict.fromkeys(_identity(entry) for entry in [*ours, *theirs])
     old, left, right = ({_identity(entry): entry for entry in entries} for entries in (base, ours, theirs))

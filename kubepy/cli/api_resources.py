@@ -53,50 +53,45 @@ def api_resources(factory: Factory, options: ApiResourcesOptions) -> None:
         raise no_printer(options.output, FORMATS)
     if options.sort_by not in ("", "name", "kind"):
         raise CliError("--sort-by accepts only name or kind")
-    resources = ordered([one for one in factory.scheme if is_wanted(options, one)], options.sort_by)
+    field = {"name": "plural", "kind": "kind"}.get(options.sort_by, "group")
+    resources = sorted((resource for resource in factory.scheme if is_selected(options, resource)),
+                       key=lambda resource: (getattr(resource, field), resource.plural))
     if options.output == "name":
-        for one in resources:
-            factory.print(one.key)
+        for resource in resources:
+            factory.print(resource.key)
     elif options.output in ("", "wide"):
         factory.print(format_lines(_lines(options, resources)), end="")
     else:
-        factory.print(document(options.output, _list(resources), typed=True), end="")
+        listed = {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "",
+                  "resources": [_api_resource(resource) for resource in resources]}
+        factory.print(document(options.output, listed, typed=True), end="")
 
 
-def is_wanted(options: ApiResourcesOptions, one: Resource) -> bool:
-    return ((not options.changed("api-group") or one.group == options.api_group)
-            and (not options.changed("namespaced") or one.namespaced == options.namespaced)
-            and set(options.verbs) <= set(one.verbs) and set(options.categories) <= set(one.categories))
-
-
-def ordered(resources: Sequence[Resource], sort_by: str) -> list[Resource]:
-    """By group, or as asked, and then by name."""
-    field = {"name": "plural", "kind": "kind"}.get(sort_by, "group")
-    return sorted(resources, key=lambda one: (getattr(one, field), one.plural))
+def is_selected(options: ApiResourcesOptions, resource: Resource) -> bool:
+    return ((not options.changed("api-group") or resource.group == options.api_group)
+            and (not options.changed("namespaced") or resource.namespaced == options.namespaced)
+            and set(options.verbs) <= set(resource.verbs) and set(options.categories) <= set(resource.categories))
 
 
 def _lines(options: ApiResourcesOptions, resources: Sequence[Resource]) -> list[str]:
     wide = options.output == "wide"
     text = [] if options.no_headers else ["\t".join([*HEADERS, *(["VERBS", "CATEGORIES"] if wide else [])])]
-    for one in resources:
-        cells = [one.plural, ",".join(one.short_names), one.api_version, str(one.namespaced).lower(), one.kind]
+    for resource in resources:
+        cells = [resource.plural, ",".join(resource.short_names), resource.api_version,
+                 str(resource.namespaced).lower(), resource.kind]
         if wide:
-            cells += [",".join(one.verbs), ",".join(one.categories)]
+            cells += [",".join(resource.verbs), ",".join(resource.categories)]
         text.append("\t".join(cells))
     return text
 
 
-def _list(resources: Sequence[Resource]) -> Object:
-    return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "",
-            "resources": [_described(one) for one in resources]}
-
-
-def _described(one: Resource) -> Object:
-    """With its fields in the order of Go's type (``metav1.APIResource``)."""
-    return {"name": one.plural, "singularName": one.singular_name, "namespaced": one.namespaced,
-            **({"group": one.group} if one.group else {}), "version": one.version, "kind": one.kind,
-            "verbs": list(one.verbs), **({"shortNames": list(one.short_names)} if one.short_names else {}),
-            **({"categories": list(one.categories)} if one.categories else {})}
+def _api_resource(resource: Resource) -> Object:
+    """Return a ``metav1.APIResource``, its fields in the order of Go's type."""
+    optional = {"shortNames": list(resource.short_names), "categories": list(resource.categories)}
+    return {"name": resource.plural, "singularName": resource.singular_name, "namespaced": resource.namespaced,
+            **({"group": resource.group} if resource.group else {}), "version": resource.version,
+            "kind": resource.kind, "verbs": list(resource.verbs),
+            **{field: names for field, names in optional.items() if names}}
 
 
 @command("api-versions", Options, examples="""
@@ -110,7 +105,7 @@ def api_versions(factory: Factory, options: Options) -> None:
     """Print the supported API versions, in the form of "group/version"."""
     if options.args:
         options.usage_error(printable(f"unexpected arguments: [{' '.join(options.args)}]"))
-    versions = {f"{one.group}/{version}".lstrip("/") for one in factory.scheme
-                for version in (one.version, *one.other_versions)}
+    versions = {f"{resource.group}/{version}".lstrip("/") for resource in factory.scheme
+                for version in (resource.version, *resource.other_versions)}
     for version in sorted(versions):
         factory.print(version)

@@ -41,7 +41,7 @@ from kubepy.quoting import quote
 
 with lazy_imports():
     from kubepy.api import errors as api_errors
-    from kubepy.apiserver.managedfields import upgrade
+    from kubepy.apiserver.managedfields import updater
 
 NO_ANNOTATION = ("Warning: resource {} is missing the {} annotation which is required by kubepy apply. kubepy apply "
                  "should only be used on resources created declaratively by either kubepy create --save-config or "
@@ -259,7 +259,7 @@ def _keep_annotation(factory: Factory, info: Info, request: ApplyRequest) -> Non
     if annotation is None:
         return
     live = factory.client.with_managed_fields(info.content)
-    if upgrade.managers_of_field(live, ANNOTATION_PATH, "Apply"):
+    if updater.managers_of_field(live, ANNOTATION_PATH, "Apply"):
         return
     meta = info.content["metadata"]
     identity = {key: meta[key] for key in ("name", "namespace") if key in meta}
@@ -271,8 +271,8 @@ def _keep_annotation(factory: Factory, info: Info, request: ApplyRequest) -> Non
 def _migrate_managers(factory: Factory, info: Info, request: ApplyRequest) -> bool:
     """Give the fields that apply on the client managed to this manager; returns whether there were any."""
     live = factory.client.with_managed_fields(info.content)
-    clients = dict.fromkeys(upgrade.managers_of_field(live, ANNOTATION_PATH, "Update"))
-    patch = upgrade.upgrade_patch(live, clients, request.manager)
+    clients = dict.fromkeys(updater.managers_of_field(live, ANNOTATION_PATH, "Update"))
+    patch = updater.upgrade_patch(live, clients, request.manager)
     if patch is None:
         return False
     info.refresh(factory.client.patch(info.resource.gvr, info.name, Patch(JSON_PATCH, patch), namespace=info.namespace,

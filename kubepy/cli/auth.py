@@ -216,8 +216,16 @@ def _reconcile_object(factory: Factory, options: ReconcileOptions, info: Info, p
     if result.operation and not result.is_protected and strategy != CLIENT:
         obj = _write(factory, info, result)
     printer(obj)
-    if result.operation:
-        _explain(factory, options, result, is_role=is_role)
+    if not result.operation:
+        return
+    opted_out = f", but object opted out ({OPTED_OUT}: false)" if result.is_protected else ""
+    factory.say(f"\treconciliation required {result.operation}{opted_out}")
+    noun, text_of = ("rules", rule_text) if is_role else ("subjects", subject_text)
+    removes = options.remove_extra_permissions if is_role else options.remove_extra_subjects
+    for title, items in ((f"missing {noun} added", result.missing),
+                         (f"extra {noun} removed", result.extra if removes else [])):
+        if items:
+            factory.say("\n".join([f"\t{title}:", *(f"\t\t{text_of(item)}" for item in items)]))
 
 
 def reconcile_role(existing: Object, expected: Object, *, removes: bool) -> ReconcileResult:
@@ -293,17 +301,6 @@ def _write(factory: Factory, info: Info, result: ReconcileResult) -> Object:
             namespace: dict[str, Any] = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": info.namespace}}
             client.create("namespaces", namespace, options=CreateOptions(field_manager=UNNAMED))
         return client.create(key, result.object, namespace=info.namespace, options=CreateOptions(field_manager=UNNAMED))
-
-
-def _explain(factory: Factory, options: ReconcileOptions, result: ReconcileResult, *, is_role: bool) -> None:
-    opted_out = f", but object opted out ({OPTED_OUT}: false)" if result.is_protected else ""
-    factory.say(f"\treconciliation required {result.operation}{opted_out}")
-    noun, text_of = ("rules", rule_text) if is_role else ("subjects", subject_text)
-    removes = options.remove_extra_permissions if is_role else options.remove_extra_subjects
-    for title, items in ((f"missing {noun} added", result.missing),
-                         (f"extra {noun} removed", result.extra if removes else [])):
-        if items:
-            factory.say("\n".join([f"\t{title}:", *(f"\t\t{text_of(item)}" for item in items)]))
 
 
 # --- rules --------------------------------------------------------------------------------------------------------

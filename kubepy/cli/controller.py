@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from types import FrameType
 
 from kubepy.api.clock import format_time
@@ -17,8 +18,13 @@ from kubepy.cli.runtime.options import Options
 from kubepy.controlplane import MANAGER_LOCK, build_manager, manager_lock, settled_checkpoint
 from kubepy.controlplane.manager import POLL_SECONDS
 from kubepy.controlplane.summary import Due, Summary, SyncFailure
+from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable
 from kubepy.runtime.reconcile import Key
+
+with lazy_imports():
+    from kubepy.cli.git import repository as git_repository
+    from kubepy.storage import errors as storage_errors
 
 
 class ControllerOptions(Options):
@@ -44,7 +50,7 @@ kubepy controller --watch -v=1
 def controller(factory: Factory, options: ControllerOptions) -> None:
     """Run controllers, scheduler and simulated kubelets.
 
-    Prints a line for each object that changed. What falls due later, and what went wrong, is said on stderr."""
+    Prints a line for each object that changed. Work that falls due later, and errors, are reported on stderr."""
     options.require_no_args()
     if options.once == options.watch:
         options.usage_error("give one of --once and --watch")
@@ -57,7 +63,7 @@ def controller(factory: Factory, options: ControllerOptions) -> None:
 
 
 def _once(factory: Factory, options: ControllerOptions) -> None:
-    """Run here, or beside a process that runs already wait until that one is quiet."""
+    """Run the controllers here; beside a process that runs them already, wait until that one is quiet."""
     cluster = factory.cluster
     others_run = False
     while True:
@@ -65,7 +71,8 @@ def _once(factory: Factory, options: ControllerOptions) -> None:
         if checkpoint is not None and (others_run or not checkpoint.can_skip_waits()):
             _warn_of_problems(factory)
             note_missing_nodes(factory.client, factory.say)
-            _say_due(factory, [Due(one.due, one.reconciler, one.key) for one in checkpoint.pending if one.due])
+            _say_due(factory, [Due(entry.due, entry.reconciler, entry.key) for entry in checkpoint.pending
+                               if entry.due])
             return
         with manager_lock(cluster) as ours, _signals() as received:
             if ours:
@@ -87,13 +94,10 @@ def _once(factory: Factory, options: ControllerOptions) -> None:
 
 
 def _watch(factory: Factory, options: ControllerOptions) -> None:
-    from kubepy.cli.git.repository import is_git_at_work
-    from kubepy.storage import FolderError, LockTimeoutError, NoClusterError
-
     cluster = factory.cluster
 
     def failed(error: Exception) -> None:
-        if isinstance(error, NoClusterError):
+        if isinstance(error, storage_errors.NoClusterError):
             raise error
         factory.say(f"error: {error}")
 
@@ -102,6 +106,7 @@ def _watch(factory: Factory, options: ControllerOptions) -> None:
         _report(factory, options, summary)
         _warn_of_problems(factory)
 
+    retried = (storage_errors.FolderError, storage_errors.LockTimeoutError)
     with _signals() as received:
         manager = build_manager(cluster)
         while not received:
@@ -109,33 +114,33 @@ def _watch(factory: Factory, options: ControllerOptions) -> None:
                 if is_lost is None:
                     holder = cluster.store.holder(MANAGER_LOCK) or "another process"
                     raise CliError(f"the controllers of {factory.folder} are run by {holder} already")
-                manager.run(_any(received, is_lost), settled, (FolderError, LockTimeoutError), failed,
-                            paused=lambda: is_git_at_work(str(factory.folder)))
+                stopped = partial(_is_stopped, received, is_lost)
+                manager.run(stopped, settled, retried, failed,
+                            paused=lambda: git_repository.is_git_at_work(str(factory.folder)))
         if received == [signal.SIGINT]:  # SIGTERM is how a watch is meant to end
             raise SilentExit(128 + signal.SIGINT)
 
 
-def _any(received: list[int], is_lost: Callable[[], bool]) -> Callable[[], bool]:
-    return lambda: bool(received) or is_lost()
+def _is_stopped(received: list[int], is_lost: Callable[[], bool]) -> bool:
+    return bool(received) or is_lost()
 
 
 @contextmanager
 def _signals() -> Iterator[list[int]]:
-    """The signals that have asked to stop, as they come. What is under way is finished first; a second signal does not
-    wait for that."""
+    """Collect the signals that ask to stop: work under way is finished first, unless a second signal comes."""
     received: list[int] = []
 
     def receive(number: int, _: FrameType | None) -> None:
         received.append(number)
-        for one in before:
-            signal.signal(one, signal.SIG_DFL)
+        for handled in before:
+            signal.signal(handled, signal.SIG_DFL)
 
-    before = {one: signal.signal(one, receive) for one in (signal.SIGINT, signal.SIGTERM)}
+    before = {handled: signal.signal(handled, receive) for handled in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield received
     finally:
-        for one, handler in before.items():
-            signal.signal(one, handler)
+        for handled, handler in before.items():
+            signal.signal(handled, handler)
 
 
 # --- output
@@ -148,27 +153,27 @@ def _report(factory: Factory, options: ControllerOptions, summary: Summary) -> N
         factory.stdout.flush()
     if factory.options.v or options.changed("v"):
         for failure in summary.failures:
-            factory.say(f"{failure.reconciler}: {_where(failure.key)}: {failure.error}")
+            factory.say(f"{failure.reconciler}: {_place(failure.key)}: {failure.error}")
 
 
 def _warn_of_problems(factory: Factory) -> None:
-    """Say which files could not be objects, and so played no part; each once."""
+    """Warn of files that cannot be objects, and are ignored; each once."""
     for problem in factory.cluster.problems():
         factory.warn(factory.cluster.store.describe(problem))
 
 
 def _say_due(factory: Factory, remaining: Iterable[Due], failures: Iterable[SyncFailure] = ()) -> None:
-    """What is to be looked at again, and when; with what went wrong the last time, if that is why."""
+    """Print the work that falls due later, with its time, and the last error where that is the reason."""
     now = factory.cluster.clock.now()
-    why = {(one.reconciler, one.key): f"since {one.error}" for one in failures}
-    rows = [(f"due at {format_time(one.time)}", f"in {max((one.time - now).total_seconds(), 0.0):.0f}s",
-             one.reconciler, _where(one.key), why.get((one.reconciler, one.key), "")) for one in remaining]
+    reasons = {(failure.reconciler, failure.key): f"since {failure.error}" for failure in failures}
+    rows = [(f"due at {format_time(due.time)}", f"in {max((due.time - now).total_seconds(), 0.0):.0f}s",
+             due.reconciler, _place(due.key), reasons.get((due.reconciler, due.key), "")) for due in remaining]
     if rows:
         factory.say(in_columns(rows))
 
 
 def in_columns(rows: Sequence[Sequence[str]]) -> str:
-    """Rows of a report of kubepy's own, aligned. One row needs no library, which takes as long to import as a run."""
+    """Align the rows of a report of kubepy's own. One row needs no library: importing it takes as long as a run."""
     if len(rows) == 1:
         return "  ".join(filter(None, rows[0]))
     from tabulate import tabulate
@@ -176,5 +181,5 @@ def in_columns(rows: Sequence[Sequence[str]]) -> str:
     return str(tabulate(rows, tablefmt="plain", disable_numparse=True))
 
 
-def _where(key: Key) -> str:
+def _place(key: Key) -> str:
     return f"{key.resource}/{key.name} in {key.namespace}" if key.namespace else f"{key.resource}/{key.name}"

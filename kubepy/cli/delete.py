@@ -67,7 +67,7 @@ class DeleteCommandFlags(DeleteFlags, SelectorOptions, FieldSelectorOptions, All
     output: str = string_flag("output", "o", help='Output mode. Use "-o name" for shorter output (resource/name).')
 
 
-class Deletion(NamedTuple):
+class DeletionSettings(NamedTuple):
     """The settings that objects are deleted with.
 
     :param grace: seconds; -1: as each object says.
@@ -125,13 +125,13 @@ def delete(factory: Factory, options: DeleteCommandFlags) -> None:
         wait_until_gone(factory, deleted, options.timeout or WEEK)
 
 
-def deletion_of(factory: Factory, options: DeleteFlags, grace: int, strategy: str, *, short: bool) -> Deletion:
+def deletion_of(factory: Factory, options: DeleteFlags, grace: int, strategy: str, *, short: bool) -> DeletionSettings:
     """Return the settings that the flags ask for, with ``grace`` for --grace-period. Raises CliError."""
     if grace == 0 and not options.force:
         grace = 1
     if options.force and grace < 0:
         grace = 0
-    return Deletion(grace, options.force, propagation_policy(factory, options.cascade), strategy, short)
+    return DeletionSettings(grace, options.force, propagation_policy(factory, options.cascade), strategy, short)
 
 
 def propagation_policy(factory: Factory, cascade: str) -> str:
@@ -148,14 +148,15 @@ def propagation_policy(factory: Factory, cascade: str) -> str:
     return POLICIES[meant]
 
 
-def warn_of_force(factory: Factory, deletion: Deletion) -> None:
+def warn_of_force(factory: Factory, deletion: DeletionSettings) -> None:
     if deletion.force and deletion.grace > 0:
         raise CliError("--force and --grace-period greater than 0 cannot be specified together")
     if deletion.force:
         factory.warn(IMMEDIATE)
 
 
-def delete_all(factory: Factory, result: Result, deletion: Deletion, *, warn_cluster_scope: bool = False) -> list[Info]:
+def delete_all(factory: Factory, result: Result, deletion: DeletionSettings, *,
+               warn_cluster_scope: bool = False) -> list[Info]:
     """Delete objects, with a line for each; returns those that were deleted, with their last states."""
     deleted: list[Info] = []
     count = 0
@@ -177,7 +178,7 @@ def delete_all(factory: Factory, result: Result, deletion: Deletion, *, warn_clu
     return deleted
 
 
-def delete_object(factory: Factory, info: Info, deletion: Deletion) -> None:
+def delete_object(factory: Factory, info: Info, deletion: DeletionSettings) -> None:
     """Delete one object; the Info holds the cluster's answer."""
     if not info.name:
         raise with_source(CliError("resource name may not be empty"), "deleting", info.source)
@@ -189,7 +190,7 @@ def delete_object(factory: Factory, info: Info, deletion: Deletion) -> None:
         raise with_source(error, "deleting", info.source) from None
 
 
-def print_deleted(factory: Factory, info: Info, deletion: Deletion) -> None:
+def print_deleted(factory: Factory, info: Info, deletion: DeletionSettings) -> None:
     if deletion.short:
         factory.print(info.printed_name)
         return

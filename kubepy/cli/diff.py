@@ -42,7 +42,7 @@ with lazy_imports():
     from kubepy.storage import yaml
 
 
-class DiffOptions(KustomizeOptions, SelectorOptions, ServerSideOptions):
+class DiffFlags(KustomizeOptions, SelectorOptions, ServerSideOptions):
     """The flags of ``diff``."""
 
     filename: list[str] = filename_flag("contains the configuration to diff")
@@ -61,14 +61,14 @@ FAILED = 2  # diff(1)'s status for trouble; 1 means that there are differences
 MASK, BEFORE, AFTER = "***", "*** (before)", "*** (after)"
 
 
-@command("diff -f FILENAME", DiffOptions, flag_error_status=FAILED, examples="""
+@command("diff -f FILENAME", DiffFlags, flag_error_status=FAILED, examples="""
 # What apply would change
 kubepy diff -f manifests/nginx-ds.yaml
 
 # In colours
 KUBECTL_EXTERNAL_DIFF="diff -u --color=always" kubepy diff -f manifests/nginx-ds.yaml
 """)
-def diff(factory: Factory, options: DiffOptions) -> None:
+def diff(factory: Factory, options: DiffFlags) -> None:
     """Show how the cluster would change if configurations were applied.
 
     The program is "diff -u -N", or KUBECTL_EXTERNAL_DIFF. Exit status: 0 for no differences, 1 for differences, more
@@ -77,7 +77,7 @@ def diff(factory: Factory, options: DiffOptions) -> None:
         raise SilentExit(status)
 
 
-def run(factory: Factory, options: DiffOptions) -> None:
+def run(factory: Factory, options: DiffFlags) -> None:
     """Compare the objects. Raises SilentExit(1) for differences; other errors are of any kind that commands raise."""
     options.require_no_args()
     options.require_files()
@@ -114,7 +114,7 @@ def run(factory: Factory, options: DiffOptions) -> None:
         raise SilentExit(status)
 
 
-def would_be(factory: Factory, options: DiffOptions, info: Info, manifest: Object) -> Object:
+def would_be(factory: Factory, options: DiffFlags, info: Info, manifest: Object) -> Object:
     """Return the object as apply would leave it; nothing is written."""
     manager = options.apply_manager()
     if options.server_side:
@@ -138,7 +138,7 @@ def would_be(factory: Factory, options: DiffOptions, info: Info, manifest: Objec
     return patch_to(factory, info, info.content, modified, request).object
 
 
-def shown(factory: Factory, options: DiffOptions, obj: Object | None) -> Object | None:
+def shown(factory: Factory, options: DiffFlags, obj: Object | None) -> Object | None:
     """Return the object with its managers if they are asked for, else without them."""
     if obj is None or not options.show_managed_fields:
         return obj and without_managers(obj)

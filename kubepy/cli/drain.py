@@ -236,17 +236,25 @@ def filter_pod(pod: Object, options: DrainOptions, missing_daemon_set: MissingDa
     """Apply upstream's filters in its order: the first that keeps the pod decides, else the last one that warns."""
     if is_deleted_since(pod, options.skip_wait_for_delete_timeout, now):
         return PodDeleteStatus(False)
-    status = _daemon_set_filter(pod, options, missing_daemon_set)
-    if status.delete and MIRROR_ANNOTATION in annotations_of(pod):
+    controller = controller_of(pod)
+    is_terminal = is_pod_terminal(pod)
+    if (controller is not None and (controller["apiVersion"], controller["kind"]) == ("apps/v1", "DaemonSet")
+            and not is_terminal):
+        if error := missing_daemon_set(namespace_of(pod), controller["name"]):
+            if not options.force:
+                return PodDeleteStatus(False, error=error)
+        elif not options.ignore_daemonsets:
+            return PodDeleteStatus(False, error="DaemonSet-managed Pods (use --ignore-daemonsets to ignore)")
+        else:
+            return PodDeleteStatus(False, warning="ignoring DaemonSet-managed Pods")
+    if MIRROR_ANNOTATION in annotations_of(pod):
         return PodDeleteStatus(False)
-    if not status.delete:
-        return status
-    if is_pod_terminal(pod):
+    if is_terminal:
         return PodDeleteStatus(True)
     has_local_storage = any("emptyDir" in volume for volume in pod["spec"].get("volumes") or [])
     if has_local_storage and not options.delete_emptydir_data:
         return PodDeleteStatus(False, error="Pods with local storage (use --delete-emptydir-data to override)")
-    if controller_of(pod) is not None:
+    if controller is not None:
         return PodDeleteStatus(True)
     if options.force:
         return PodDeleteStatus(True, warning="deleting Pods that declare no controller")
@@ -257,19 +265,6 @@ def is_deleted_since(pod: Object, seconds: int, now: datetime) -> bool:
     """Return whether a pod was deleted more than so many seconds ago; False for 0 seconds."""
     deletion = pod["metadata"].get("deletionTimestamp")
     return bool(seconds > 0 and deletion and int((now - parse_time(deletion)).total_seconds()) > seconds)
-
-
-def _daemon_set_filter(pod: Object, options: DrainOptions, missing_daemon_set: MissingDaemonSet) -> PodDeleteStatus:
-    controller = controller_of(pod)
-    if controller is None or (controller["apiVersion"], controller["kind"]) != ("apps/v1", "DaemonSet"):
-        return PodDeleteStatus(True)
-    if is_pod_terminal(pod):
-        return PodDeleteStatus(True)
-    if error := missing_daemon_set(namespace_of(pod), controller["name"]):
-        return PodDeleteStatus(True, warning=error) if options.force else PodDeleteStatus(False, error=error)
-    if not options.ignore_daemonsets:
-        return PodDeleteStatus(False, error="DaemonSet-managed Pods (use --ignore-daemonsets to ignore)")
-    return PodDeleteStatus(False, warning="ignoring DaemonSet-managed Pods")
 
 
 # --- removing pods ------------------------------------------------------------------------------------------------

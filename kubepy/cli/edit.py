@@ -12,7 +12,7 @@ from kubepy.cli.runtime.editing import Editing, EditingOptions, Round, place
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import bool_flag
 from kubepy.cli.runtime.infos import Info
-from kubepy.cli.runtime.objects import annotated, configuration_of, record
+from kubepy.cli.runtime.objects import annotated, configuration_of, record, two_way_patch
 from kubepy.cli.runtime.options import (
     FieldManagerOptions,
     KustomizeOptions,
@@ -55,9 +55,9 @@ EDITOR='sed -i s/nginx:1.15/nginx:1.16/' kubepy edit ds/nginx-ds
 def edit(factory: Factory, options: EditOptions) -> None:
     """Edit resources in the editor that KUBE_EDITOR or EDITOR names, or else in vi.
 
-    What changed goes to the cluster as a patch. If the cluster refuses it, the file is opened again with what was
-    wrong; a file that was not taken stays."""
-    validation = options.field_validation()
+    Changes go to the cluster as a patch. If the cluster refuses it, the file is opened again with the error in its
+    comments; a file whose changes were refused is kept."""
+    options.field_validation()
     infos, errors = Builder(factory, options, bare_types=True, latest=True).do().infos()
     raise_all(errors)
     if not infos:
@@ -67,26 +67,21 @@ def edit(factory: Factory, options: EditOptions) -> None:
         info.object = without_managers(info.content)
 
     def change(originals: list[Info], updated: list[Info], current: Round) -> None:
-        prepare(factory, options, updated, live)
         for info in updated:
-            _patch(factory, options, original_of(info, originals), info, current, validation)
+            place(factory, info)
+        for info in updated:
+            if options.save_config:
+                _save_config(factory, info.content, live.get(uid_of(info.content)))
+            if options.record:
+                record(info.content, options)
+        for info in updated:
+            _patch(factory, options, original_of(info, originals), info, current)
 
     Editing(factory, options, change).edit(infos)
 
 
-def prepare(factory: Factory, options: EditOptions, updated: list[Info], live: dict[str, Object]) -> None:
-    """Give the edited objects their annotations; ``live`` are the objects as the cluster has them, by uid."""
-    for info in updated:
-        place(factory, info)
-    for info in updated:
-        if options.save_config:
-            _save_config(factory, info.content, live.get(uid_of(info.content)))
-        if options.record:
-            record(info.content, options)
-
-
 def _save_config(factory: Factory, obj: Object, live: Object | None) -> None:
-    """Annotate an object with itself and, as kubectl does, with who managed its fields."""
+    """Annotate an object with itself and, as kubectl does, with the managers of the live object."""
     metadata = obj["metadata"]
     if live and (managed := factory.client.with_managed_fields(live)["metadata"].get("managedFields")):
         metadata = {**metadata, "managedFields": managed}
@@ -94,7 +89,7 @@ def _save_config(factory: Factory, obj: Object, live: Object | None) -> None:
 
 
 def original_of(info: Info, originals: list[Info]) -> Info:
-    """The object that an edited one was. Raises CliError."""
+    """Return the object before it was edited, found by its uid. Raises CliError."""
     for original in originals:
         if uid_of(original.content) == uid_of(info.content):
             return original
@@ -102,30 +97,24 @@ def original_of(info: Info, originals: list[Info]) -> Info:
                    f"{go_syntax(info.content)}}}")
 
 
-def _patch(factory: Factory, options: EditOptions, original: Info, info: Info, current: Round, validation: str) -> None:
-    if original.content == info.content:
-        printer_for(factory, options, "skipped")(info.content)
+def _patch(factory: Factory, options: EditOptions, original: Info, info: Info, current: Round) -> None:
+    """Send the changes of an object, and print it; an error goes into the round. Raises CliError."""
+    before, after = original.content, info.content
+    if before == after:
+        printer_for(factory, options, "skipped")(after)
         return
-    patch, patch_type = _difference(original, info)
+    if any(before.get(key) != after.get(key) for key in ("apiVersion", "kind")) or original.name != info.name:
+        raise CliError(CHANGED_IDENTITY)
+    patch, patch_type = two_way_patch(before, after)
     if options.output_patch:
         factory.print(f"Patch: {to_json(patch)}")
     try:
         obj = factory.client.patch(info.resource.gvr, info.name, Patch(patch_type, patch), namespace=info.namespace,
                                    subresource=options.subresource,
                                    options=PatchOptions(field_manager=options.field_manager,
-                                                        field_validation=validation))
+                                                        field_validation=options.field_validation()))
     except api_errors.Status as error:
         factory.say(current.add_error(error, info))
         return
     info.refresh(obj)
     printer_for(factory, options, "edited")(obj)
-
-
-def _difference(original: Info, info: Info) -> tuple[dict[str, object], str]:
-    """The patch and its type. Raises CliError."""
-    from kubepy.cli.runtime.objects import two_way_patch
-
-    before, after = original.content, info.content
-    if any(before.get(key) != after.get(key) for key in ("apiVersion", "kind")) or original.name != info.name:
-        raise CliError(CHANGED_IDENTITY)
-    return two_way_patch(before, after)

@@ -1,4 +1,4 @@
-"""What went wrong, in kubectl's words: the one place where an exception becomes a message and an exit status.
+"""Errors in kubectl's words: the one place where an exception becomes a message and an exit status.
 
     CliError                 ``error: message``
     ├── UsageError           … and where to find help (``See 'kubepy get -h' for help and examples``)
@@ -51,7 +51,7 @@ class UnprefixedError(CliError):
 
 
 class SilentExit(Exception):
-    """Ends the command with a status; everything has been said."""
+    """An end of the command with a status, without a message: it has been printed already."""
 
     def __init__(self, status: int = 1) -> None:
         super().__init__(status)
@@ -59,11 +59,11 @@ class SilentExit(Exception):
 
 
 class AggregateError(Exception):
-    """Several errors of one command, or of one part of it; some may be several themselves."""
+    """Several errors of one command, or of one part of it; some may be aggregates themselves."""
 
     def __init__(self, errors: Sequence[Exception]) -> None:
-        told = list(dict.fromkeys(_texts(errors)))
-        super().__init__(told[0] if len(told) == 1 else f"[{', '.join(told)}]")
+        texts = list(dict.fromkeys(_texts(errors)))
+        super().__init__(texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]")
         self.errors = errors
 
 
@@ -85,13 +85,13 @@ def raise_all(errors: Iterable[Exception]) -> None:
 
 
 def raise_together(errors: Sequence[Exception]) -> None:
-    """The same, but one error too is raised as several are: what holds several is told a line each."""
+    """Raise an AggregateError, also of one error: the errors in that one are then printed a line each."""
     if errors:
         raise AggregateError(errors)
 
 
 def unless_missing(read: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
-    """What ``read`` returns, None if the API answers NotFound."""
+    """Return what ``read`` returns, None if the API answers NotFound."""
     try:
         return read(*args, **kwargs)
     except api_errors.NotFound:
@@ -99,25 +99,22 @@ def unless_missing(read: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T
 
 
 def is_expected(error: BaseException) -> bool:
-    """Whether an exception is an answer to the user; anything else is a defect, and is not to be worded as one."""
-    return isinstance(error, (CliError, AggregateError, OSError, api_errors.Status)) or _is_storage_error(error)
-
-
-def _is_storage_error(error: BaseException) -> bool:
-    """Asked of the module, which is there if there is such an error: a help does without storage."""
-    errors = sys.modules.get("kubepy.storage.errors")
-    return errors is not None and isinstance(error, errors.StorageError)
+    """Return whether an exception is meant for the user; any other is a defect, and reported as one."""
+    if isinstance(error, (CliError, AggregateError, OSError, api_errors.Status)):
+        return True
+    storage_errors = sys.modules.get("kubepy.storage.errors")  # imported if there is such an error
+    return storage_errors is not None and isinstance(error, storage_errors.StorageError)
 
 
 def with_source(error: Exception, action: str, source: str) -> Exception:
-    """The error with ``error when creating "file": `` before its message (``AddSourceToErr``)."""
+    """Return the error with ``error when creating "file": `` before its message (``AddSourceToErr``)."""
     if not source or not is_expected(error):
         return error
     return prefixed(error, f"error when {action} {quote(source)}: ")
 
 
 def prefixed(error: Exception, prefix: str) -> Exception:
-    """The same error with something before its message; a Status stays a Status."""
+    """Return the error with a prefix before its message; a Status stays a Status."""
     if isinstance(error, api_errors.Status):
         return error.with_message(prefix + error.message)
     return CliError(f"{prefix}{error}")
@@ -127,11 +124,11 @@ def prefixed(error: Exception, prefix: str) -> Exception:
 
 
 def text_of(error: BaseException) -> str:
-    """What to print on stderr, with or without the final newline."""
+    """Return the text for stderr, with or without the final newline."""
     if isinstance(error, AggregateError) and len(error.errors) == 1:
         error = error.errors[0]
     if isinstance(error, AggregateError):
-        return "".join(f"{message_for(one)}\n" for one in error.errors)
+        return "".join(f"{message_for(inner)}\n" for inner in error.errors)
     if isinstance(error, api_errors.Invalid):
         return _invalid(error)
     text = message_for(error)
@@ -141,7 +138,7 @@ def text_of(error: BaseException) -> str:
 
 
 def message_for(error: BaseException) -> str:
-    """One error as a line of several (``messageForError``): a Status with its reason, the rest as it is."""
+    """Return one error as a line of several (``messageForError``): a Status with its reason, others as they are."""
     if not isinstance(error, api_errors.Status):
         return str(error)
     if isinstance(error, api_errors.Unauthorized):
@@ -150,7 +147,7 @@ def message_for(error: BaseException) -> str:
 
 
 def _invalid(status: api_errors.Status) -> str:
-    """``The DaemonSet "x" is invalid: …``; several causes go on lines of their own."""
+    """Return ``The DaemonSet "x" is invalid: …``; several causes go on lines of their own."""
     kind = status.kind.partition(".")[0]
     head = f"The {kind} {quote(status.name)} is invalid" if kind or status.name else "The request is invalid"
     if not (kind or status.name or status.causes) and status.message:
@@ -164,8 +161,7 @@ def _invalid(status: api_errors.Status) -> str:
 
 
 def guarded(run: Callable[[], None], say: Callable[[str], None], failed: int = 1) -> int:
-    """Run a command; returns its exit status (``failed`` for errors). Whatever it raised has been said, and never as a
-    traceback."""
+    """Run a command; returns its exit status (``failed`` for errors). Errors are printed, none as a traceback."""
     try:
         run()
     except KeyboardInterrupt:
@@ -175,27 +171,25 @@ def guarded(run: Callable[[], None], say: Callable[[str], None], failed: int = 1
     except SilentExit as error:
         return error.status
     except Exception as error:
-        say(text_of(_worded(error)).removesuffix("\n"))
+        if isinstance(error, OSError):
+            error = CliError(os_error_text(error))
+        elif isinstance(error, RecursionError):
+            error = CliError("an object or expression is nested too deeply")
+        elif not is_expected(error):
+            error = CliError(_defect_text(error))
+        say(text_of(error).removesuffix("\n"))
         return failed
     return 0
 
 
-def _worded(error: Exception) -> Exception:
-    if isinstance(error, OSError):
-        return CliError(os_error_text(error))
-    if isinstance(error, RecursionError):
-        return CliError("an object or expression is nested too deeply")
-    return error if is_expected(error) else CliError(_unexpected(error))
-
-
 def os_error_text(error: OSError) -> str:
-    """``open x: no such file or directory``, as Go words it."""
-    why = (error.strerror or str(error)).lower()
-    return f"open {error.filename}: {why}" if error.filename else why
+    """Return ``open x: no such file or directory``, in Go's words."""
+    reason = (error.strerror or str(error)).lower()
+    return f"open {error.filename}: {reason}" if error.filename else reason
 
 
-def _unexpected(error: Exception) -> str:
-    """A defect of kubepy: one line with the place; the traceback goes to stderr only when asked for."""
+def _defect_text(error: Exception) -> str:
+    """Return one line about a defect of kubepy; with KUBEPY_TRACEBACK the traceback goes to stderr."""
     import os
     import traceback
 

@@ -40,7 +40,7 @@ _SYNTAX = re.compile(r"[^\[\](){}@'\"*?\s]+")
 
 
 @command("explain TYPE [--recursive=FALSE|TRUE] [--api-version=api-version-group] [-o|--output=plaintext]",
-      ExplainOptions, examples="""
+         ExplainOptions, examples="""
 # What a DaemonSet holds
 kubepy explain ds
 
@@ -169,15 +169,15 @@ class Descriptions:
             return {}
         group, version, kind = name.split(".")[-3:]
         path = self.folder / f"{kind.lower()}-{'' if group == 'core' else f'{group}-'}{version}.json"
-        found: dict[str, Any] = json.loads(path.read_bytes()) if path.exists() else self._all_definitions[name]
-        return found
+        facts: dict[str, Any] = json.loads(path.read_bytes()) if path.exists() else self._all_definitions[name]
+        return facts
 
     @cached_property
     def _all_definitions(self) -> dict[str, dict[str, Any]]:
         """All types at once, for those without a file of their own."""
         assert self.folder is not None
-        found: dict[str, dict[str, Any]] = json.loads((self.folder / "_definitions.json").read_bytes())["$defs"]
-        return found
+        definitions: dict[str, dict[str, Any]] = json.loads((self.folder / "_definitions.json").read_bytes())["$defs"]
+        return definitions
 
 
 # --- the explanation ----------------------------------------------------------------------------------------------

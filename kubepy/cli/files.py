@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import IO
 
 from kubepy.cli.errors import CliError
+from kubepy.quoting import printable
 
 MIB = 1024 * 1024
 MAX_REQUEST = 3 * MIB
@@ -24,8 +25,6 @@ class TooLargeError(CliError):
     """Input that is larger than its limit."""
 
     def __init__(self, source: str, limit: int) -> None:
-        from kubepy.api.values.goformat import printable
-
         super().__init__(f"read {printable(source)}: is larger than {limit // MIB} MiB: {_WHY[limit]}")
 
 

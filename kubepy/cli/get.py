@@ -79,8 +79,12 @@ def _print_tables(factory: Factory, options: GetOptions, result: Result) -> None
         # kubectl reads the objects of files as tables, and matches the selector with those, which have no labels.
         groups = groups if selectors.parse_labels(options.selector).matches({}) else []
     if options.sort_by and groups:
-        groups = (_sorted_tables(factory, options.sort_by, groups) if options.server_print
-                  else _sorted_objects(options.sort_by, groups))
+        if options.server_print:
+            groups = _sorted_tables(factory, options.sort_by, groups)
+        else:  # objects that did not come as tables are sorted whatever their types: a group of each
+            single = [{**obj, "group": Group(group.resource, [obj])} for group in groups for obj in group.objects]
+            in_order = sorting.sorted_by(options.sort_by, single) if len(single) > 1 else single
+            groups = [obj["group"] for obj in in_order]
     style = options.style
     kinds = {group.resource.key for group in groups if options.server_print or group.objects}  # tables come empty too
     style = style._replace(with_kind=style.with_kind or len(kinds) > 1)
@@ -149,12 +153,6 @@ def _sorted_rows(field: str, group: Group) -> Group:
         raise
     except CliError:
         return group._replace(objects=[])
-
-
-def _sorted_objects(field: str, groups: list[Group]) -> list[Group]:
-    """Sort objects that did not come as tables, whatever their types: a group of each."""
-    single = [{**obj, "group": Group(group.resource, [obj])} for group in groups for obj in group.objects]
-    return [obj["group"] for obj in (sorting.sorted_by(field, single) if len(single) > 1 else single)]
 
 
 # --- other formats ------------------------------------------------------------------------------------------------

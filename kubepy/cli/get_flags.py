@@ -107,14 +107,14 @@ def object_printer(factory: Factory, options: GetOptions, *, typed: bool = False
 # --- custom columns -----------------------------------------------------------------------------------------------
 
 
-class Column(NamedTuple):
+class CustomColumn(NamedTuple):
     """A column: its header, and a JSONPath, read when the first object is printed, as in kubectl: after the headers."""
 
     header: str
     path: str
 
 
-def columns_of_spec(spec: str) -> list[Column]:
+def columns_of_spec(spec: str) -> list[CustomColumn]:
     """Read ``NAME:.metadata.name,IMAGE:.spec.image``. Raises CliError."""
     if not spec:
         raise CliError("custom-columns format specified but no custom columns given")
@@ -127,7 +127,7 @@ def columns_of_spec(spec: str) -> list[Column]:
     return columns
 
 
-def columns_of_file(name: str) -> list[Column]:
+def columns_of_file(name: str) -> list[CustomColumn]:
     """Read a file with a line of headers and a line of paths. Raises CliError."""
     if not name:
         raise CliError("custom-columns format specified but no custom columns given")
@@ -146,14 +146,14 @@ def columns_of_file(name: str) -> list[Column]:
     return [_column(header, path) for header, path in zip(headers, paths, strict=True)]
 
 
-def _column(header: str, path: str) -> Column:
+def _column(header: str, path: str) -> CustomColumn:
     try:
-        return Column(header, jsonpath.relaxed(path))
+        return CustomColumn(header, jsonpath.relaxed(path))
     except jsonpath.JSONPathError as error:
         raise CliError(str(error)) from None
 
 
-def columns_printer(factory: Factory, columns: list[Column], *, headers: bool = True) -> Printer:
+def columns_printer(factory: Factory, columns: list[CustomColumn], *, headers: bool = True) -> Printer:
     """Return a printer of the headers once, and a row for each object; rows before an error are printed."""
     pending = ["\t".join(column.header for column in columns)] if headers else []
 

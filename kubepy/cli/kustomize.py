@@ -7,6 +7,11 @@ from kubepy.cli.runtime.command import command
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import bool_flag, string_flag, string_slice_flag
 from kubepy.cli.runtime.options import Options
+from kubepy.lazy import lazy_imports
+
+with lazy_imports():
+    from kubepy.cli.kustomization import target
+    from kubepy.storage import yaml
 
 NO_PLUGINS = "Accepted as kubectl does; no plugins are run."
 NO_HELM = "Accepted as kubectl does; no charts are inflated."
@@ -47,17 +52,14 @@ def kustomize(factory: Factory, options: KustomizeBuildOptions) -> None:
 
     Known are resources, components, generators of config maps and secrets, patches, images, replicas, replacements,
     vars, names, namespaces, labels and annotations. Nothing is read from the network."""
-    from kubepy.cli.kustomization.target import build
-    from kubepy.storage.yaml import dump
-
     if len(options.args) > 1:
         raise CliError("specify one path to kustomization.yaml")
     if options.load_restrictor not in RESTRICTIONS:
         raise CliError(f"illegal flag value --load-restrictor {options.load_restrictor}; legal values: "
                        "[LoadRestrictionsRootOnly LoadRestrictionsNone]")
-    objects = build(options.args[0] if options.args else ".", factory.say,
+    objects = target.build(options.args[0] if options.args else ".", factory.say,
                     restricted=options.load_restrictor != "LoadRestrictionsNone")
-    text = "---\n".join(dump(obj) for obj in objects)
+    text = "---\n".join(yaml.dump(obj) for obj in objects)
     if not options.output:
         factory.print(text, end="")
         return

@@ -9,7 +9,7 @@ import click
 
 from kubepy.cli.commands import COMMANDS, GROUPS
 from kubepy.cli.errors import UnprefixedError, guarded
-from kubepy.cli.runtime.command import Command, show_help
+from kubepy.cli.runtime.command import Command, description, footer, show_help
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import Parser
 from kubepy.cli.runtime.options import GLOBAL_FLAGS, Options
@@ -18,7 +18,6 @@ from kubepy.quoting import quote
 
 with lazy_imports():
     from kubepy.cli import plugins
-    from kubepy.cli.runtime import help as help_texts
 
 PROGRAM = "kubepy"
 ABOUT = """A Kubernetes cluster that is a folder of YAML files, with kubectl's commands."""
@@ -59,8 +58,10 @@ class Root(Command):
         return super().parse_args(ctx, args)
 
     def help_text(self, path: str) -> str:
-        groups = {title: {name: COMMANDS[name].summary for name in names} for title, names in GROUPS.items()}
-        return help_texts.overview(PROGRAM, ABOUT, groups)
+        parts = [description(ABOUT)]
+        for title, names in GROUPS.items():
+            parts.append(f"{title}:\n" + "\n".join(f"  {name:<15} {COMMANDS[name].summary}" for name in names))
+        return "\n\n".join([*parts, f"Usage:\n  {PROGRAM} [flags] [options]", footer(PROGRAM, PROGRAM)])
 
 
 def _without_command(factory: Factory, options: Options) -> None:

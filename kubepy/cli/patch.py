@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from kubepy.api.meta import Object
-from kubepy.api.values.goformat import printable
+from kubepy.api.meta import Object, clone
+from kubepy.api.values.goformat import json_type_name, printable
 from kubepy.apiserver.request import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Patch, PatchOptions
 from kubepy.cli.errors import CliError
 from kubepy.cli.files import read_string
@@ -36,6 +36,11 @@ from kubepy.quoting import quote
 
 with lazy_imports():
     from kubepy.api import errors as api_errors
+    from kubepy.api.patches import documents as patch_documents
+    from kubepy.api.patches import json_patch
+    from kubepy.api.schema import openapi
+    from kubepy.cli.runtime import manifests
+    from kubepy.storage import yaml
 
 TYPES = {"json": JSON_PATCH, "merge": MERGE_PATCH, "strategic": STRATEGIC_MERGE_PATCH}
 
@@ -68,27 +73,32 @@ def patch(factory: Factory, options: PatchFlags) -> None:
     strategy = factory.dry_run_strategy(options)
     validate(options, strategy)
     content = read_patch(options)
-    seen = 0
+    is_local = options.local or strategy == CLIENT
+    count = 0
 
     def patch_one(info: Info) -> None:
-        nonlocal seen
-        seen += 1
-        if options.local or strategy == CLIENT:
+        nonlocal count
+        count += 1
+        if is_local:
             patched = patched_locally(info, content)
         else:
             patched = send(factory, options, info, content, dry_run=strategy == SERVER)
         # Upstream sets the operation after it has added "(dry run)" to it, so that a dry run does not say so.
         operation = "patched (no change)" if patched == info.object else "patched"
-        if options.record and not (options.local or strategy == CLIENT):
-            patched = _recorded(factory, options, info, patched, dry_run=strategy == SERVER)
+        if options.record and not is_local:
+            patched = factory.client.patch(
+                info.resource.gvr, info.name, Patch(MERGE_PATCH, cause(options)), namespace=info.namespace,
+                subresource=options.subresource,
+                options=PatchOptions(dry_run=strategy == SERVER, field_manager=options.field_manager))
         printer_for(factory, options, operation)(patched)
 
     Builder(factory, options, local=options.local).do().visit(patch_one)
-    if not seen:
+    if not count:
         raise CliError("no objects passed to patch")
 
 
 def validate(options: PatchFlags, strategy: str) -> None:
+    """Raise CliError for flags that contradict each other or say too little."""
     if options.patch and options.patch_file:
         raise CliError("cannot specify --patch and --patch-file together")
     if not options.patch and not options.patch_file:
@@ -104,48 +114,41 @@ def validate(options: PatchFlags, strategy: str) -> None:
 # --- reading ------------------------------------------------------------------------------------------------------
 
 
-class Content(NamedTuple):
-    """A patch. ``broken`` is why it is no JSON, "" if it is; ``repeated`` are the keys that maps in it have twice."""
+class PatchContent(NamedTuple):
+    """A patch as it was given.
+
+    :param error: the reason why it is no JSON, "" if it is.
+    :param repeated: the paths of keys that a map in it has twice.
+    """
 
     type: str
     value: Any
-    broken: str = ""
+    error: str = ""
     repeated: tuple[str, ...] = ()
 
 
-def read_patch(options: PatchFlags) -> Content:
-    """The patch: JSON when it begins with ``{``, else YAML. Raises CliError, but leaves broken JSON to the server."""
-    from kubepy.storage.yaml import YamlError, read_json
-
+def read_patch(options: PatchFlags) -> PatchContent:
+    """Read a patch: JSON when it begins with ``{``, else YAML. Raises CliError; broken JSON is left to the server."""
     patch_type = TYPES[options.type.lower() or "strategic"]
-    text = _file_text(options.patch_file) if options.patch_file else options.patch
-    if not text.lstrip().startswith("{"):
-        return Content(patch_type, _yaml(options, text))
+    text = options.patch
+    if path := options.patch_file:
+        try:
+            text = read_string(path)
+        except IsADirectoryError:
+            raise CliError(f"unable to read patch file: read {printable(path)}: is a directory") from None
+        except OSError as error:
+            raise CliError(f"unable to read patch file: open {printable(path)}: "
+                           f"{(error.strerror or str(error)).lower()}") from None
+    if text.lstrip().startswith("{"):
+        try:
+            return PatchContent(patch_type, yaml.read_json(text), "", tuple(repeated_keys(text)))
+        except yaml.YamlError as error:
+            return PatchContent(patch_type, None, str(error))
     try:
-        return Content(patch_type, read_json(text), "", tuple(repeated_keys(text)))
-    except YamlError as error:
-        return Content(patch_type, None, str(error))
-
-
-def _file_text(path: str) -> str:
-    try:
-        return read_string(path)
-    except IsADirectoryError:
-        raise CliError(f"unable to read patch file: read {printable(path)}: is a directory") from None
-    except OSError as error:
-        raise CliError(f"unable to read patch file: open {printable(path)}: "
-                       f"{(error.strerror or str(error)).lower()}") from None
-
-
-def _yaml(options: PatchFlags, text: str) -> Any:
-    from kubepy.api.values.goformat import quote
-    from kubepy.storage.yaml import YamlError, load_all
-
-    try:
-        return next((document.object for document in load_all(text)), None)
-    except YamlError as error:
-        why = str(error).removeprefix("error converting YAML to JSON: ")
-        raise CliError(f"unable to parse {quote(options.patch)}: {why}") from None
+        return PatchContent(patch_type, next((document.object for document in yaml.load_all(text)), None))
+    except yaml.YamlError as error:
+        reason = str(error).removeprefix("error converting YAML to JSON: ")
+        raise CliError(f"unable to parse {quote(options.patch)}: {reason}") from None
 
 
 class _Pairs(list[tuple[str, Any]]):
@@ -153,34 +156,32 @@ class _Pairs(list[tuple[str, Any]]):
 
 
 def repeated_keys(text: str) -> Iterator[str]:
-    """The paths of keys that a map in a JSON text has more than once."""
+    """Yield the paths of keys that a map in a JSON text has more than once."""
     return _repeated(json.loads(text, object_pairs_hook=_Pairs, parse_int=str), "")
 
 
 def _repeated(value: Any, path: str) -> Iterator[str]:
     if isinstance(value, _Pairs):
-        seen: set[str] = set()
-        for key, one in value:
+        keys: set[str] = set()
+        for key, inner in value:
             place = f"{path}.{key}" if path else key
-            if key in seen:
+            if key in keys:
                 yield place
-            seen.add(key)
-            yield from _repeated(one, place)
+            keys.add(key)
+            yield from _repeated(inner, place)
     elif isinstance(value, list):
-        for index, one in enumerate(value):
-            yield from _repeated(one, f"{path}[{index}]")
+        for index, item in enumerate(value):
+            yield from _repeated(item, f"{path}[{index}]")
 
 
 # --- patching -----------------------------------------------------------------------------------------------------
 
 
-def send(factory: Factory, options: PatchFlags, info: Info, content: Content, *, dry_run: bool) -> Object:
+def send(factory: Factory, options: PatchFlags, info: Info, content: PatchContent, *, dry_run: bool) -> Object:
     """Let the server patch an object. Raises Status, CliError."""
-    if content.broken:
-        from kubepy.api.errors import BadRequest
-
-        raise BadRequest(content.broken if content.type == TYPES["strategic"] else
-                         f"error decoding patch: {content.broken}")
+    if content.error:
+        raise api_errors.BadRequest(content.error if content.type == TYPES["strategic"] else
+                                    f"error decoding patch: {content.error}")
     for path in content.repeated:
         factory.warn(f'{"json patch " if content.type == TYPES["json"] else ""}duplicate field {quote(path)}')
     try:
@@ -193,70 +194,49 @@ def send(factory: Factory, options: PatchFlags, info: Info, content: Content, *,
         raise CliError(f"{content.type} is not supported by {kind}: {error}") from None
 
 
-def _recorded(factory: Factory, options: PatchFlags, info: Info, patched: Object, *, dry_run: bool) -> Object:
-    """The object with the command line as its change cause, which is a patch of its own."""
-    return factory.client.patch(info.resource.gvr, info.name, Patch(MERGE_PATCH, cause(options)),
-                                namespace=info.namespace, subresource=options.subresource,
-                                options=PatchOptions(dry_run=dry_run, field_manager=options.field_manager))
-
-
-def patched_locally(info: Info, content: Content) -> Object:
-    """The object with the patch applied, without the cluster. Raises CliError."""
-    from kubepy.api.errors import Status
-
+def patched_locally(info: Info, content: PatchContent) -> Object:
+    """Return the object with the patch applied, without the cluster. Raises CliError."""
     try:
-        patched: Object = _patched_locally(info, content)
-    except Status as error:
+        if content.type == TYPES["json"]:
+            patched: Any = _with_operations(info.content, content)
+        elif content.type == TYPES["merge"]:
+            if content.error or not isinstance(content.value, dict | list):
+                raise CliError("Invalid JSON Patch")
+            # A list takes the place of the object; that it is none is reported below.
+            patched = (patch_documents.merge_patch(info.content, content.value) if isinstance(content.value, dict)
+                       else content.value)
+        else:
+            patched = _strategically_merged(info, content)
+    except api_errors.Status as error:
         raise CliError(str(error.__cause__ or error)) from None
-    from kubepy.cli.runtime.manifests import shape_problem
-
-    if problem := shape_problem(patched):
+    if problem := manifests.shape_problem(patched):
         raise CliError(problem)
-    return patched
+    obj: Object = patched
+    return obj
 
 
-def _patched_locally(info: Info, content: Content) -> Any:
-    if content.type == TYPES["json"]:
-        return _with_operations(info.content, content)
-    if content.type == TYPES["merge"]:
-        return _merged(info.content, content)
-    from kubepy.api.patches.documents import strategic_merge_patch
-    from kubepy.api.schema.openapi import schema_for
-
-    schema = schema_for(info.resource.api_version, info.resource.kind)
+def _strategically_merged(info: Info, content: PatchContent) -> Object:
+    schema = openapi.schema_for(info.resource.api_version, info.resource.kind)
     if schema is None:
         raise CliError(f"strategic merge patch is not supported for {info.resource.api_version}, "
                        f"Kind={info.resource.kind} locally, try --type merge")
-    if content.broken or not isinstance(content.value, dict | None):
+    if content.error or not isinstance(content.value, dict | None):
         raise CliError("invalid JSON document")
-    return strategic_merge_patch(info.content, content.value or {}, schema)
+    return patch_documents.strategic_merge_patch(info.content, content.value or {}, schema)
 
 
-def _with_operations(obj: Object, content: Content) -> Any:
-    from kubepy.api.meta import clone
-    from kubepy.api.patches.json_patch import OperationError, Patcher
-    from kubepy.api.values.goformat import json_type_name
-
-    if content.broken or not isinstance(content.value, list | None):
-        found = json_type_name(content.value)
-        raise CliError(content.broken or f"json: cannot unmarshal {found} into Go value of type jsonpatch.Patch")
-    patcher = Patcher(clone(obj))
+def _with_operations(obj: Object, content: PatchContent) -> Any:
+    if content.error or not isinstance(content.value, list | None):
+        kind = json_type_name(content.value)
+        raise CliError(content.error or f"json: cannot unmarshal {kind} into Go value of type jsonpatch.Patch")
+    patcher = json_patch.Patcher(clone(obj))
     for operation in content.value or ():
         if not isinstance(operation, dict):
             raise CliError(f"json: cannot unmarshal {json_type_name(operation)} into Go value of type "
                            "jsonpatch.Operation")
         try:
             patcher.apply(operation)
-        except OperationError as error:
+        except json_patch.OperationError as error:
             key = str(error).partition("doc is missing key: ")[2]
             raise CliError(f"Object to be patched is missing field ({key})" if key else str(error)) from None
     return patcher.document
-
-
-def _merged(obj: Object, content: Content) -> Any:
-    """What is no map takes the place of the object, as far as it goes."""
-    from kubepy.api.patches.documents import merge_patch
-
-    if content.broken or not isinstance(content.value, dict | list):
-        raise CliError("Invalid JSON Patch")
-    return merge_patch(obj, content.value) if isinstance(content.value, dict) else content.value

@@ -79,7 +79,17 @@ def list_(factory: Factory, options: PluginListOptions) -> None:
     """List the plugins: programs on the PATH whose names begin with "kubepy-".
 
     "kubepy foo bar" runs kubepy-foo-bar, or else kubepy-foo, unless kubepy has a command of that name."""
-    paths = list(_plugin_paths(factory))
+    paths: list[str] = []
+    for folder in dict.fromkeys(os.environ.get("PATH", "").split(os.pathsep)):
+        if not folder.strip():
+            continue
+        try:
+            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+        except OSError as error:
+            factory.say(f"Unable to read directory {quote(folder)} from your PATH: {os_error_text(error)}. Skipping...")
+            continue
+        paths += [os.path.join(folder, entry.name) for entry in entries
+                  if entry.name.startswith(PREFIX) and not entry.is_dir(follow_symlinks=False)]
     if not paths:
         raise UnprefixedError("error: unable to find any kubepy plugins in your PATH")
     factory.print("The following compatible plugins are available:\n")
@@ -95,20 +105,6 @@ def list_(factory: Factory, options: PluginListOptions) -> None:
     if warnings:
         raise UnprefixedError("error: one plugin warning was found" if warnings == 1
                               else f"error: {warnings} plugin warnings were found")
-
-
-def _plugin_paths(factory: Factory) -> Iterator[str]:
-    """Yield the paths of possible plugins in the order of the PATH."""
-    for folder in dict.fromkeys(os.environ.get("PATH", "").split(os.pathsep)):
-        if not folder.strip():
-            continue
-        try:
-            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
-        except OSError as error:
-            factory.say(f"Unable to read directory {quote(folder)} from your PATH: {os_error_text(error)}. Skipping...")
-            continue
-        yield from (os.path.join(folder, entry.name) for entry in entries
-                    if entry.name.startswith(PREFIX) and not entry.is_dir(follow_symlinks=False))
 
 
 def _warnings(path: str, shadowed_by: str | None) -> Iterator[str]:

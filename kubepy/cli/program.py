@@ -1,4 +1,4 @@
-"""The ``kubepy`` program. Here nothing is imported before somebody catches Ctrl-C, which never shows a traceback."""
+"""The ``kubepy`` program. Imports are inside the handler of Ctrl-C, so that it never shows a traceback."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def run() -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        # Whoever read the output has left: nothing to say, and nobody to say it to.
+        # The reader of the output has closed the pipe, as `head` does: that is no error to report.
         _drop_output()
         return 141
     except OSError as error:
@@ -30,7 +30,7 @@ def run() -> int:
 
 
 def as_text(word: str) -> str:
-    """A word of the command line as UTF-8, whatever the locale says; bytes that are none become ``�`` as in Go."""
+    """Return a word of the command line as UTF-8 in any locale; invalid bytes become ``�`` as in Go."""
     if word.isascii():
         return word
     import os
@@ -39,7 +39,7 @@ def as_text(word: str) -> str:
 
 
 def _open_closed_streams() -> None:
-    """What the shell has closed (``>&-``) is None to Python."""
+    """Open streams that the shell has closed (``>&-``), which are None in Python."""
     import os
 
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
@@ -48,14 +48,14 @@ def _open_closed_streams() -> None:
 
 
 def _speak_utf8() -> None:
-    """What is read and printed is UTF-8, whatever the locale says."""
+    """Read and print UTF-8 in any locale."""
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper) and stream.encoding.lower() != "utf-8":
             stream.reconfigure(encoding="utf-8", errors=stream.errors)
 
 
 def _drop_output() -> None:
-    """What has not been written yet never will be."""
+    """Discard buffered output: the reader has closed the pipe, or the disk is full."""
     import os
 
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

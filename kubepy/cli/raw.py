@@ -1,4 +1,4 @@
-"""``kubepy get --raw``: what an API server would answer a GET of a path with.
+"""``kubepy get --raw``: the answer of an API server to a GET of a path.
 
 Objects, lists, discovery, version and health are answered, from the cluster in this process; there is no server behind
 it. Requests that write are in ``raw_writes``. Upstream: ``kubectl/pkg/rawhttp``, ``apiserver/pkg/endpoints``.
@@ -6,6 +6,8 @@ it. Requests that write are in ``raw_writes``. Upstream: ``kubectl/pkg/rawhttp``
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from typing import Any, NamedTuple
 from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
@@ -16,12 +18,18 @@ from kubepy.api.values.goformat import quote, to_json
 from kubepy.cli.errors import CliError
 from kubepy.cli.get_flags import GetOptions
 from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.output import in_go_order, in_sorted_order
+from kubepy.lazy import lazy_imports
+
+with lazy_imports():
+    from kubepy.api import types as go_types
+    from kubepy.cli import version
 
 HEALTH = ("healthz", "livez", "readyz")
 
 
-class Target(NamedTuple):
-    """What a path below a version names. ``namespace`` None: objects of all; ``name`` "": a list."""
+class RequestTarget(NamedTuple):
+    """The target of a path below a version. ``namespace`` None: all namespaces; ``name`` "": a list."""
 
     resource: Resource
     namespace: str | None
@@ -47,23 +55,25 @@ def check_path(path: str, output: str) -> None:
 
 
 def answer(factory: Factory, path: str) -> str:
-    """The body of the answer. Raises NotFound and what reading raises."""
+    """Return the body of the answer. Raises NotFound, and errors of reading."""
     url = urlsplit(path)
     match parts_of(url):
         case ["version"]:
-            return _version()
+            return to_json(version.version_info(), indent=2, sort_keys=False)
         case [health] if health in HEALTH:
             return "ok"
         case ["api"]:
             return body_of({"kind": "APIVersions", "versions": ["v1"]})
         case ["apis"]:
-            return body_of({"kind": "APIGroupList", "apiVersion": "v1", "groups": _groups(factory)})
+            names = dict.fromkeys(resource.group for resource in factory.scheme if resource.group)
+            groups = [_group(factory, name) for name in names]
+            return body_of({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})
         case ["apis", group]:
             return body_of({"kind": "APIGroup", "apiVersion": "v1", **_group(factory, group)})
-        case ["api", version]:
-            return _discovery(factory, "", version)
-        case ["apis", group, version]:
-            return _discovery(factory, group, version)
+        case ["api", name]:
+            return _discovery(factory, "", name)
+        case ["apis", group, name]:
+            return _discovery(factory, group, name)
     return _read(factory, target_of(factory, url), url)
 
 
@@ -71,20 +81,14 @@ def parts_of(url: SplitResult) -> list[str]:
     return [unquote(part) for part in url.path.strip("/").split("/")]
 
 
-def target_of(factory: Factory, url: SplitResult) -> Target:
-    """What a path names. Raises NotFound."""
+def target_of(factory: Factory, url: SplitResult) -> RequestTarget:
+    """Return the target of a path. Raises NotFound."""
     match parts_of(url):
-        case ["api", version, *rest] if rest:
-            return _target(factory, "", version, rest)
-        case ["apis", group, version, *rest] if rest:
-            return _target(factory, group, version, rest)
+        case ["api", name, *rest] if rest:
+            return _target(factory, "", name, rest)
+        case ["apis", group, name, *rest] if rest:
+            return _target(factory, group, name, rest)
     raise no_such_resource()
-
-
-def _version() -> str:
-    from kubepy.cli.version import version_info
-
-    return to_json(version_info(), indent=2, sort_keys=False)
 
 
 def body_of(answer: Object) -> str:
@@ -94,78 +98,70 @@ def body_of(answer: Object) -> str:
 # --- discovery ----------------------------------------------------------------------------------------------------
 
 
-def _groups(factory: Factory) -> list[Object]:
-    return [_group(factory, name) for name in dict.fromkeys(one.group for one in factory.scheme if one.group)]
-
-
 def _group(factory: Factory, group: str) -> Object:
-    names = dict.fromkeys(version for one in factory.scheme if one.group == group
-                          for version in (one.version, *one.other_versions))
-    versions = [{"groupVersion": f"{group}/{version}", "version": version} for version in names]
+    names = dict.fromkeys(name for resource in factory.scheme if resource.group == group
+                          for name in (resource.version, *resource.other_versions))
+    versions = [{"groupVersion": f"{group}/{name}", "version": name} for name in names]
     if not versions or not group:
         raise no_such_resource()
     return {"name": group, "versions": versions, "preferredVersion": versions[0]}
 
 
 def _discovery(factory: Factory, group: str, version: str) -> str:
-    resources = [entry for one in factory.scheme if _serves(one, group, version) for entry in _entries(one)]
+    resources = [entry for resource in factory.scheme if _serves(resource, group, version)
+                 for entry in _api_resources(resource)]
     if not resources:
         raise no_such_resource()
     return body_of({"kind": "APIResourceList", **({"apiVersion": "v1"} if group else {}),
-                  "groupVersion": f"{group}/{version}".lstrip("/"), "resources": resources})
+                    "groupVersion": f"{group}/{version}".lstrip("/"), "resources": resources})
 
 
-def _serves(one: Resource, group: str, version: str) -> bool:
-    return one.group == group and version in (one.version, *one.other_versions)
+def _serves(resource: Resource, group: str, version: str) -> bool:
+    return resource.group == group and version in (resource.version, *resource.other_versions)
 
 
-def _entries(one: Resource) -> list[Object]:
-    """A resource and its subresources as discovery tells them."""
-    own: Object = {"name": one.plural, "singularName": one.singular_name, "namespaced": one.namespaced,
-                   "kind": one.kind, "verbs": list(one.verbs)}
-    own |= {key: list(values) for key, values in (("shortNames", one.short_names), ("categories", one.categories))
-            if values}
-    if one.verbs != CREATE_ONLY and "create" in one.verbs:  # what is not stored has none
-        own["storageVersionHash"] = _storage_version_hash(one)
-    return [own, *(_subresource(one, name) for name in one.subresources)]
+def _api_resources(resource: Resource) -> list[Object]:
+    """Return the entries of discovery for a resource and its subresources."""
+    own: Object = {"name": resource.plural, "singularName": resource.singular_name,
+                   "namespaced": resource.namespaced, "kind": resource.kind, "verbs": list(resource.verbs)}
+    names = (("shortNames", resource.short_names), ("categories", resource.categories))
+    own |= {key: list(values) for key, values in names if values}
+    if resource.verbs != CREATE_ONLY and "create" in resource.verbs:  # resources that are not stored have no hash
+        group = "" if resource.kind == "Event" else resource.group  # events of both groups are stored as those of core
+        stored = f"{group}/{resource.version}/{resource.kind}"
+        digest = hashlib.sha256(stored.encode()).digest()[:8]  # as discovery.StorageVersionHash
+        own["storageVersionHash"] = base64.b64encode(digest).decode()
+    return [own, *(_subresource(resource, name) for name in resource.subresources)]
 
 
-def _storage_version_hash(one: Resource) -> str:
-    """What changes with the version in which objects are stored (``discovery.StorageVersionHash``)."""
-    from base64 import b64encode
-    from hashlib import sha256
-
-    group = "" if one.kind == "Event" else one.group  # events of both groups are kept as those of core
-    return b64encode(sha256(f"{group}/{one.version}/{one.kind}".encode()).digest()[:8]).decode()
-
-
-def _subresource(one: Resource, name: str) -> Object:
+def _subresource(resource: Resource, name: str) -> Object:
     group, version, kind, *verbs = {
         "scale": ("autoscaling", "v1", "Scale", "get", "patch", "update"),
         "eviction": ("policy", "v1", "Eviction", "create"),
         "binding": ("", "", "Binding", "create"),
         "token": ("authentication.k8s.io", "v1", "TokenRequest", "create"),
-    }.get(name, ("", "", one.kind, "get", "patch", "update"))
-    where = {"group": group, "version": version} if group else {}
-    return {"name": f"{one.plural}/{name}", "singularName": "", "namespaced": one.namespaced, **where, "kind": kind,
-            "verbs": verbs}
+    }.get(name, ("", "", resource.kind, "get", "patch", "update"))
+    group_version = {"group": group, "version": version} if group else {}
+    return {"name": f"{resource.plural}/{name}", "singularName": "", "namespaced": resource.namespaced,
+            **group_version, "kind": kind, "verbs": verbs}
 
 
 # --- objects ------------------------------------------------------------------------------------------------------
 
 
-def _target(factory: Factory, group: str, version: str, rest: list[str]) -> Target:
+def _target(factory: Factory, group: str, version: str, rest: list[str]) -> RequestTarget:
     namespace: str | None = None
     if rest[0] == "namespaces" and len(rest) > 2 and rest[2] not in ("status", "finalize"):
         _, namespace, *rest = rest
     plural, name, subresource = (*rest, "", "")[:3]
-    found = next((one for one in factory.scheme if one.plural == plural and _serves(one, group, version)), None)
+    found = next((resource for resource in factory.scheme
+                  if resource.plural == plural and _serves(resource, group, version)), None)
     if found is None or len(rest) > 3 or (found.namespaced != (namespace is not None) and (name or namespace)):
         raise no_such_resource()
-    return Target(found.at(version), namespace, name, subresource)
+    return RequestTarget(found.at(version), namespace, name, subresource)
 
 
-def _read(factory: Factory, target: Target, url: SplitResult) -> str:
+def _read(factory: Factory, target: RequestTarget, url: SplitResult) -> str:
     if not target.name:
         return _list(factory, target, parse_qs(url.query))
     if target.subresource == "scale":
@@ -177,7 +173,7 @@ def _read(factory: Factory, target: Target, url: SplitResult) -> str:
                                                     namespace=target.namespace or "")))
 
 
-def _list(factory: Factory, target: Target, query: dict[str, list[str]]) -> str:
+def _list(factory: Factory, target: RequestTarget, query: dict[str, list[str]]) -> str:
     resource = target.resource
     found = factory.client.list(resource.gvr, namespace=target.namespace,
                                 label_selector=query.get("labelSelector", [""])[-1],
@@ -193,8 +189,5 @@ def _list(factory: Factory, target: Target, query: dict[str, list[str]]) -> str:
 
 
 def shown(factory: Factory, obj: Object) -> Any:
-    from kubepy.api.types import type_of
-    from kubepy.cli.runtime.output import in_go_order, in_sorted_order
-
     whole = factory.client.with_managed_fields(obj)
-    return in_go_order(whole) if type_of(whole) else in_sorted_order(whole)
+    return in_go_order(whole) if go_types.type_of(whole) else in_sorted_order(whole)

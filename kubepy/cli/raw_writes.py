@@ -1,6 +1,6 @@
 """``create``, ``replace`` and ``delete --raw``: a POST, PUT or DELETE of a path with the bytes of one file.
 
-Nothing is looked at on the way: the body goes as it is, and the answer is printed as it comes.
+The body is sent as it is, and the answer printed as it comes.
 Upstream: ``kubectl/pkg/rawhttp``, ``apiserver/pkg/endpoints/handlers``.
 """
 
@@ -20,11 +20,15 @@ from kubepy.apiserver.request import (
     UpdateOptions,
 )
 from kubepy.cli.errors import CliError
-from kubepy.cli.raw import Target, body_of, check_path, shown, target_of
+from kubepy.cli.raw import RequestTarget, body_of, check_path, shown, target_of
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.manifests import read_text
 from kubepy.cli.runtime.options import RawOptions
+from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable
+
+with lazy_imports():
+    from kubepy.storage import yaml
 
 MANAGER = "kubectl"  # the client's name where a request names no manager
 _SHOWN = 30  # bytes of a body that cannot be read
@@ -37,7 +41,7 @@ _RETURNED = frozenset({"csidrivers.storage.k8s.io", "csinodes.storage.k8s.io", "
                        "volumeattributesclasses.storage.k8s.io"})
 
 Query = dict[str, str]
-Answer = Callable[[Factory, Target, Any, Query], Object]
+Answer = Callable[[Factory, RequestTarget, Any, Query], Object]
 
 
 def post(factory: Factory, options: RawOptions, output: str) -> None:
@@ -79,15 +83,13 @@ def _send(factory: Factory, options: RawOptions, answer: Answer) -> None:
     factory.print(body_of(answer(factory, target, _read(target, text), query)), end="")
 
 
-def _read(target: Target, text: str | None) -> Any:
-    """The object in a body, None without a body. Raises BadRequest."""
-    from kubepy.storage.yaml import YamlError, read_json
-
+def _read(target: RequestTarget, text: str | None) -> Any:
+    """Return the object in a body, None without a body. Raises BadRequest."""
     if text is None:
         return None
     try:
-        value = read_json(text)
-    except YamlError as error:
+        value = yaml.read_json(text)
+    except yaml.YamlError as error:
         raise _unrecognized(target, text, error.message) from None
     if not isinstance(value, dict):
         kind = "array" if isinstance(value, list) else type(value).__name__
@@ -96,24 +98,19 @@ def _read(target: Target, text: str | None) -> Any:
     return value
 
 
-def _unrecognized(target: Target, text: str, why: str) -> Exception:
-    return BadRequest(f"the object provided is unrecognized (must be of type {target.resource.kind}): couldn't get "
-                      f"version/kind; json parse error: {why} ({_summary(text.encode())})")
-
-
-def _summary(body: bytes) -> str:
-    """``summarizeData``."""
-    if not body:
-        return "<empty>"
-    more = " ..." if len(body) > _SHOWN else ""
+def _unrecognized(target: RequestTarget, text: str, reason: str) -> Exception:
+    body = text.encode()
     head = body[:_SHOWN]
-    return (head.decode(errors="replace") if body.startswith(b"{") else head.hex()) + more
+    summary = head.decode(errors="replace") if body.startswith(b"{") else head.hex()  # as summarizeData
+    summary = f"{summary} ..." if len(body) > _SHOWN else summary or "<empty>"
+    return BadRequest(f"the object provided is unrecognized (must be of type {target.resource.kind}): couldn't get "
+                      f"version/kind; json parse error: {reason} ({summary})")
 
 
 # --- the requests -------------------------------------------------------------------------------------------------
 
 
-def _post(factory: Factory, target: Target, body: Any, query: Query) -> Object:
+def _post(factory: Factory, target: RequestTarget, body: Any, query: Query) -> Object:
     if target.subresource:
         return _post_to_subresource(factory, target, body, query)
     if target.name:
@@ -122,7 +119,7 @@ def _post(factory: Factory, target: Target, body: Any, query: Query) -> Object:
                                                  options=CreateOptions(*_write_options(query))))
 
 
-def _post_to_subresource(factory: Factory, target: Target, body: Any, query: Query) -> Object:
+def _post_to_subresource(factory: Factory, target: RequestTarget, body: Any, query: Query) -> Object:
     if target.subresource not in target.resource.subresources:
         raise no_such_resource()
     namespace = target.namespace or ""
@@ -138,52 +135,44 @@ def _post_to_subresource(factory: Factory, target: Target, body: Any, query: Que
     return _success(code=201)
 
 
-def _expect_own_name(target: Target, body: Any, kind: str) -> None:
-    """Raises BadRequest. An eviction and a binding bear the name of their pod."""
+def _expect_own_name(target: RequestTarget, body: Any, kind: str) -> None:
+    """Raise BadRequest unless an eviction or a binding has the name of its pod."""
     if (body.get("metadata") or {}).get("name") != target.name:
         raise BadRequest(f"name in URL does not match name in {kind} object")
 
 
-def _put(factory: Factory, target: Target, body: Any, query: Query) -> Object:
+def _put(factory: Factory, target: RequestTarget, body: Any, query: Query) -> Object:
     if not target.name:
         raise method_not_allowed()
     named = {**body, "metadata": {"name": target.name, **(body.get("metadata") or {})}}
-    _expect_name(target, named)
+    if (name := named["metadata"]["name"]) != target.name:  # the client addresses its request by the object
+        raise BadRequest(f"the name of the object ({printable(name)}) does not match the name on the URL "
+                         f"({printable(target.name)})")
     return _shown(factory, factory.client.update(target.resource.gvr, named, namespace=target.namespace or "",
                                                  subresource=target.subresource,
                                                  options=UpdateOptions(*_write_options(query))))
 
 
-def _expect_name(target: Target, obj: Object) -> None:
-    """Raises BadRequest. The client's own requests are addressed by what is in the object."""
-    name = obj["metadata"]["name"]
-    if name != target.name:
-        raise BadRequest(f"the name of the object ({printable(name)}) does not match the name on the URL "
-                         f"({printable(target.name)})")
-
-
-def _delete(factory: Factory, target: Target, body: Any, query: Query) -> Object:
+def _delete(factory: Factory, target: RequestTarget, body: Any, query: Query) -> Object:
     options, namespace = _delete_options(body, query), target.namespace or ""
     if target.subresource:
         raise method_not_allowed()
     if not target.name:
         return _deleted_all(factory, target, options, query)
     left = factory.client.delete(target.resource.key, target.name, namespace=namespace, options=options)
-    if _is_held(left) or target.resource.key in _RETURNED:
+    metadata = left["metadata"]
+    finalizers = metadata.get("finalizers")
+    if left["kind"] == "Namespace":
+        finalizers = finalizers or (left.get("spec") or {}).get("finalizers")
+    remains = bool(finalizers) or (metadata.get("deletionGracePeriodSeconds") or 0) > 0
+    if remains or target.resource.key in _RETURNED:
         return _shown(factory, left)
     group = {"group": target.resource.group} if target.resource.group else {}
     return _success(details={"name": target.name, **group, "kind": target.resource.plural,
-                             "uid": left["metadata"]["uid"]})
+                             "uid": metadata["uid"]})
 
 
-def _is_held(obj: Object) -> bool:
-    """Whether a deletion left the object there: by its finalizers, those of a namespace, or a grace period."""
-    metadata, spec = obj["metadata"], obj.get("spec") or {}
-    finalizers = metadata.get("finalizers") or (obj["kind"] == "Namespace" and spec.get("finalizers"))
-    return bool(finalizers) or (metadata.get("deletionGracePeriodSeconds") or 0) > 0
-
-
-def _deleted_all(factory: Factory, target: Target, options: DeleteOptions, query: Query) -> Object:
+def _deleted_all(factory: Factory, target: RequestTarget, options: DeleteOptions, query: Query) -> Object:
     if target.resource.namespaced and not target.namespace:
         raise method_not_allowed()
     selectors = ListOptions(query.get("labelSelector", ""), query.get("fieldSelector", ""))
@@ -209,7 +198,7 @@ def _write_options(query: Query) -> tuple[bool, str, str]:
 
 
 def _delete_options(body: Any, query: Query) -> DeleteOptions:
-    """``metav1.DeleteOptions`` of a body, else of the query."""
+    """Return the ``metav1.DeleteOptions`` of a body, else of the query."""
     given = body or {**query, "dryRun": [query["dryRun"]] if "dryRun" in query else []}
     only = given.get("preconditions") or {}
     grace = given.get("gracePeriodSeconds")

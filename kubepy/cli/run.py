@@ -112,7 +112,7 @@ def run(factory: Factory, options: RunOptions) -> None:
 
 
 def validate(options: RunOptions, strategy: str) -> None:
-    """Raises CliError for what cannot be meant, UsageError for wrong flags."""
+    """Raise CliError, or UsageError with a pointer to the help, for wrong flags."""
     if not options.args:
         options.usage_error("NAME is required for run")
     if not options.image:
@@ -150,7 +150,7 @@ _REFERENCE = re.compile(
 
 
 def is_image_reference(text: str) -> bool:
-    """``github.com/distribution/reference``: ``registry:5000/group/name:tag@sha256:…``."""
+    """Return whether a text is ``registry:5000/group/name:tag@sha256:…`` (``github.com/distribution/reference``)."""
     return _REFERENCE.fullmatch(text) is not None
 
 
@@ -158,23 +158,31 @@ def is_image_reference(text: str) -> bool:
 
 
 def pod_of(factory: Factory, options: RunOptions) -> Object:
-    """The pod, its fields in Go's order. Raises CliError."""
+    """Return the pod, its fields in Go's order. Raises CliError."""
     name = options.args[0]
     labels = parse_pairs(options.labels) if options.labels else {"run": name}
     spec = {"containers": [_container(options, name)], "restartPolicy": options.restart or "Always",
             "dnsPolicy": "ClusterFirst"}
-    made = metadata(factory, name, labels=labels, annotations=_annotations(options))
-    return {"kind": "Pod", "apiVersion": "v1", "metadata": made, "spec": spec, "status": {}}
+    if wrong := [text for text in options.annotations if text.find("=") < 1]:
+        raise CliError(f"invalid annotations format: {', '.join(wrong)}")
+    annotations = dict(sorted(text.split("=", 1) for text in options.annotations))
+    return {"kind": "Pod", "apiVersion": "v1", "metadata": metadata(factory, name, labels=labels,
+                                                                    annotations=annotations),
+            "spec": spec, "status": {}}
 
 
 def _container(options: RunOptions, name: str) -> Object:
     words = options.args[1:]
+    try:
+        ports = [{"containerPort": atoi(options.port)}] if options.port else []
+    except NumberError as error:
+        raise CliError(str(error)) from None
     fields = {
         "name": name,
         "image": options.image,
         "command": words if options.command else [],
         "args": [] if options.command else words,
-        "ports": [{"containerPort": _port(options.port)}] if options.port else [],
+        "ports": ports,
         "env": [_variable(text) for text in options.env],
     }
     more = {
@@ -191,13 +199,6 @@ def _filled(fields: Object) -> Object:
     return {key: value for key, value in fields.items() if value}
 
 
-def _port(text: str) -> int:
-    try:
-        return atoi(text)
-    except NumberError as error:
-        raise CliError(str(error)) from None
-
-
 def _variable(text: str) -> Object:
     name, equals, value = text.partition("=")
     if not equals or not re.fullmatch(r"[-._a-zA-Z][-._a-zA-Z0-9]*", name):
@@ -205,21 +206,12 @@ def _variable(text: str) -> Object:
     return _filled({"name": name, "value": value})
 
 
-def _annotations(options: RunOptions) -> dict[str, str]:
-    wrong = [text for text in options.annotations if text.find("=") < 1]
-    if wrong:
-        raise CliError(f"invalid annotations format: {', '.join(wrong)}")
-    pairs = (text.partition("=") for text in options.annotations)
-    return dict(sorted((key, value) for key, _, value in pairs))
-
-
 def _expose(factory: Factory, options: RunOptions, printer: Printer, strategy: str) -> None:
-    """The service of ``--expose``, printed before its pod."""
+    """Create the service of ``--expose``, and print it before its pod."""
     name = options.args[0]
     labels = parse_pairs(options.labels) if options.labels else {}
     settings = ServiceSettings(name, labels or {"run": name}, [options.port], labels, {})
-    made = service(settings, metadata(factory, name, labels=labels))
-    printer(_created(factory, options, made, strategy))
+    printer(_created(factory, options, service(settings, metadata(factory, name, labels=labels)), strategy))
     if options.output == "yaml":
         factory.print("---")
 

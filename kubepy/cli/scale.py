@@ -54,7 +54,10 @@ def scale(factory: Factory, options: ScaleOptions) -> None:
     options.require("replicas")
     strategy = factory.dry_run_strategy(options)
     printer = printer_for(factory, options, "scaled", strategy)
-    validate(options)
+    if options.replicas < 0:
+        raise CliError("The --replicas=COUNT flag is required, and COUNT must be greater than or equal to 0")
+    if options.current_replicas < -1:
+        raise CliError("The --current-replicas must specify an integer of -1 or greater")
     infos, errors = Builder(factory, options, bare_types=options.all).do().infos()
     if options.resource_version and len(infos) > 1:
         raise CliError("cannot use --resource-version with multiple resources")
@@ -67,12 +70,17 @@ def scale(factory: Factory, options: ScaleOptions) -> None:
 
 
 def scaled(factory: Factory, options: ScaleOptions, info: Info, strategy: str) -> Object:
-    """Scale one object, unless this is a rehearsal on the client; returns what to print."""
+    """Scale one object, unless it is a dry run on the client; returns the object to print."""
     if strategy == CLIENT:
         return with_replicas(info, options.replicas)
     replicas = scale_one(factory, options, info, dry_run=strategy == SERVER)
     if strategy == NONE and options.timeout:
-        _wait(factory, info, options.replicas, options.timeout)
+        def is_scaled() -> bool:
+            scale = factory.client.get(info.resource.key, info.name, namespace=info.namespace, subresource="scale")
+            return bool(scale.get("status", {}).get("replicas", 0) == options.replicas)
+
+        if not is_scaled() and not factory.driver.wait_until(is_scaled, options.timeout):
+            raise CliError(f"timed out waiting for {quote(info.name)} to be synced")
     obj = with_replicas(info, replicas)
     if options.record:
         obj = {**obj, "metadata": {**obj["metadata"]}}
@@ -84,15 +92,8 @@ def scaled(factory: Factory, options: ScaleOptions, info: Info, strategy: str) -
     return obj
 
 
-def validate(options: ScaleOptions) -> None:
-    if options.replicas < 0:
-        raise CliError("The --replicas=COUNT flag is required, and COUNT must be greater than or equal to 0")
-    if options.current_replicas < -1:
-        raise CliError("The --current-replicas must specify an integer of -1 or greater")
-
-
 def scale_one(factory: Factory, options: ScaleOptions, info: Info, *, dry_run: bool) -> int:
-    """Set the size; returns what it is then. With preconditions the scale is read, checked and written together."""
+    """Set the size; returns the new size. With preconditions the scale is read, checked and written in one step."""
     client, key = factory.client, info.resource.key
     if options.current_replicas == -1 and not options.resource_version:
         answer = client.patch(key, info.name, Patch(MERGE_PATCH, {"spec": {"replicas": options.replicas}}),
@@ -101,33 +102,19 @@ def scale_one(factory: Factory, options: ScaleOptions, info: Info, *, dry_run: b
         return _replicas(answer)
     with client.joined():
         current = client.get(key, info.name, namespace=info.namespace, subresource="scale")
-        _check(options, current)
-        wanted = {**current, "spec": {**current.get("spec", {}), "replicas": options.replicas}}
-        return _replicas(client.update(key, wanted, namespace=info.namespace, subresource="scale",
+        replicas, version = _replicas(current), current["metadata"]["resourceVersion"]
+        if options.current_replicas not in (-1, replicas):
+            raise CliError(f"Expected replicas to be {options.current_replicas}, was {replicas}")
+        if options.resource_version not in ("", version):
+            raise CliError(f"Expected resource version to be {options.resource_version}, was {version}")
+        changed = {**current, "spec": {**current.get("spec", {}), "replicas": options.replicas}}
+        return _replicas(client.update(key, changed, namespace=info.namespace, subresource="scale",
                                        options=UpdateOptions(dry_run=dry_run, field_manager=UNNAMED)))
 
 
 def _replicas(scale: Object) -> int:
-    found: int = scale.get("spec", {}).get("replicas", 0)
-    return found
-
-
-def _check(options: ScaleOptions, current: Object) -> None:
-    replicas = _replicas(current)
-    if options.current_replicas not in (-1, replicas):
-        raise CliError(f"Expected replicas to be {options.current_replicas}, was {replicas}")
-    version = current["metadata"]["resourceVersion"]
-    if options.resource_version not in ("", version):
-        raise CliError(f"Expected resource version to be {options.resource_version}, was {version}")
-
-
-def _wait(factory: Factory, info: Info, replicas: int, timeout: float) -> None:
-    def is_scaled() -> bool:
-        current = factory.client.get(info.resource.key, info.name, namespace=info.namespace, subresource="scale")
-        return bool(current.get("status", {}).get("replicas", 0) == replicas)
-
-    if not is_scaled() and not factory.driver.wait_until(is_scaled, timeout):
-        raise CliError(f"timed out waiting for {quote(info.name)} to be synced")
+    replicas: int = scale.get("spec", {}).get("replicas", 0)
+    return replicas
 
 
 def with_replicas(info: Info, replicas: int) -> Object:

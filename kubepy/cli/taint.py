@@ -83,7 +83,17 @@ def taint(factory: Factory, options: TaintOptions) -> None:
         changes = parse_changes(taints)
     except CliError as error:
         options.usage_error(str(error))
-    _validate(factory, options, resources, changes)
+    resource = factory.scheme.find(resources[0])
+    if resource is None:
+        name = resources[0].lower().partition(".")[0]
+        raise UnprefixedError(f"the server doesn't have a resource type {quote(name)}")
+    if resource.key != "nodes":
+        raise CliError(f"invalid resource type {resources[0].lower()}, only node types are supported")
+    require_no_conflict(changes)
+    if options.all and options.selector:
+        raise CliError("setting 'all' parameter with a non empty selector is prohibited")
+    if not options.all and not options.selector and len(resources) < 2:
+        raise CliError("at least one resource name must be specified since 'all' parameter is not set")
     args = ["nodes"] if options.all or options.selector else ["nodes", *resources[1:]]
     Builder(factory, options, args=args, everything=options.all).do().visit(
         lambda info: _taint_node(factory, options, info, changes, strategy, validation))
@@ -101,20 +111,6 @@ def split_args(words: list[str]) -> tuple[list[str], list[str]]:
         else:
             resources.append(word)
     return resources, taints
-
-
-def _validate(factory: Factory, options: TaintOptions, resources: list[str], changes: TaintChanges) -> None:
-    resource = factory.scheme.find(resources[0])
-    if resource is None:
-        name = resources[0].lower().partition(".")[0]
-        raise UnprefixedError(f"the server doesn't have a resource type {quote(name)}")
-    if resource.key != "nodes":
-        raise CliError(f"invalid resource type {resources[0].lower()}, only node types are supported")
-    require_no_conflict(changes)
-    if options.all and options.selector:
-        raise CliError("setting 'all' parameter with a non empty selector is prohibited")
-    if not options.all and not options.selector and len(resources) < 2:
-        raise CliError("at least one resource name must be specified since 'all' parameter is not set")
 
 
 def _taint_node(factory: Factory, options: TaintOptions, info: Info, changes: TaintChanges,

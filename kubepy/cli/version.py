@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from kubepy import KUBERNETES_VERSION, KUSTOMIZE_VERSION, __version__
 from kubepy.cli.errors import CliError
-from kubepy.cli.runtime.command import command
+from kubepy.cli.runtime.command import command, options_text
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import bool_flag, string_flag
 from kubepy.cli.runtime.options import GLOBAL_FLAGS, Options
+from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable
+
+with lazy_imports():
+    from kubepy.api.values import goformat
+    from kubepy.storage import yaml
 
 
 class VersionOptions(Options):
@@ -44,17 +49,13 @@ def version(factory: Factory, options: VersionOptions) -> None:
     if not options.client:
         versions["serverVersion"] = info
     if options.output == "yaml":
-        from kubepy.storage.yaml import dump
-
-        factory.print(dump(versions))
+        factory.print(yaml.dump(versions))
     else:
-        from kubepy.api.values.goformat import to_json
-
-        factory.print(to_json(versions, indent=2, sort_keys=False))
+        factory.print(goformat.to_json(versions, indent=2, sort_keys=False))
 
 
 def version_info() -> dict[str, str]:
-    """The version as a server tells it, less what is known of a build of it."""
+    """Return the version as a server answers it, without the details of a build."""
     major, minor, _ = KUBERNETES_VERSION.removeprefix("v").split(".")
     return {"major": major, "minor": minor, "gitVersion": KUBERNETES_VERSION, "kubepyVersion": __version__}
 
@@ -66,8 +67,6 @@ kubepy options
 def options(factory: Factory, options: Options) -> None:
     """Print the list of flags inherited by all commands."""
     from textwrap import fill
-
-    from kubepy.cli.runtime.help import options_text
 
     factory.print(options_text("The following options can be passed to any command:\n", GLOBAL_FLAGS))
     names = ", ".join(f"--{flag.long}" for flag in GLOBAL_FLAGS if flag.hidden)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 from kubepy.api.meta import Object, uid_of
 from kubepy.cli.errors import CliError, raise_all, unless_missing
@@ -174,30 +173,23 @@ def check_of(word: str) -> Check:
 
 def _has_condition(name: str, status: str, obj: Object | None) -> bool:
     """Return whether the first condition of a type has a status, as of the object's generation. Raises CliError."""
-    for condition in _conditions(obj or {}):
-        if _is_named(condition, name) and isinstance(condition.get("status"), str):
-            return not _is_outdated(obj or {}, condition) and condition["status"].casefold() == status.casefold()
-    return False
-
-
-def _conditions(obj: Object) -> list[Any]:
-    status = obj.get("status", {})
-    if not isinstance(status, dict):
-        raise _wrong_type(status, "map[string]interface{}")
-    conditions = status.get("conditions", [])
+    obj = obj or {}
+    obj_status = obj.get("status", {})
+    if not isinstance(obj_status, dict):
+        raise _wrong_type(obj_status, "map[string]interface{}")
+    conditions = obj_status.get("conditions", [])
     if not isinstance(conditions, list):
         raise _wrong_type(conditions, "[]interface{}")
-    return conditions
+    for condition in conditions:
+        kind = condition.get("type") if isinstance(condition, dict) else None
+        if isinstance(kind, str) and kind.casefold() == name.casefold() and isinstance(condition.get("status"), str):
+            return not _is_outdated(obj, condition) and bool(condition["status"].casefold() == status.casefold())
+    return False
 
 
 def _wrong_type(value: object, go_type: str) -> CliError:
     return CliError(f".status.conditions accessor error: {goformat.format_value(value)} is of the type "
                     f"{goformat.type_name(value)}, expected {go_type}")
-
-
-def _is_named(condition: Any, name: str) -> bool:
-    kind = condition.get("type") if isinstance(condition, dict) else None
-    return isinstance(kind, str) and kind.casefold() == name.casefold()
 
 
 def _is_outdated(obj: Object, condition: Object) -> bool:

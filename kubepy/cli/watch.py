@@ -12,7 +12,7 @@ from kubepy.cli.errors import CliError
 from kubepy.cli.get_flags import GetOptions, object_printer, style_for
 from kubepy.cli.runtime.builder import Builder, listed, resource_of
 from kubepy.cli.runtime.factory import Factory
-from kubepy.cli.runtime.infos import Info, Result, Scope
+from kubepy.cli.runtime.infos import Result, Scope
 from kubepy.cli.runtime.output import document, in_sorted_order, requested, shown_object
 from kubepy.cli.runtime.tables import Style, format_lines, lines
 from kubepy.lazy import lazy_imports
@@ -62,17 +62,13 @@ def watch(factory: Factory, options: GetOptions) -> None:
     if infos and not options.watch_only:
         show([Event("ADDED", info.content) for info in infos])
     if len(infos) > 1 and not result.scopes:
-        raise _too_many(infos)
+        # As Result.Watch: each name and each file is a source, of which one may have one object.
+        if infos[0].source and len({info.source for info in infos}) == 1:
+            raise CliError("watch is only supported on individual resources and resource collections - "
+                           f"{len(infos)} resources were found")
+        raise CliError("you may only watch a single resource or type of resource at a time")
     factory.stdout.flush()
     _follow(factory, scope, since, {(info.namespace, info.name): info.content for info in infos}, show)
-
-
-def _too_many(infos: list[Info]) -> CliError:
-    """Return the error of ``Result.Watch``: each name and each file is a source, of which one may have one object."""
-    if infos[0].source and len({info.source for info in infos}) == 1:
-        return CliError("watch is only supported on individual resources and resource collections - "
-                        f"{len(infos)} resources were found")
-    return CliError("you may only watch a single resource or type of resource at a time")
 
 
 # --- printing -----------------------------------------------------------------------------------------------------

@@ -25,12 +25,14 @@ so far have left. Where upstream gathers errors, ``raise_all`` raises all of the
 ``job``, ``cronjob``                      pods that run until they succeed; Jobs that a schedule starts
 ``ttlafterfinished``                      deletes Jobs that ended some time ago
 ``disruption``                            the status of PodDisruptionBudgets
-``endpoints``                             Endpoints and EndpointSlices of Services
+``endpoint``, ``endpointslice``,          Endpoints and EndpointSlices of Services, slices that mirror Endpoints;
+``endpointslicemirroring``                ``service_endpoints`` is their common part
 ``nodelifecycle``, ``tainteviction``      taints of nodes that are not ready, and the pods that do not tolerate them
 ``ttl``, ``podgc``                        an annotation of nodes; pods that are orphaned, or on nodes that are gone
 ``garbagecollector``, ``namespace``       dependents of deleted owners; contents of deleted namespaces
-``persistentvolume``                      binding, provisioning, expanding and protecting volumes and claims
-``ephemeralvolume``, ``pvcprotection``    claims of pods' ephemeral volumes; claims that pods use
+``persistentvolume``                      binding, provisioning and expanding volumes and claims
+``ephemeralvolume``                       claims of pods' ephemeral volumes
+``volumeprotection``                      finalizers of claims that pods use, and of bound volumes
 ``resourcequota``, ``clusterroles``       usage of quotas; rules of aggregated ClusterRoles
 ``customresources``                       objects of CustomResourceDefinitions that are deleted
 ========================================  ==============================================================================

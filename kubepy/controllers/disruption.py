@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from kubepy.api.clock import parse_optional_time, parse_time
 from kubepy.api.errors import NotFound
@@ -27,10 +27,13 @@ from kubepy.api.objects.pods import get_condition, is_pod_ready, is_pod_terminal
 from kubepy.api.selectors import SelectorError, from_label_selector, go_label_selector
 from kubepy.api.values.gonumbers import scaled_value
 from kubepy.runtime.events import Recorder
+from kubepy.runtime.informers import PODS, TypedResource
 from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
 
-BUDGETS = "poddisruptionbudgets.policy"
-PODS = "pods"
+if TYPE_CHECKING:
+    from kubepy.api.typed import Pod, PodDisruptionBudget
+
+BUDGETS: TypedResource[PodDisruptionBudget] = TypedResource("poddisruptionbudgets.policy")
 DELETION_TIMEOUT = timedelta(minutes=2)  # a pod that was evicted and is not being deleted by then will stay
 STALE_CONDITION_TIMEOUT = timedelta(minutes=2)  # the same for a DisruptionTarget condition
 UNMANAGED = (
@@ -58,6 +61,8 @@ class DisruptionController:
     def __init__(self, context: Context) -> None:
         self._client = context.client
         self._informers = context.informers
+        self._pods = context.informers.lister(PODS)
+        self._budgets = context.informers.lister(BUDGETS)
         self._clock = context.clock
         self._scheme = context.scheme
         self._recorder = Recorder(context.client, "controllermanager")
@@ -82,15 +87,16 @@ class DisruptionController:
 
     def _pod_changed(self, event: WatchEvent) -> None:
         """Reconcile the budget that covers a changed pod now; one that covered it before is not woken, as upstream."""
-        due = stale_condition_due(event.new) if event.new is not None else None
+        pod = cast("Pod | None", event.new)
+        due = stale_condition_due(pod) if pod is not None else None
         if due is not None:
             self.queue.add_after(event.key, (due - self._clock.now()).total_seconds())
         else:
             self.queue.cancel(event.key)
-        pod = event.new or event.old
+        pod = pod or cast("Pod | None", event.old)
         if pod is None:
             return
-        budgets = [budget for budget in self._informers.list(BUDGETS, namespace_of(pod)) if _covers(budget, pod)]
+        budgets = [budget for budget in self._budgets.list(namespace_of(pod)) if _covers(budget, pod)]
         if len(budgets) > 1:
             message = (f'Pod "{namespace_of(pod)}"/"{name_of(pod)}" matches multiple PodDisruptionBudgets.  '
                        f'Chose "{name_of(budgets[0])}" arbitrarily.')
@@ -101,21 +107,31 @@ class DisruptionController:
     # --- sync
 
     def sync(self, key: Key) -> None:
-        obj = self._informers.get(*key)
-        if obj is None:
+        if key.resource == PODS:
+            if (pod := self._pods.get(key.namespace, key.name)) is not None:
+                self._clear_stale_condition(key, pod)
+            else:
+                self.queue.cancel(key)
+            return
+        budget = self._budgets.get(key.namespace, key.name)
+        if budget is None:
             self.queue.cancel(key)
             return
-        if key.resource == PODS:
-            self._clear_stale_condition(key, obj)
-            return
         try:
-            self._sync_budget(key, obj)
+            self._sync_budget(key, budget)
         except (SyncError, SelectorError, ValueError) as error:
-            self._update_status(obj, failed_status(obj, str(error), self._clock.now()))
+            self._update_status(budget, failed_status(budget, str(error), self._clock.now()))
 
-    def _sync_budget(self, key: Key, budget: Object) -> None:
+    def _sync_budget(self, key: Key, budget: PodDisruptionBudget) -> None:
         """Calculate and write the status (``trySync``). Raises SyncError, SelectorError, ValueError, Status."""
-        pods = self._pods_of(budget)
+        try:
+            selector = from_label_selector(budget["spec"].get("selector"))
+        except SelectorError as error:
+            self._recorder.event(budget, "Warning", "NoPods", f"Failed to get pods: {error}")
+            raise
+        pods = [pod for pod in self._pods.list(namespace_of(budget)) if selector.matches(labels_of(pod))]
+        if not pods:
+            self._recorder.event(budget, "Normal", "NoPods", "No matching pods found")
         expected = self._expected_pods(budget, pods)
         now = self._clock.now()
         disrupted = self._disrupted_pods(budget, pods, now)
@@ -125,27 +141,16 @@ class DisruptionController:
             due = min(map(parse_time, disrupted.values())) + DELETION_TIMEOUT
             self.queue.add_after(key, (due - now).total_seconds())
 
-    def _update_status(self, budget: Object, status: Object) -> None:
+    def _update_status(self, budget: PodDisruptionBudget, status: Object) -> None:
         if status != budget.get("status"):
             stored = self._client.update(BUDGETS, {**budget, "status": status}, namespace=namespace_of(budget),
                                          subresource="status")
             key = Key(BUDGETS, namespace_of(budget), name_of(budget))
             self._written[key] = stored["metadata"]["resourceVersion"]
 
-    def _pods_of(self, budget: Object) -> list[Object]:
-        try:
-            selector = from_label_selector(budget["spec"].get("selector"))
-        except SelectorError as error:
-            self._recorder.event(budget, "Warning", "NoPods", f"Failed to get pods: {error}")
-            raise
-        pods = [pod for pod in self._informers.list(PODS, namespace_of(budget)) if selector.matches(labels_of(pod))]
-        if not pods:
-            self._recorder.event(budget, "Normal", "NoPods", "No matching pods found")
-        return pods
-
     # --- expected pods
 
-    def _expected_pods(self, budget: Object, pods: list[Object]) -> ExpectedPods:
+    def _expected_pods(self, budget: PodDisruptionBudget, pods: list[Pod]) -> ExpectedPods:
         """Calculate how many pods the budget expects (``getExpectedPodCount``). Raises SyncError, ValueError."""
         spec = budget["spec"]
         max_unavailable, min_available = spec.get("maxUnavailable"), spec.get("minAvailable")
@@ -163,7 +168,7 @@ class DisruptionController:
             return ExpectedPods(total, max(0, total - scaled_value(max_unavailable, total, round_up=True)))
         return ExpectedPods(total, scaled_value(min_available, total, round_up=True))
 
-    def _expected_scale(self, budget: Object, pods: list[Object]) -> int:
+    def _expected_scale(self, budget: PodDisruptionBudget, pods: list[Pod]) -> int:
         """Add up the replicas of the controllers of all the pods (``getExpectedScale``). Raises SyncError."""
         scales: dict[str, int] = {}
         unmanaged = False
@@ -205,7 +210,7 @@ class DisruptionController:
 
     # --- disrupted pods
 
-    def _disrupted_pods(self, budget: Object, pods: list[Object], now: datetime) -> dict[str, str]:
+    def _disrupted_pods(self, budget: PodDisruptionBudget, pods: list[Pod], now: datetime) -> dict[str, str]:
         """Return the pods that were evicted and are not being deleted yet, with the time (``buildDisruptedPodMap``)."""
         recorded = (budget.get("status") or {}).get("disruptedPods") or {}
         kept = {}
@@ -221,7 +226,7 @@ class DisruptionController:
             self._recorder.event(pod, "Warning", "NotDeleted", message)
         return kept
 
-    def _clear_stale_condition(self, key: Key, pod: Object) -> None:
+    def _clear_stale_condition(self, key: Key, pod: Pod) -> None:
         """Clear the condition of a pod that was to be disrupted and never was (``syncStalePodDisruption``)."""
         due, now = stale_condition_due(pod), self._clock.now()
         if due is None:
@@ -238,7 +243,7 @@ class DisruptionController:
             self._client.update(PODS, {**pod, "status": status}, namespace=namespace_of(pod), subresource="status")
 
 
-def _covers(budget: Object, pod: Object) -> bool:
+def _covers(budget: PodDisruptionBudget, pod: Pod) -> bool:
     """Tell whether the budget selects the pod."""
     try:
         return from_label_selector(budget["spec"].get("selector")).matches(labels_of(pod))
@@ -246,7 +251,7 @@ def _covers(budget: Object, pod: Object) -> bool:
         return False  # as upstream: such a budget has no pods
 
 
-def stale_condition_due(pod: Object) -> datetime | None:
+def stale_condition_due(pod: Pod) -> datetime | None:
     """Return when the pod's DisruptionTarget condition becomes stale; None when it has none that can."""
     if is_being_deleted(pod) or is_pod_terminal(pod):
         return None
@@ -256,7 +261,7 @@ def stale_condition_due(pod: Object) -> datetime | None:
     return parse_optional_time(condition.get("lastTransitionTime")) + STALE_CONDITION_TIMEOUT
 
 
-def new_status(budget: Object, expected: ExpectedPods, healthy: int, disrupted: dict[str, str],
+def new_status(budget: PodDisruptionBudget, expected: ExpectedPods, healthy: int, disrupted: dict[str, str],
                now: datetime) -> Object:
     """Return the status for so many healthy pods (``updatePdbStatus``); one that expects no pods allows nothing."""
     allowed = max(0, healthy - expected.healthy) if expected.pods > 0 else 0
@@ -270,7 +275,7 @@ def new_status(budget: Object, expected: ExpectedPods, healthy: int, disrupted: 
     return status
 
 
-def failed_status(budget: Object, error: str, now: datetime) -> Object:
+def failed_status(budget: PodDisruptionBudget, error: str, now: datetime) -> Object:
     """Return a status that allows no eviction because of an error (``failSafe``)."""
     status = budget.get("status") or {}
     condition = {"status": "False", "reason": "SyncFailed", "message": error}
@@ -278,9 +283,9 @@ def failed_status(budget: Object, error: str, now: datetime) -> Object:
     return {**status, "disruptionsAllowed": 0, "conditions": conditions}
 
 
-def _with_condition(budget: Object, values: Object, generation: int, now: datetime) -> list[Object]:
+def _with_condition(budget: PodDisruptionBudget, values: Object, generation: int, now: datetime) -> list[Object]:
     """Return the budget's conditions with a new DisruptionAllowed condition."""
-    conditions = list((budget.get("status") or {}).get("conditions") or [])
+    conditions: list[Object] = [{**present} for present in (budget.get("status") or {}).get("conditions") or []]
     condition: Object = {"type": "DisruptionAllowed", **values}
     if generation:
         condition["observedGeneration"] = generation

@@ -62,19 +62,19 @@ class EndpointsController:
         if service is None:
             if present is not None and labels_of(present).get(MANAGED_BY) == CONTROLLER:
                 self._client.delete(ENDPOINTS, key.name, namespace=key.namespace)
-        elif has_endpoints(service):
-            pods = pods_of(self._informers, service)
-            endpoints = endpoints_of(service, pods, present)
-            if not is_same(endpoints, present):
-                time = trigger_time(service, pods, ready_pods_in_subsets(present))
-                self._write(with_trigger_time(endpoints, time), present, key.namespace)
-
-    def _write(self, endpoints: Object, present: Object | None, namespace: str) -> None:
+            return
+        if not has_endpoints(service):
+            return
+        pods = pods_of(self._informers, service)
+        endpoints = endpoints_of(service, pods, present)
+        if is_same(endpoints, present):
+            return
+        endpoints = with_trigger_time(endpoints, trigger_time(service, pods, ready_pods_in_subsets(present)))
         if present is not None:
-            self._client.update(ENDPOINTS, endpoints, namespace=namespace)
+            self._client.update(ENDPOINTS, endpoints, namespace=key.namespace)
             return
         try:
-            self._client.create(ENDPOINTS, endpoints, namespace=namespace)
+            self._client.create(ENDPOINTS, endpoints, namespace=key.namespace)
         except Status as error:
             if not is_namespace_terminating(error):
                 raise

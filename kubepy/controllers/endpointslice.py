@@ -83,20 +83,18 @@ class EndpointSliceController:
         pods = pods_of(self._informers, service)
         slices = slices_of(self._informers, key, {MANAGED_BY: CONTROLLER})
         plan = plan_slices(service, pods, slices, lambda name: self._informers.get(NODES, "", name))
-        self._write(plan, trigger_time(service, pods, ready_pods_in_slices(slices)), key.namespace)
-
-    def _write(self, plan: SlicePlan, time: str, namespace: str) -> None:
+        time = trigger_time(service, pods, ready_pods_in_slices(slices))
         try:
             for slice_ in plan.create:
-                self._client.create(SLICES, with_trigger_time(slice_, time), namespace=namespace)
+                self._client.create(SLICES, with_trigger_time(slice_, time), namespace=key.namespace)
         except Status as error:
             if is_namespace_terminating(error):
                 return
             raise
         for slice_ in plan.update:
-            self._client.update(SLICES, with_trigger_time(slice_, time), namespace=namespace)
+            self._client.update(SLICES, with_trigger_time(slice_, time), namespace=key.namespace)
         for slice_ in plan.delete:
-            self._client.delete(SLICES, name_of(slice_), namespace=namespace)
+            self._client.delete(SLICES, name_of(slice_), namespace=key.namespace)
 
 
 # --- decisions ----------------------------------------------------------------------------------------------------
@@ -129,7 +127,7 @@ def plan_slices(service: Object, pods: Iterable[Object], slices: Iterable[Object
     for family in families:
         existing = [slice_ for slice_ in slices if slice_["addressType"] == family]
         groups = _group_by_ports(service, pods, family, node_of)
-        plan.extend(_with_placeholder(service, existing, _plan_family(service, groups, existing, family), family))
+        plan.extend(_plan_family(service, groups, existing, family))
     return _with_slices_reused(service, plan)
 
 
@@ -156,13 +154,9 @@ def _plan_family(service: Object, groups: Mapping[str, PortGroup], existing: lis
     for key, slices in owned.items():
         if key not in groups:
             plan.delete.extend(slices)
-    return plan
-
-
-def _with_placeholder(service: Object, existing: list[Object], plan: SlicePlan, family: str) -> SlicePlan:
-    """Create a slice without endpoints where none would be left, or keep the one that is there."""
     if len(existing) > len(plan.delete) or plan.create:
         return plan
+    # No slice would be left: create a placeholder without endpoints, or keep the one that is there.
     placeholder = new_slice(service, [], family)
     if len(plan.delete) == 1:
         present = plan.delete[0]

@@ -80,19 +80,16 @@ class EndpointSliceMirroringController:
             self._recorder.event(endpoints, "Warning", "TooManyAddressesToMirror",
                                  f"A max of {MAX_ENDPOINTS} addresses can be mirrored to EndpointSlices per Endpoints "
                                  f"subset. {mirror.skipped} addresses were skipped")
-        self._write(endpoints, mirror.plan, key.namespace)
-
-    def _write(self, endpoints: Object, plan: SlicePlan, namespace: str) -> None:
         try:
-            for slice_ in plan.create if not is_being_deleted(endpoints) else ():
-                self._client.create(SLICES, slice_, namespace=namespace)
+            for slice_ in mirror.plan.create if not is_being_deleted(endpoints) else ():
+                self._client.create(SLICES, slice_, namespace=key.namespace)
         except Status as error:
             if is_namespace_terminating(error):
                 return
             raise
-        for slice_ in plan.update:
-            self._client.update(SLICES, slice_, namespace=namespace)
-        self._delete(plan.delete, namespace)
+        for slice_ in mirror.plan.update:
+            self._client.update(SLICES, slice_, namespace=key.namespace)
+        self._delete(mirror.plan.delete, key.namespace)
 
     def _delete(self, slices: list[Object], namespace: str) -> None:
         for slice_ in slices:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kubepy.api.errors import Status
-from kubepy.api.meta import Object, is_being_deleted, namespace_of, new_controller_ref
+from kubepy.api.meta import Object, is_being_deleted, new_controller_ref
 from kubepy.api.objects.volumes import CLAIMS, ephemeral_claim_name, not_made_for, uses_of
 from kubepy.runtime.events import Recorder
 from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
@@ -55,21 +55,17 @@ class EphemeralVolumeController:
         if pod is None or is_being_deleted(pod):
             return
         for volume in ephemeral_volumes(pod):
-            if error := self._ensure_claim(pod, volume):
+            name = ephemeral_claim_name(pod, volume)
+            claim = self._informers.get(CLAIMS, key.namespace, name)
+            error = not_made_for(claim, pod) if claim is not None else ""
+            if claim is None:
+                try:
+                    self._client.create(CLAIMS, new_claim(pod, volume), namespace=key.namespace)
+                except Status as status:
+                    error = f"create PVC {name}: {status}"
+            if error:
                 self._recorder.event(pod, "Warning", "FailedBinding", f"ephemeral volume {volume['name']}: {error}")
                 raise VolumeError(error)
-
-    def _ensure_claim(self, pod: Object, volume: Object) -> str:
-        """Create the claim of a volume unless it exists; return an error message, or ""."""
-        name = ephemeral_claim_name(pod, volume)
-        claim = self._informers.get(CLAIMS, namespace_of(pod), name)
-        if claim is not None:
-            return not_made_for(claim, pod)
-        try:
-            self._client.create(CLAIMS, new_claim(pod, volume), namespace=namespace_of(pod))
-        except Status as error:
-            return f"create PVC {name}: {error}"
-        return ""
 
 
 def ephemeral_volumes(pod: Mapping[str, Any]) -> list[Object]:

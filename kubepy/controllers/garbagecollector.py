@@ -96,6 +96,7 @@ class GarbageCollector:
         return {EVERY_RESOURCE: self._object_changed}
 
     def _object_changed(self, event: WatchEvent) -> None:
+        """Reconcile what a change may affect (``processTransitions``): dependents, owners, the object itself."""
         key, old, new = event.key, event.old, event.new
         if key.resource == CRDS:
             self._definition_changed(key, old, new)
@@ -103,7 +104,12 @@ class GarbageCollector:
             self._object_deleted(key, old)
             return
         if is_being_deleted(new) and (has_finalizer(new, FOREGROUND) or has_finalizer(new, ORPHAN)):
-            self._deletion_began(key, old, new)
+            finalizers = new["metadata"].get("finalizers")
+            was_being_deleted = old is not None and is_being_deleted(old)
+            if old is None or not was_being_deleted or old["metadata"].get("finalizers") != finalizers:
+                for dependent in self._informers.dependents(uid_of(new)) if not has_finalizer(new, ORPHAN) else ():
+                    self.queue.add(dependent)
+                self.queue.add(key)
         self._references_changed(key, old, new)
 
     def _definition_changed(self, key: Key, old: Object | None, new: Object | None) -> None:
@@ -133,16 +139,6 @@ class GarbageCollector:
         for reference in owner_references(obj):
             self._wake_waiting_owner(reference)
             self._forget_absent(reference["uid"])
-
-    def _deletion_began(self, key: Key, old: Object | None, new: Object) -> None:
-        """Reconcile an object whose deletion began or has other finalizers (``processTransitions``)."""
-        finalizers = new["metadata"].get("finalizers")
-        if old is not None and is_being_deleted(old) and old["metadata"].get("finalizers") == finalizers:
-            return
-        if not has_finalizer(new, ORPHAN):
-            for dependent in self._informers.dependents(uid_of(new)):
-                self.queue.add(dependent)
-        self.queue.add(key)
 
     def _references_changed(self, key: Key, old: Object | None, new: Object) -> None:
         """Reconcile an object of which an owner may be absent, and owners that it no longer blocks."""

@@ -134,7 +134,11 @@ class NamespaceController:
     def _delete_collection(self, content: RemainingContent, resource: Resource, namespace: Object) -> None:
         """Delete the objects of one resource (``deleteAllContentForGroupVersionResource``)."""
         name = name_of(namespace)
-        estimate = self._pod_grace_seconds(namespace) if resource.key == "pods" else 0
+        estimate = 0  # for pods, the longest grace period unless so much time has passed since the deletion
+        if resource.key == "pods":
+            pods = [pod for pod in self._informers.list("pods", name) if not is_pod_terminal(pod)]
+            grace = max((pod["spec"].get("terminationGracePeriodSeconds") or 0 for pod in pods), default=0)
+            estimate = 0 if seconds_since_deletion(namespace, self._clock.now()) >= grace else int(grace)
         try:
             self._client.delete_collection(resource.key, namespace=name,
                                            options=CollectionOptions(delete=DeleteOptions(propagation_policy="Background")))
@@ -151,13 +155,6 @@ class NamespaceController:
         content.estimate = max(content.estimate, estimate or (FINALIZER_ESTIMATE_SECONDS if finalizers else 0))
         content.remaining[f"{resource.plural}.{resource.group}"] += len(remaining)
         content.finalizers.update(finalizers)
-
-    def _pod_grace_seconds(self, namespace: Object) -> int:
-        """Return the longest grace period of the pods; 0 when so much time has passed since the deletion."""
-        pods = self._informers.list("pods", name_of(namespace))
-        graces = [pod["spec"].get("terminationGracePeriodSeconds") or 0 for pod in pods if not is_pod_terminal(pod)]
-        estimate = max(graces, default=0)
-        return 0 if seconds_since_deletion(namespace, self._clock.now()) >= estimate else int(estimate)
 
 
 class NamespaceContentError(Exception):

@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from kubepy.api.clock import format_time, parse_time
-from kubepy.api.meta import Object, labels_of, name_of, uid_of
+from kubepy.api.meta import AnyObject, Object, labels_of, name_of, uid_of
 from kubepy.api.objects.nodes import (
     NO_EXECUTE,
     NO_SCHEDULE,
@@ -32,9 +32,12 @@ from kubepy.api.objects.nodes import (
     taints_of,
 )
 from kubepy.runtime.events import Recorder
+from kubepy.runtime.informers import NODES, ResourceClient
 from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
 
-NODES = "nodes"
+if TYPE_CHECKING:
+    from kubepy.api.typed import Node
+
 
 
 class NodeLifecycleController:
@@ -43,8 +46,8 @@ class NodeLifecycleController:
     name = "node-lifecycle-controller"
 
     def __init__(self, context: Context) -> None:
-        self._client = context.client
-        self._informers = context.informers
+        self._nodes = context.informers.lister(NODES)
+        self._node_client = ResourceClient(context.client, NODES)
         self._clock = context.clock
         self._recorder = Recorder(context.client, "node-controller")
         self._zones: Zones | None = None  # filled from the informers when first needed
@@ -71,7 +74,7 @@ class NodeLifecycleController:
         return {NODES: self._node_changed}
 
     def _node_changed(self, event: WatchEvent) -> None:
-        key, node = event.key, event.new
+        key, node = event.key, cast("Node | None", event.new)
         if self._get_zones().set(key.name, node):
             self._enqueue_unready_nodes()
         if node is None:
@@ -90,7 +93,7 @@ class NodeLifecycleController:
         """Return the zones: filled once from the informers, then kept up to date by the handler."""
         if self._zones is None:
             self._zones = Zones()
-            for node in self._informers.list(NODES):
+            for node in self._nodes.list():
                 self._zones.set(name_of(node), node)
             if self._zones.modes() != self._recalled_modes:
                 self._enqueue_unready_nodes()
@@ -98,32 +101,32 @@ class NodeLifecycleController:
 
     def _enqueue_unready_nodes(self) -> None:
         """Reconcile all nodes that are not ready: the mode of their zone has changed."""
-        for node in self._informers.list(NODES):
+        for node in self._nodes.list():
             if not is_node_ready(node):
                 self.queue.add(Key(NODES, "", name_of(node)))
 
     # --- sync
 
     def sync(self, key: Key) -> None:
-        node = self._informers.get(*key)
+        node = self._nodes.get("", key.name)
         self._record_events(key, node)
         if node is None:
             self.queue.cancel(key)
             return
         now = self._clock.now()
         if has_never_reported(node) and is_startup_grace_over(node, now):
-            self._client.update(NODES, {**node, "status": never_updated_status(node, now)}, subresource="status")
+            self._node_client.update_status(node, never_updated_status(node, now))
         elif (changed := self._change(node)) is not None:
-            self._client.update(NODES, changed)
+            self._node_client.update(changed)
 
-    def _change(self, node: Object) -> Object | None:
+    def _change(self, node: Node) -> Object | None:
         return lifecycle_change(node, self._get_zones().eviction_mode(zone_of(node)), self._clock.now())
 
-    def _is_registered(self, node: Object) -> bool:
+    def _is_registered(self, node: Node) -> bool:
         uid = uid_of(node)
         return uid in self._registered or uid <= self._known_uid
 
-    def _record_events(self, key: Key, node: Object | None) -> None:
+    def _record_events(self, key: Key, node: Node | None) -> None:
         """Report that a node was deleted or registered."""
         def record(uid: str, reason: str, message: str) -> None:
             about = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": key.name, "uid": uid}}
@@ -144,18 +147,18 @@ REPORTED_CONDITIONS = ("Ready", "MemoryPressure", "DiskPressure", "PIDPressure")
 NEVER_UPDATED, NEVER_UPDATED_MESSAGE = "NodeStatusNeverUpdated", "Kubelet never posted node status."
 
 
-def has_never_reported(node: Object) -> bool:
+def has_never_reported(node: Node) -> bool:
     return get_condition(node, "Ready") is None
 
 
-def is_startup_grace_over(node: Object, now: datetime) -> bool:
+def is_startup_grace_over(node: Node, now: datetime) -> bool:
     created = node["metadata"].get("creationTimestamp")
     return created is None or (now - parse_time(created)).total_seconds() >= STARTUP_GRACE_SECONDS
 
 
-def never_updated_status(node: Object, now: datetime) -> Object:
+def never_updated_status(node: Node, now: datetime) -> Object:
     """Return the status with each condition Unknown that the kubelet should have reported (``tryUpdateNodeHealth``)."""
-    conditions = list((node.get("status") or {}).get("conditions") or ())
+    conditions: list[AnyObject] = list((node.get("status") or {}).get("conditions") or ())
     conditions += [
         {"type": kind, "status": "Unknown", "reason": NEVER_UPDATED, "message": NEVER_UPDATED_MESSAGE,
          "lastHeartbeatTime": node["metadata"].get("creationTimestamp"), "lastTransitionTime": format_time(now)}
@@ -222,7 +225,7 @@ class Zones:
         modes = {zone: self.eviction_mode(zone) for zone in sorted(self._counts)}
         return {zone: mode.value for zone, mode in modes.items() if mode is not EvictionMode.ADD}
 
-    def set(self, name: str, node: Object | None) -> bool:
+    def set(self, name: str, node: Node | None) -> bool:
         """Take in a node's present state (None: deleted); return whether the mode of other nodes has changed."""
         before = self._nodes.pop(name, None)
         is_counted = node is not None and EXCLUDE_DISRUPTION not in labels_of(node)
@@ -241,7 +244,7 @@ class Zones:
         return modes != [self.eviction_mode(zone) for zone in zones]
 
 
-def zone_of(node: Object) -> str:
+def zone_of(node: Node) -> str:
     """Return the region and zone of a node, "" without (``GetZoneKey``)."""
     labels = labels_of(node)
     region, zone = labels.get(REGION, ""), labels.get(ZONE, "")
@@ -266,7 +269,7 @@ FOLLOWING_LABELS = {"kubernetes.io/os": "beta.kubernetes.io/os", "kubernetes.io/
 TaintKey = tuple[str, str]  # key, effect
 
 
-def lifecycle_change(node: Object, mode: EvictionMode, now: datetime) -> Object | None:
+def lifecycle_change(node: Node, mode: EvictionMode, now: datetime) -> Object | None:
     """Return the node with the taints and labels that it should have, or None when it has them."""
     taints = updated_taints(taints_of(node), desired_taints(node, mode), now)
     labels = labels_of(node)
@@ -281,7 +284,7 @@ def lifecycle_change(node: Object, mode: EvictionMode, now: datetime) -> Object 
     return {**node, "metadata": metadata, "spec": spec}
 
 
-def desired_taints(node: Object, mode: EvictionMode) -> list[TaintKey]:
+def desired_taints(node: Node, mode: EvictionMode) -> list[TaintKey]:
     """Return the taints that conditions and spec call for, in upstream's order: NoSchedule first, NoExecute last."""
     taints: list[TaintKey] = []
     for condition in (node.get("status") or {}).get("conditions") or ():
@@ -293,7 +296,7 @@ def desired_taints(node: Object, mode: EvictionMode) -> list[TaintKey]:
     return taints + _desired_no_execute_taints(node, mode)
 
 
-def _desired_no_execute_taints(node: Object, mode: EvictionMode) -> list[TaintKey]:
+def _desired_no_execute_taints(node: Node, mode: EvictionMode) -> list[TaintKey]:
     """Return at most one taint. In mode KEEP a present one still changes with the Ready condition."""
     present = [(taint["key"], NO_EXECUTE) for taint in taints_of(node)
                if taint.get("effect") == NO_EXECUTE and taint["key"] in READINESS_TAINTS.values()]

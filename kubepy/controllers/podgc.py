@@ -9,17 +9,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from kubepy.api.clock import format_micro_time, parse_time
 from kubepy.api.errors import NotFound
-from kubepy.api.meta import Object, is_being_deleted, name_of, namespace_of
+from kubepy.api.meta import is_being_deleted, name_of, namespace_of
 from kubepy.api.objects.nodes import is_node_ready, taints_of
 from kubepy.api.objects.pods import is_pod_terminal, node_name, phase_of
 from kubepy.apiserver.request import DeleteOptions
 from kubepy.controllers.pod_control import add_disruption_target
 from kubepy.runtime.informers import NODES, PODS
 from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
+
+if TYPE_CHECKING:
+    from kubepy.api.typed import Node, Pod
 
 QUARANTINE = timedelta(seconds=40)  # the node may be created again
 TERMINATED_POD_THRESHOLD = 12500
@@ -36,6 +39,8 @@ class PodGarbageCollector:
     def __init__(self, context: Context) -> None:
         self._client = context.client
         self._informers = context.informers
+        self._nodes = context.informers.lister(NODES)
+        self._pods = context.informers.lister(PODS)
         self._clock = context.clock
         self._missing: dict[str, datetime] = {}  # nodes that pods name and that don't exist: since when
         self._terminated = context.informers.add_index(PODS, lambda pod: ("", None) if is_pod_terminal(pod) else None)
@@ -56,17 +61,18 @@ class PodGarbageCollector:
         return {NODES: self._node_changed, PODS: self._pod_changed}
 
     def _node_changed(self, event: WatchEvent) -> None:
-        if event.new is None or event.key.name in self._missing or is_out_of_service(event.new):
+        node = cast("Node | None", event.new)
+        if node is None or event.key.name in self._missing or is_out_of_service(node):
             self.queue.add(event.key)
 
     def _pod_changed(self, event: WatchEvent) -> None:
-        pod = event.new
+        pod = cast("Pod | None", event.new)
         if pod is None:
             return
         if is_pod_terminal(pod) and len(self._terminated.group("")) > TERMINATED_POD_THRESHOLD:
             self.queue.add(ALL_TERMINATED)
         name = node_name(pod)
-        node = self._informers.get(NODES, "", name) if name else None
+        node = self._nodes.get("", name) if name else None
         if name and node is None:
             self.queue.add(Key(NODES, "", name))
         elif is_being_deleted(pod) and (node is None or is_out_of_service(node)):
@@ -76,12 +82,12 @@ class PodGarbageCollector:
 
     def sync(self, key: Key) -> None:
         if key == ALL_TERMINATED:
-            terminated = [pod for key in self._terminated.group("") if (pod := self._informers.get(*key)) is not None]
+            terminated = list(self._pods.at(self._terminated.group("")))
             for pod in surplus(terminated, TERMINATED_POD_THRESHOLD):
                 self._delete(pod)
         elif key.resource == PODS:
             self._collect_terminating(key)
-        elif (node := self._informers.get(*key)) is None:
+        elif (node := self._nodes.get("", key.name)) is None:
             self._collect_orphaned(key)
         else:
             self._missing.pop(key.name, None)
@@ -102,26 +108,24 @@ class PodGarbageCollector:
         try:
             self._client.get(NODES, key.name)  # once more, and raises what keeps a node from being read
         except NotFound:
-            for pod in pods:
-                self._delete(self._informers.get(*pod), "PodGC: node no longer exists")
+            for pod in self._pods.at(pods):
+                self._delete(pod, "PodGC: node no longer exists")
         self._missing.pop(key.name, None)
 
     def _collect_terminating(self, key: Key) -> None:
         """Delete a terminating pod without a working node (``gcUnscheduledTerminating``, ``gcTerminating``)."""
-        pod = self._informers.get(*key)
+        pod = self._pods.get(key.namespace, key.name)
         if pod is None or not is_being_deleted(pod):
             return
-        node = self._informers.get(NODES, "", node_name(pod)) if node_name(pod) else None
+        node = self._nodes.get("", node_name(pod)) if node_name(pod) else None
         if not node_name(pod) or (node is not None and is_out_of_service(node)):
             self._delete(pod)
 
-    def _delete(self, pod: Object | None, message: str = "") -> None:
+    def _delete(self, pod: Pod, message: str = "") -> None:
         """Mark the pod failed, since no kubelet will, and delete it at once (``markFailedAndDeletePod``).
 
         With a message the pod gets a DisruptionTarget condition.
         """
-        if pod is None:
-            return
         namespace = namespace_of(pod)
         with suppress(NotFound):
             if not is_pod_terminal(pod):
@@ -134,15 +138,15 @@ class PodGarbageCollector:
             self._client.delete(PODS, name_of(pod), namespace=namespace, options=AT_ONCE)
 
 
-def surplus(ended: list[Object], kept: int) -> list[Object]:
+def surplus(ended: list[Pod], kept: int) -> list[Pod]:
     """Return the pods to delete so that ``kept`` are left: first those that a kubelet evicted, then the oldest."""
-    def order(pod: Object) -> tuple[bool, str, str, str]:
+    def order(pod: Pod) -> tuple[bool, str, str, str]:
         was_evicted = phase_of(pod) == "Failed" and (pod.get("status") or {}).get("reason") == "Evicted"
         return not was_evicted, pod["metadata"].get("creationTimestamp", ""), name_of(pod), namespace_of(pod)
 
     return sorted(ended, key=order)[:max(len(ended) - kept, 0)]
 
 
-def is_out_of_service(node: Object) -> bool:
+def is_out_of_service(node: Node) -> bool:
     """Tell whether a node is not ready and an administrator has tainted it as out of service."""
     return not is_node_ready(node) and any(taint["key"] == TAINT_OUT_OF_SERVICE for taint in taints_of(node))

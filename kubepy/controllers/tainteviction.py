@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from kubepy.api.clock import format_micro_time, later, parse_time
 from kubepy.api.errors import NotFound
@@ -17,10 +17,12 @@ from kubepy.api.objects.nodes import NO_EXECUTE, taints_of, tolerates
 from kubepy.api.objects.pods import node_name
 from kubepy.controllers.pod_control import add_disruption_target
 from kubepy.runtime.events import Recorder
+from kubepy.runtime.informers import NODES, PODS
 from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
 
-NODES = "nodes"
-PODS = "pods"
+if TYPE_CHECKING:
+    from kubepy.api.typed import Node, Pod, Toleration
+
 
 
 class TaintEvictionController:
@@ -31,6 +33,8 @@ class TaintEvictionController:
     def __init__(self, context: Context) -> None:
         self._client = context.client
         self._informers = context.informers
+        self._nodes = context.informers.lister(NODES)
+        self._pods = context.informers.lister(PODS)
         self._clock = context.clock
         self._recorder = Recorder(context.client, self.name)
         self._evictions: dict[Key, datetime] = {}  # scheduled evictions: pod → time
@@ -52,15 +56,17 @@ class TaintEvictionController:
 
     def _node_changed(self, event: WatchEvent) -> None:
         """Reconcile a node whose NoExecute taints changed, or may have changed while no manager was running."""
-        is_unknown = event.old is None and bool(self._evictions)
-        if is_unknown or no_execute_taints(event.old) != no_execute_taints(event.new):
+        old, new = cast("Node | None", event.old), cast("Node | None", event.new)
+        is_unknown = old is None and bool(self._evictions)
+        if is_unknown or no_execute_taints(old) != no_execute_taints(new):
             self.queue.add(event.key)
 
     def _pod_changed(self, event: WatchEvent) -> None:
-        if event.new is None:
-            self._cancel(event.key, event.old)
-        elif event.old is None or _tolerations_and_node(event.old) != _tolerations_and_node(event.new):
-            node = self._informers.get(NODES, "", node_name(event.new))
+        old, new = cast("Pod | None", event.old), cast("Pod | None", event.new)
+        if new is None:
+            self._cancel(event.key, old)
+        elif old is None or _tolerations_and_node(old) != _tolerations_and_node(new):
+            node = self._nodes.get("", node_name(new))
             if event.key in self._evictions or no_execute_taints(node):
                 self.queue.add(event.key)
 
@@ -69,21 +75,21 @@ class TaintEvictionController:
     def sync(self, key: Key) -> None:
         """Process a pod, or all pods of a node. Evictions from a deleted node stay scheduled."""
         if key.resource == NODES:
-            node = self._informers.get(*key)
+            node = self._nodes.get("", key.name)
             for pod_key in self._informers.pods_on(key.name) if node is not None else ():
                 self._process(pod_key, no_execute_taints(node))
             return
-        pod = self._informers.get(*key)
+        pod = self._pods.get(key.namespace, key.name)
         if pod is None or not node_name(pod):
             return
-        if (node := self._informers.get(NODES, "", node_name(pod))) is not None:
+        if (node := self._nodes.get("", node_name(pod))) is not None:
             self._process(key, no_execute_taints(node))
         elif (due := self._evictions.get(key)) is not None:
             self._schedule_eviction(key, pod, due)
 
     def _process(self, key: Key, taints: Sequence[Object]) -> None:
         """Evict now, later, or not at all; a scheduled eviction keeps its time (``processPodOnNode``)."""
-        pod = self._informers.get(*key)
+        pod = self._pods.get(key.namespace, key.name)
         if pod is None:
             return
         seconds = tolerated_seconds(taints, pod["spec"].get("tolerations") or ())
@@ -96,7 +102,7 @@ class TaintEvictionController:
             self._cancel(key, pod)
             self._evict(key, pod, now)
 
-    def _schedule_eviction(self, key: Key, pod: Object, due: datetime) -> None:
+    def _schedule_eviction(self, key: Key, pod: Pod, due: datetime) -> None:
         now = self._clock.now()
         if due > now:
             self._evictions[key] = due
@@ -104,13 +110,13 @@ class TaintEvictionController:
         else:
             self._evict(key, pod, now)
 
-    def _cancel(self, key: Key, pod: Object | None) -> None:
+    def _cancel(self, key: Key, pod: Pod | None) -> None:
         self.queue.cancel(key)
         if self._evictions.pop(key, None) is not None and pod is not None:
             message = f"Cancelling deletion of Pod {namespace_of(pod)}/{name_of(pod)}"
             self._recorder.event(pod, "Normal", "TaintManagerEviction", message)
 
-    def _evict(self, key: Key, pod: Object, now: datetime) -> None:
+    def _evict(self, key: Key, pod: Pod, now: datetime) -> None:
         self._evictions.pop(key, None)
         message = f"Marking for deletion Pod {namespace_of(pod)}/{name_of(pod)}"
         self._recorder.event(pod, "Normal", "TaintManagerEviction", message)
@@ -120,11 +126,11 @@ class TaintEvictionController:
             self._client.delete(PODS, name_of(pod), namespace=namespace_of(pod))
 
 
-def no_execute_taints(node: Object | None) -> list[Object]:
+def no_execute_taints(node: Node | None) -> list[Object]:
     return [taint for taint in taints_of(node) if taint.get("effect") == NO_EXECUTE] if node else []
 
 
-def tolerated_seconds(taints: Iterable[Object], tolerations: Sequence[Object]) -> float | None:
+def tolerated_seconds(taints: Iterable[Object], tolerations: Sequence[Toleration]) -> float | None:
     """Return how many seconds a pod tolerates these taints: None for ever, 0 not at all (``getMinTolerationTime``)."""
     shortest: float | None = None
     for taint in taints:
@@ -137,5 +143,5 @@ def tolerated_seconds(taints: Iterable[Object], tolerations: Sequence[Object]) -
     return shortest
 
 
-def _tolerations_and_node(pod: Object) -> tuple[Any, str]:
+def _tolerations_and_node(pod: Pod) -> tuple[Any, str]:
     return pod["spec"].get("tolerations"), node_name(pod)

@@ -7,10 +7,14 @@ step follows from the number of nodes alone, so that it does not depend on forme
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from kubepy.api.meta import annotations_of
-from kubepy.runtime.informers import NODES
-from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
+from kubepy.runtime.informers import NODES, ResourceClient
+from kubepy.runtime.reconcile import Context, Handler, Key, enqueue_object
+
+if TYPE_CHECKING:
+    from kubepy.api.typed import Node
 
 ANNOTATION = "node.alpha.kubernetes.io/ttl"
 STEPS = ((100, 0), (500, 15), (1000, 30), (2000, 60))  # number of nodes up to which, seconds
@@ -28,22 +32,21 @@ class TTLController:
 
     def __init__(self, context: Context) -> None:
         self.queue = context.new_queue()
-        self._client = context.client
         self._informers = context.informers
+        self._nodes = context.informers.lister(NODES)
+        self._node_client = ResourceClient(context.client, NODES)
 
     def handlers(self) -> Mapping[str, Handler]:
-        return {NODES: self._node_changed}
-
-    def _node_changed(self, event: WatchEvent) -> None:
-        if event.new is not None and annotations_of(event.new).get(ANNOTATION) != self._ttl():
-            self.queue.add(event.key)
+        return {NODES: enqueue_object(self.queue, self._is_outdated)}
 
     def sync(self, key: Key) -> None:
-        node = self._informers.get(*key)
-        if node is None or annotations_of(node).get(ANNOTATION) == self._ttl():
-            return
-        annotations = {**annotations_of(node), ANNOTATION: self._ttl()}
-        self._client.update(NODES, {**node, "metadata": {**node["metadata"], "annotations": annotations}})
+        node = self._nodes.get(key.namespace, key.name)
+        if node is not None and self._is_outdated(node):
+            annotations = {**annotations_of(node), ANNOTATION: self._ttl()}
+            self._node_client.update({**node, "metadata": {**node["metadata"], "annotations": annotations}})
+
+    def _is_outdated(self, node: Node) -> bool:
+        return annotations_of(node).get(ANNOTATION) != self._ttl()
 
     def _ttl(self) -> str:
         return str(ttl_seconds(self._informers.count(NODES)))

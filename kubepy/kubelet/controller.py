@@ -140,7 +140,12 @@ class Kubelet:
         now = self._clock.now()
         match step:
             case Remove():
-                self._remove(pod, node)
+                if pod["metadata"].get("finalizers") and not is_pod_terminal(pod):
+                    # The finalizer will hold the pod: it gets the status of an ended one.
+                    self._pod_client.update_status(pod, self._status(pod, node, KILLED))
+                options = DeleteOptions(grace_period_seconds=0, uid=uid_of(pod))
+                with suppress(NotFound):
+                    self._client.delete(PODS, name_of(pod), namespace=namespace_of(pod), options=options)
             case Start(outcome):
                 self._pod_client.update_status(pod, self._status(pod, node, outcome))
             case UpdateReadiness():
@@ -170,11 +175,3 @@ class Kubelet:
         if pod["spec"].get("hostNetwork"):
             return host_ip
         return self._addresses.next()
-
-    def _remove(self, pod: Pod, node: Node) -> None:
-        """Delete a pod for good; one that a finalizer will hold gets the status of an ended pod first."""
-        if pod["metadata"].get("finalizers") and not is_pod_terminal(pod):
-            self._pod_client.update_status(pod, self._status(pod, node, KILLED))
-        options = DeleteOptions(grace_period_seconds=0, uid=uid_of(pod))
-        with suppress(NotFound):
-            self._client.delete(PODS, name_of(pod), namespace=namespace_of(pod), options=options)

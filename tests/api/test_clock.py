@@ -1,4 +1,4 @@
-"""Time and chance."""
+"""The clock, and identifiers made at random."""
 
 from __future__ import annotations
 

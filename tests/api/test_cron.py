@@ -1,4 +1,4 @@
-"""How schedules are read (``robfig/cron``)."""
+"""Parsing of cron schedules, and their next times (``robfig/cron``)."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_time_zone_is_valid_if_in_iana_database() -> None:
 
 
 def after(text: str, moment: str, zone: str = "UTC") -> str:
-    """The next three times at which a schedule is due, on the clocks of the zone."""
+    """Return the next three times at which a schedule is due, in the local time of the zone."""
     found, now = [], datetime.fromisoformat(moment).replace(tzinfo=ZoneInfo(zone))
     for _ in range(3):
         upcoming = parse(text).next_after(now, ZoneInfo(zone))
@@ -75,7 +75,7 @@ def after(text: str, moment: str, zone: str = "UTC") -> str:
     ("@every 10ms", "11-20 10:01:31, 11-20 10:01:32, 11-20 10:01:33"),
 ])
 def test_next_after_returns_next_due_time(text: str, times: str) -> None:
-    """From a Friday on."""
+    """Return the next due times after a Friday."""
     assert after(text, "2026-11-20T10:01:30") == times
 
 

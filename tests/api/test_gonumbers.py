@@ -1,4 +1,4 @@
-"""Integers in texts, as Go's ``strconv`` reads them."""
+"""Integers in strings, parsed as Go's ``strconv`` does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hashes recorded from a real cluster (the conformance cases), for the templates that they were computed from."""
+"""Hashes recorded from a real cluster (the conformance cases), for the templates they were computed from."""
 
 from __future__ import annotations
 
@@ -80,11 +80,11 @@ WEB = template(
         (WEB, "5b7f969786"),
     ],
 )  # fmt: skip
-def test_a_pod_template_has_the_hash_that_a_real_cluster_gives_it(pod_template: Object, hash_: str) -> None:
+def test_compute_hash_equals_real_cluster(pod_template: Object, hash_: str) -> None:
     assert compute_hash(pod_template, None) == hash_
 
 
-def test_a_collision_count_makes_another_hash() -> None:
+def test_compute_hash_with_collision_count_differs() -> None:
     pod_template = template({"app": "x"}, container("c", "c:1"))
     hashes = [compute_hash(pod_template, count) for count in (None, 0, 1)]
     assert len(set(hashes)) == 3
@@ -100,14 +100,14 @@ def test_a_collision_count_makes_another_hash() -> None:
          [container("db", "db:2", ports=[{"containerPort": 5432, "protocol": "TCP"}])], "6fdf7cf5c6"),
     ],
 )  # fmt: skip
-def test_a_revision_of_a_stateful_set_has_the_hash_that_a_real_cluster_gives_it(
+def test_hash_controller_revision_equals_real_cluster(
     labels: Object, containers: list[Object], hash_: str
 ) -> None:
     data = {"spec": {"template": {"$patch": "replace", **template(labels, *containers)}}}
     assert hash_controller_revision(data, 0) == hash_
 
 
-def test_values_print_as_go_spew_prints_them() -> None:
+def test_go_syntax_prints_as_go_spew() -> None:
     assert go_syntax("core/v1.EmptyDirVolumeSource", {"sizeLimit": "100Ti"}) == (
         "(v1.EmptyDirVolumeSource){Medium:(v1.StorageMedium) SizeLimit:(*resource.Quantity){"
         "i:(resource.int64Amount){value:(int64)0 scale:(resource.Scale)0} d:(resource.infDecAmount){Dec:(*inf.Dec){"

@@ -1,4 +1,4 @@
-"""Readiness, availability, life, conditions, host ports of pods."""
+"""Readiness, availability, phases, conditions and host ports of pods."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Quantities read, count and print as upstream's do."""
+"""Quantities are parsed, compared and printed as upstream does."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def test_every_built_in_kind_has_a_schema(resource):
     assert schema_for(resource.api_version, resource.kind).go_name == resource.kind
 
 
-def test_a_kind_that_does_not_exist_has_none():
+def test_unknown_kind_has_no_schema():
     assert schema_for("harbour.example.org/v1", "Boat") is None
     assert schema_for("apps/v1", "Pod") is None
 
@@ -39,20 +39,20 @@ def test_a_kind_that_does_not_exist_has_none():
     (("apps/v1", "Deployment", "spec", "strategy"), "", ["retainKeys"], "", []),
     (("v1", "Pod", "spec", "containers", "[]", "args"), "", [], "atomic", []),
 ], ids=lambda value: ".".join(value) if isinstance(value, tuple) else "")
-def test_fields_say_how_they_are_merged(path, key, strategies, list_type, map_keys):
+def test_fields_have_merge_keys_and_strategies(path, key, strategies, list_type, map_keys):
     found = walk(*path)
     assert (found.merge_key, found.patch_strategies, found.list_type, found.list_map_keys) == (
         key, strategies, list_type, map_keys)
 
 
-def test_types_are_told_without_their_null():
+def test_types_are_those_of_the_api():
     assert walk("v1", "Pod", "spec", "nodeName").type == "string"
     assert walk("v1", "Pod", "spec", "containers", "[]", "resources", "limits").values().go_name == "Quantity"
     assert walk("v1", "Service", "spec", "ports", "[]", "targetPort").int_or_string
     assert walk("apps/v1", "DaemonSet", "spec").required == ["selector", "template"]
 
 
-def test_a_custom_resources_own_schema_walks_the_same_way():
+def test_custom_resource_schema_has_same_interface():
     schema = Schema({"type": "object", "properties": {"crew": {"type": "array", "items": {"type": "string"}}}})
     assert schema.field("crew").items().type == "string"
     assert list(schema.fields()) == ["crew"]
@@ -67,7 +67,7 @@ def test_the_generated_facts_are_those_of_the_installed_schemas(tmp_path):
 
 
 def differences(schema: Schema, go_type: str, path: str, above: frozenset[str] = frozenset()) -> list[str]:
-    """Compare the fields of a schema with those of a Go type, and of the types below."""
+    """Compare the fields of a schema, and of the types below it, with those of a Go type."""
     go_type = re.sub(r"map\[[\w./]+\]|\[\]|\*", "", go_type)
     go_type = (table.underlying(go_type) or go_type).removeprefix("[]")
     while (inner := schema.items() or schema.values()) is not None:

@@ -27,7 +27,7 @@ SCHEMA: dict[str, Any] = {
 }
 
 
-def test_what_the_schema_does_not_know_is_dropped_and_told() -> None:
+def test_prune_drops_unknown_fields_and_returns_their_paths() -> None:
     obj = {"apiVersion": "v1", "kind": "Boat", "metadata": {"any": 1}, "extra": 1,
            "spec": {"sails": 2, "crew": [{"name": "a", "age": 5}], "tags": {"a": "b"}, "free": {"x": {"y": 1}}}}
     assert prune(SCHEMA, obj) == ["extra", "spec.crew[0].age", "spec.sails"]
@@ -35,7 +35,7 @@ def test_what_the_schema_does_not_know_is_dropped_and_told() -> None:
                    "spec": {"crew": [{"name": "a"}], "tags": {"a": "b"}, "free": {"x": {"y": 1}}}}
 
 
-def test_defaults_are_filled_in_at_every_depth() -> None:
+def test_fill_in_sets_defaults_at_every_depth() -> None:
     obj: dict[str, Any] = {"spec": {"afloat": None, "crew": [{}, {"name": "a"}]}}
     fill_in(SCHEMA, obj)
     assert obj == {"spec": {"afloat": True, "crew": [{"name": "nobody"}, {"name": "a"}]}}
@@ -47,7 +47,7 @@ def test_defaults_are_filled_in_at_every_depth() -> None:
 PRESERVE = "x-kubernetes-preserve-unknown-fields"
 
 
-def test_what_is_to_be_preserved_is_so_through_lists_but_not_where_it_is_described() -> None:
+def test_prune_preserves_unknown_fields_through_lists_but_not_in_described_fields() -> None:
     described = {"type": "object", "properties": {"size": {"type": "integer"}}}
     schema = {"type": "object", "properties": {
         "any": {PRESERVE: True}, "half": {"type": "object", PRESERVE: True, "properties": {"known": described}},
@@ -58,7 +58,7 @@ def test_what_is_to_be_preserved_is_so_through_lists_but_not_where_it_is_describ
     assert obj == {"any": [{"a": 1}, [{"b": 2}]], "rows": [{"c": 3}], "half": {"x": {"y": 1}, "known": {"size": 1}}}
 
 
-def test_nulls_go_unless_they_may_be_or_a_default_takes_their_place() -> None:
+def test_drop_nulls_keeps_nullable_fields_and_those_with_default() -> None:
     text = {"type": "string"}
     fields = {"plain": text, "null": {**text, "nullable": True}, "filled": {**text, "default": "x"}}
     schema = {"type": "object", "properties": {
@@ -72,7 +72,7 @@ def test_nulls_go_unless_they_may_be_or_a_default_takes_their_place() -> None:
     assert obj == {**kept, "rows": [kept], "tags": {"b": "c"}, "free": {"a": None}}
 
 
-def test_the_nulls_of_a_list_become_the_default_of_its_items() -> None:
+def test_fill_in_replaces_nulls_of_list_by_default_of_items() -> None:
     obj: dict[str, Any] = {"rows": [None, "b"]}
     fill_in({"type": "object", "properties": {
         "rows": {"type": "array", "items": {"type": "string", "default": "a"}}}}, obj)
@@ -105,11 +105,11 @@ def test_the_nulls_of_a_list_become_the_default_of_its_items() -> None:
      ['spec.hull: Invalid value: "integer": spec.hull in body must be of type string: "integer"',
       'spec.hull: Unsupported value: 5: supported values: "wood", "steel"']),
 ])
-def test_what_the_schema_refuses_is_told_in_upstreams_words(spec: dict[str, Any], errors: list[str]) -> None:
+def test_validate_invalid_value_reports_upstream_errors(spec: dict[str, Any], errors: list[str]) -> None:
     assert [str(error) for error in validate(SCHEMA, {"spec": spec})] == errors
 
 
-def test_a_pattern_that_does_not_compile_refuses_the_value_and_says_why() -> None:
+def test_validate_invalid_pattern_refuses_value_with_reason() -> None:
     schema = {"type": "object", "properties": {"a": {"type": "string", "pattern": "(?=x)"}}}
     assert [str(error) for error in validate(schema, {"a": "x"})] == [
         "a: Invalid value: \"x\": a in body should match '(?=x), but pattern is invalid: error parsing regexp: "
@@ -127,7 +127,7 @@ def test_a_pattern_that_does_not_compile_refuses_the_value_and_says_why() -> Non
     ("mac", "00:1b:44:11:3a:b7", "00"), ("hexcolor", "#fff", "#ff"), ("k8s-short-name", "a-b", "a.b"),
     ("k8s-long-name", "a.b", "a.-"), ("unheard-of", "anything", None),
 ])  # fmt: skip
-def test_a_text_has_the_format_that_the_schema_asks_for(name: str, good: str, bad: str | None) -> None:
+def test_validate_format_of_string(name: str, good: str, bad: str | None) -> None:
     schema = {"type": "string", "format": name}
     assert validate(schema, good, "x") == []
     if bad is not None:
@@ -145,14 +145,14 @@ def test_a_text_has_the_format_that_the_schema_asks_for(name: str, good: str, ba
     ({"type": "number", "maximum": 2000000}, 3e6,
      ['x: Invalid value: 3e+06: x in body should be less than or equal to 2e+06']),
 ])  # fmt: skip
-def test_numbers_have_formats_too(schema: dict[str, Any], value: Any, errors: list[str]) -> None:
+def test_validate_format_of_number(schema: dict[str, Any], value: Any, errors: list[str]) -> None:
     assert [str(error) for error in validate(schema, value, "x")] == errors
 
 
 # --- several schemas, updates, lists ----------------------------------------------------------------------------------
 
 
-def test_of_several_schemas_the_nearest_says_what_is_missing() -> None:
+def test_validate_one_of_reports_errors_of_nearest_schema() -> None:
     nearer = {"required": ["b"], "properties": {"c": {"type": "string"}}}
     schema = {"type": "object", "oneOf": [{"required": ["a"]}, nearer], "allOf": [{"required": ["d"]}]}
     assert [str(error) for error in validate(schema, {"c": "x"}, "spec")] == [
@@ -161,7 +161,7 @@ def test_of_several_schemas_the_nearest_says_what_is_missing() -> None:
         '<nil>: Invalid value: "": "spec" must validate all the schemas (allOf). None validated']
 
 
-def test_an_update_may_leave_wrong_what_it_does_not_change() -> None:
+def test_validate_update_tolerates_unchanged_invalid_values() -> None:
     item = {"type": "object", "properties": {"name": {"type": "string"}, "size": {"type": "integer", "maximum": 3}}}
     schema = {"type": "object", "properties": {
         "length": {"type": "integer", "maximum": 5},
@@ -176,7 +176,7 @@ def test_an_update_may_leave_wrong_what_it_does_not_change() -> None:
         "boats[0].size", "crew[0].size", "length"]
 
 
-def test_sets_and_maps_hold_nothing_twice() -> None:
+def test_validate_lists_duplicate_items_are_refused() -> None:
     schema = {"type": "object", "properties": {
         "tags": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}},
         "ports": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["port"],

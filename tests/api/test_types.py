@@ -1,4 +1,4 @@
-"""What an API server makes of an object by decoding it into its Go type, and how Go shows values in errors."""
+"""Decoding of objects into Go types, and Go's form of values in errors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def daemon_set(**spec: Any) -> dict[str, Any]:
     return {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "d"}, "spec": spec}
 
 
-def test_what_is_empty_goes_and_what_go_always_writes_comes() -> None:
+def test_decode_drops_empty_fields_and_adds_required_ones() -> None:
     obj = daemon_set(
         minReadySeconds=0,
         template={
@@ -46,7 +46,7 @@ def test_what_is_empty_goes_and_what_go_always_writes_comes() -> None:
     }  # fmt: skip
 
 
-def test_inlined_structs_maps_and_null_items_decode_in_place() -> None:
+def test_decode_inlined_structs_maps_and_null_items() -> None:
     volumes = [{"name": "v", "emptyDir": {"sizeLimit": "1024Mi"}}, None]
     assert decode(pod(containers=[], volumes=volumes)).object["spec"] == {
         "containers": None,
@@ -57,7 +57,7 @@ def test_inlined_structs_maps_and_null_items_decode_in_place() -> None:
     }  # fmt: skip
 
 
-def test_times_are_written_in_utc_and_quantities_in_canonical_form() -> None:
+def test_decode_normalizes_times_and_quantities() -> None:
     condition = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-11-20T10:00:00.5+02:00"}
     node = {"apiVersion": "v1", "kind": "Node", "status": {"conditions": [condition], "capacity": {"cpu": 0.5}}}
     status = decode(node).object["status"]
@@ -71,7 +71,7 @@ def test_times_are_written_in_utc_and_quantities_in_canonical_form() -> None:
         decode(lease)
 
 
-def test_unknown_fields_are_dropped_and_told_in_the_order_of_the_keys() -> None:
+def test_decode_returns_unknown_fields_in_key_order() -> None:
     obj = {
         "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"nmae": "x", "name": "d"},
         "spec": {"template": {"spec": {"containers": [{"name": "c", "imagePullPolice": "x"}]}}, "replica": 1},
@@ -83,11 +83,11 @@ def test_unknown_fields_are_dropped_and_told_in_the_order_of_the_keys() -> None:
     assert decoded.object["spec"]["template"]["spec"]["containers"] == [{"name": "c", "resources": {}}]
 
 
-def test_names_of_fields_are_case_sensitive() -> None:
+def test_decode_field_names_are_case_sensitive() -> None:
     assert decode(pod(Containers=[])).unknown_fields == ["spec.Containers"]
 
 
-def test_the_input_is_left_as_it_is_and_shares_nothing_with_the_result() -> None:
+def test_decode_leaves_input_unchanged() -> None:
     obj = pod(containers=[{"name": "c", "args": ["a"]}], nodeSelector={"a": "b"})
     before = copy.deepcopy(obj)
     result = decode(obj).object
@@ -97,14 +97,14 @@ def test_the_input_is_left_as_it_is_and_shares_nothing_with_the_result() -> None
     assert obj == before
 
 
-def test_of_kinds_without_a_table_only_metadata_is_looked_at() -> None:
+def test_decode_unknown_kind_decodes_metadata_only() -> None:
     boat = {"apiVersion": "example.org/v1", "kind": "Boat", "metadata": {"name": "b", "sail": 1}, "spec": {"a": []}}
     decoded = decode(boat)
     assert decoded.object == {**boat, "metadata": {"name": "b"}}
     assert decoded.unknown_fields == ["metadata.sail"]
 
 
-def test_free_form_parts_and_schemas_stay_as_they_are() -> None:
+def test_decode_keeps_free_form_parts() -> None:
     revision = {"apiVersion": "apps/v1", "kind": "ControllerRevision", "metadata": {}, "revision": 1,
                 "data": {"spec": {"list": [], "none": None}}}  # fmt: skip
     assert decode(revision).object == revision
@@ -155,13 +155,13 @@ def test_free_form_parts_and_schemas_stay_as_they_are() -> None:
          'parsing time "yesterday" as "2006-01-02T15:04:05Z07:00": cannot parse "yesterday" as "2006"'),
     ],
 )  # fmt: skip
-def test_a_value_of_the_wrong_type_is_told_as_the_server_does(obj: dict[str, Any], message: str) -> None:
+def test_decode_value_of_wrong_type_reports_upstream_error(obj: dict[str, Any], message: str) -> None:
     with pytest.raises(DecodeError) as caught:
         decode(obj)
     assert str(caught.value) == message
 
 
-def test_of_several_wrong_values_the_first_by_key_is_told() -> None:
+def test_decode_several_wrong_values_reports_first_key() -> None:
     with pytest.raises(DecodeError, match="hostNetwork"):
         decode(pod(restartPolicy=1, hostNetwork=1))
 
@@ -180,16 +180,16 @@ def test_of_several_wrong_values_the_first_by_key_is_told() -> None:
         ("meta/v1.LabelSelector", {"matchLabels": {"b": "1", "a": "2"}}, '{"matchLabels":{"a":"2","b":"1"}}'),
     ],
 )  # fmt: skip
-def test_internal_types_show_gos_field_names_and_all_fields(type_name: str, value: Any, shown: str) -> None:
+def test_go_fields_have_go_names_and_all_fields(type_name: str, value: Any, shown: str) -> None:
     assert json.dumps(go_fields(type_name, value), separators=(",", ":")) == shown
 
 
-def test_what_the_internal_pod_spec_keeps_elsewhere_is_shown_there() -> None:
+def test_go_fields_of_pod_spec_move_host_fields_to_security_context() -> None:
     shown = go_fields("core.PodSpec", {"hostNetwork": True, "securityContext": {"runAsUser": 0}})
     assert (shown["SecurityContext"]["HostNetwork"], shown["SecurityContext"]["RunAsUser"]) == (True, 0)
 
 
-def test_keys_come_in_the_order_of_gos_fields() -> None:
+def test_go_order_sorts_keys_as_go_fields() -> None:
     expressions = [{"values": ["x"], "operator": "In", "key": "a"}]
     selector = {"matchExpressions": expressions, "matchLabels": {"b": "1", "a": "2"}}
     assert json.dumps(go_order("*meta/v1.LabelSelector", selector)) == (
@@ -197,6 +197,6 @@ def test_keys_come_in_the_order_of_gos_fields() -> None:
     )
 
 
-def test_a_key_of_bytes_without_a_value_has_none() -> None:
+def test_decode_null_bytes_become_empty() -> None:
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "data": {"a": None, "b": "eHg="}}
     assert decode(secret).object["data"] == {"a": "", "b": "eHg="}

@@ -1,4 +1,4 @@
-"""A cluster in a temporary folder, sound at the end of every test."""
+"""A cluster in a temporary folder, checked for damage at the end of every test."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NOW = "2026-11-20T10:00:00Z"
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    """Its clock stands at NOW, its ids repeat."""
+    """A cluster whose clock stands at NOW and whose UIDs repeat."""
     made = Cluster.make(tmp_path / "state", {"clock": NOW, "seed": 1})
     yield made
     assert made.store.check() == []

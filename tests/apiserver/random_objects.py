@@ -1,5 +1,5 @@
-"""Objects at random, as hypothesis strategies: shaped by the types of the API, with words that mean something and words
-that don't, and values of the wrong type here and there."""
+"""Random objects as hypothesis strategies: shaped by the types of the API, with meaningful and meaningless words,
+and now and then a value of the wrong type."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis.strategies import SearchStrategy
 
 from kubepy.api.types import table
 
-# Words that validation asks for, words that it refuses, and amounts, times, ports, names and labels of either sort.
+# Words that validation expects, words that it refuses, and amounts, times, ports, names and labels of both sorts.
 WORDS = (
     "", "a", "web", "a-b.c", "Upper_Case", "-x", "1", "0", "-1", "80", "100%", "101%", "1Gi", "500m", "1e3", "x" * 64,
     "x" * 260, "/a/b", "a/../b", "../a", "example.com/a", "kubernetes.io/a", "10.0.0.1", "fd00::1", "10.0.0.0/8",
@@ -26,7 +26,7 @@ INTEGERS = st.sampled_from((0, 1, 2, -1, 5, 80, 443, 1000, 65536, 2**31 - 1, 2**
 ANYTHING: SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | INTEGERS | st.just(1.5) | TEXT,
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(TEXT, inner, max_size=2), max_leaves=4)
-MOSTLY = 24  # one value in so many is of any type
+MOSTLY = 24  # one value in this many is of any type
 
 _SPECIAL = {
     "meta/v1.Time": TEXT, "meta/v1.MicroTime": TEXT, "resource.Quantity": TEXT | INTEGERS,
@@ -37,7 +37,7 @@ _SPECIAL = {
 
 
 def objects(type_name: str) -> SearchStrategy[dict[str, Any]]:
-    """Objects of a type such as ``core/v1.Pod``, complete and correct or far from it."""
+    """Return a strategy for objects of a type such as ``core/v1.Pod``, from complete and valid to far from it."""
     return _struct(type_name)
 
 
@@ -75,7 +75,7 @@ def _scalar(type_name: str) -> SearchStrategy[Any]:
 
 @cache
 def _struct(type_name: str) -> SearchStrategy[dict[str, Any]]:
-    """A few of the fields, those that must be there always."""
+    """Return a strategy for structs with some of their fields, required ones always included."""
     fields = {field.json: field for field in table.flat_fields(type_name)}
     always = [name for name, field in fields.items() if not field.omit_empty or name in ("metadata", "spec", "name")]
     names = st.lists(st.sampled_from(sorted(fields)), max_size=4, unique=True) if fields else st.just([])

@@ -1,4 +1,4 @@
-"""What a strategy makes of an object, without a cluster: for the tests of defaults, validation and strategies."""
+"""Helpers that run a strategy on an object without a cluster, for the tests of defaults, validation and strategies."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from kubepy.apiserver.kinds import new_strategy
 from kubepy.apiserver.strategies import Strategy
 
 Object = dict[str, Any]
-GONE = object()  # as a value for ``changed``: the entry is taken away
+GONE = object()  # as a value for ``changed``: the entry is removed
 
 _SCHEME = Scheme()
 
 
 def strategy(key: str) -> Strategy:
-    """The strategy of a built-in resource: ``pods``, ``daemonsets.apps``."""
+    """Return the strategy of a built-in resource: ``pods``, ``daemonsets.apps``."""
     return new_strategy(_SCHEME.by_key(key), lambda resource: {})
 
 
 def changed(obj: Object, changes: dict[str, Any]) -> Object:
-    """A copy with other values at some paths: ``{"spec.containers.0.image": "a:1"}``."""
+    """Return a copy with other values at some paths: ``{"spec.containers.0.image": "a:1"}``."""
     made = copy.deepcopy(obj)
     for path, value in changes.items():
         *parents, last = [int(part) if part.isdigit() else part for part in path.split(".")]
@@ -36,7 +36,7 @@ def changed(obj: Object, changes: dict[str, Any]) -> Object:
 
 
 def defaulted(key: str, obj: Object) -> Object:
-    """The object as it comes out of decoding: known fields only, defaults filled in."""
+    """Return the object as decoding leaves it: known fields only, defaults filled in."""
     own = strategy(key)
     made = own.decode(obj).object
     own.default(made)
@@ -44,14 +44,14 @@ def defaulted(key: str, obj: Object) -> Object:
 
 
 def created(key: str, obj: Object) -> Object:
-    """The object as it would be stored, less the fields that the registry gives."""
+    """Return the object as it would be stored, without the fields that the registry sets."""
     made = defaulted(key, obj)
     strategy(key).prepare_for_create(made)
     return made
 
 
 def refusals(key: str, obj: Object) -> list[str]:
-    """What is wrong with a new object, an error per line."""
+    """Return the validation errors of a new object, one line each."""
     return [str(error) for error in strategy(key).validate(created(key, obj))]
 
 

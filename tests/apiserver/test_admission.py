@@ -1,4 +1,4 @@
-"""What admission completes and refuses: LimitRanges, ResourceQuotas, default classes, growth of claims."""
+"""Admission of objects: LimitRanges, ResourceQuotas, default classes, growth of claims."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ RULES = "x-kubernetes-validations"
 
 
 def definition(spec: Object, *, rules: list[Object] | None = None, **version: Any) -> Object:
-    """Boats with these fields in their spec."""
+    """Return the definition of boats with these fields in their spec."""
     schema: Object = {"type": "object", "properties": {"spec": spec, "status": {"type": "object"}}}
     if rules:
         schema[RULES] = rules

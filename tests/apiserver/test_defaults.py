@@ -1,4 +1,4 @@
-"""What the server fills in, whole."""
+"""Defaults that the server fills in, compared as whole objects."""
 
 from __future__ import annotations
 

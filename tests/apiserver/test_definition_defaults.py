@@ -1,4 +1,4 @@
-"""The defaults that a definition's schema may hold."""
+"""Defaults that the schema of a CustomResourceDefinition may hold."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ def complaints(**properties: Object) -> list[str]:
 
 
 def embedded(metadata: Object) -> Object:
-    """A field that holds an object of any kind, whose metadata is described this way."""
+    """Return a field that holds an object of any kind, whose metadata has this schema."""
     return {"type": "object", EMBEDDED: True, "properties": {
         "kind": {"type": "string"}, "metadata": {"type": "object", "properties": {"name": metadata}}}}
 
 
-def test_a_default_holds_no_field_that_its_schema_does_not_know() -> None:
+def test_default_with_unknown_field_is_refused() -> None:
     crew = {"type": "array", "items": {"type": "object", "properties": {"name": {"type": "string"}}}}
     assert complaints(crew={**crew, "default": [{"name": "ada"}]}) == []
     assert complaints(crew={**crew, "default": [{"name": "ada", "age": 3}]}) == [
         's.properties[crew].default: Invalid value: [{"age":3,"name":"ada"}]: must not have unknown fields']
 
 
-def test_a_default_obeys_the_rules_of_its_schema() -> None:
+def test_default_against_rules_is_refused() -> None:
     size = {"type": "integer", RULES: [{"rule": "self > 2", "message": "too small"}]}
     assert complaints(size={**size, "default": 3}) == []
     assert complaints(size={**size, "default": 1}) == [
         's.properties[size].default: Invalid value: 1: too small']
 
 
-def test_metadata_has_defaults_only_within_embedded_objects_and_sound_ones() -> None:
+def test_default_of_metadata_must_be_valid_and_embedded() -> None:
     assert complaints(pod=embedded({"type": "string", "default": "ada"})) == []
     assert complaints(pod=embedded({"type": "string", "default": "a/b"})) == [
         's.properties[pod].properties[metadata].properties[name].default: Invalid value: "a/b": must result in valid '
@@ -55,12 +55,12 @@ def test_metadata_has_defaults_only_within_embedded_objects_and_sound_ones() -> 
         '.metadata: Invalid value: {"name":5}: json: cannot unmarshal number into Go struct field '
         "ObjectMeta.name of type string"]),
 ])  # fmt: skip
-def test_an_object_that_is_a_default_has_what_every_object_has(default: Object, wrong: list[str]) -> None:
+def test_default_embedded_object_without_kind_is_refused(default: Object, wrong: list[str]) -> None:
     pod = {"type": "object", EMBEDDED: True, "default": default}
     assert complaints(pod=pod) == [f"s.properties[pod].default{one}" for one in wrong]
 
 
-def test_an_embedded_object_with_a_name_that_is_none_is_refused(client: Client) -> None:
+def test_embedded_object_with_invalid_name_is_refused(client: Client) -> None:
     client.create(CRDS, definition({"type": "object", "properties": {"pod": embedded({"type": "string"})}}))
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": ["ada"]}}
     boat = {"apiVersion": "example.org/v1", "kind": "Boat", "metadata": {"name": "ada"}, "spec": {"pod": pod}}

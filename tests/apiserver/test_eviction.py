@@ -1,4 +1,4 @@
-"""Evictions: what needs no budget, what a budget allows and forbids, and the words of each answer."""
+"""Evictions: pods that need no budget, evictions that a budget allows or forbids, and the text of each answer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DISALLOWED = {"type": "DisruptionAllowed", "status": "False", "reason": "Insuffi
 
 
 def pod(client: Client, *, phase: str = "Running", ready: bool = True, labels: Object | None = None) -> None:
-    """A pod ``p`` on a node, in the given state."""
+    """Create pod ``p`` on a node, in the given state."""
     meta = {"name": "p", "labels": {"app": "x"} if labels is None else labels}
     made = client.create("pods", {"metadata": meta, "spec": {"nodeName": "n", "containers": [
         {"name": "c", "image": "i"}]}}, namespace="default")  # fmt: skip
@@ -29,7 +29,7 @@ def pod(client: Client, *, phase: str = "Running", ready: bool = True, labels: O
 
 def budget(client: Client, allowed: int, name: str = "b", policy: str | None = None, selector: Any = ..., **status: Any
            ) -> None:  # fmt: skip
-    """A budget over ``app=x`` whose controller has written this status."""
+    """Create a budget over ``app=x`` whose controller has written this status."""
     spec = {"minAvailable": 2, "selector": {"matchLabels": {"app": "x"}} if selector is ... else selector}
     if policy:
         spec["unhealthyPodEvictionPolicy"] = policy
@@ -44,7 +44,7 @@ def evict(client: Client, **options: Any) -> None:
 
 
 def refusal(client: Client) -> Status:
-    """Why an eviction was refused; nothing has changed then."""
+    """Return the error of a refused eviction, after which nothing has changed."""
     before = client.get("pods", "p", namespace="default"), client.list(BUDGETS).items
     with pytest.raises(Status) as caught:
         evict(client)
@@ -53,7 +53,7 @@ def refusal(client: Client) -> Status:
 
 
 def is_evicted(client: Client) -> bool:
-    """Whether the pod is going, or is gone as those are that have ended."""
+    """Report whether the pod is being deleted or already deleted."""
     return all("deletionTimestamp" in one["metadata"] for one in client.list("pods").items)
 
 

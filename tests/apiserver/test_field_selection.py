@@ -1,4 +1,4 @@
-"""Which fields select objects of a kind, and what the API server says of the others."""
+"""Fields that select objects of a kind, and the API server's error for all others."""
 
 from __future__ import annotations
 

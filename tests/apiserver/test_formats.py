@@ -1,4 +1,4 @@
-"""Formats of single values that other tests do not come across."""
+"""Formats of single values that no other test uses."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NO_NETWORK = ["must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"]
     ("::ffff:10.0.0.7", ["must not be an IPv4-mapped IPv6 address"]),
     ("fe80::7%eth1", NO_ADDRESS), ("10.0.0.7%eth1", NO_ADDRESS), ("[fd00::7]", NO_ADDRESS), ("", NO_ADDRESS),
 ])  # fmt: skip
-def test_an_address_names_no_zone_and_is_written_plainly(address: str, complaints: list[str]) -> None:
+def test_ip_address_with_zone_or_leading_zeros_is_refused(address: str, complaints: list[str]) -> None:
     assert formats.ip_address(address) == complaints
 
 
@@ -23,5 +23,5 @@ def test_an_address_names_no_zone_and_is_written_plainly(address: str, complaint
     ("10.0.0.0/8", []), ("10.0.0.1/8", ["must not have bits set beyond the prefix length"]),
     ("fe80::%eth1/64", NO_NETWORK), ("10.0.0.0", NO_NETWORK), ("10.0.0.0/+8", NO_NETWORK),
 ])  # fmt: skip
-def test_a_network_names_no_zone_and_nothing_beyond_its_prefix(network: str, complaints: list[str]) -> None:
+def test_cidr_with_zone_or_host_bits_is_refused(network: str, complaints: list[str]) -> None:
     assert formats.cidr(network) == complaints

@@ -1,4 +1,4 @@
-"""Go's regular expressions in Python: what matches, and what Go refuses in which words."""
+"""Go's regular expressions in Python: matches, and Go's errors for invalid patterns."""
 
 from __future__ import annotations
 

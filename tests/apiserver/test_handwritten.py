@@ -1,6 +1,6 @@
-"""Objects from files that something else wrote: complete, derived again the same, and edited as the API updates.
+"""Objects from files that kubepy did not write: completed, completed the same way again, and edited as the API updates.
 
-``RANDOM_REQUESTS=2000 pytest tests/apiserver/test_handwritten.py`` looks longer.
+``RANDOM_REQUESTS=2000 pytest tests/apiserver/test_handwritten.py`` tries more objects.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def key_of(resource: Resource, name: str) -> Key:
 
 
 def admit(cluster: Cluster, key: Key, obj: Object, old: Object | None, modified: float = 1.0) -> Object:
-    """The object of a file as storage asks for it."""
+    """Return the object of a file as storage asks the API server for it."""
     asked = copy.deepcopy(obj)
     metadata = asked.setdefault("metadata", {})
     if old is not None:
@@ -44,7 +44,7 @@ def admit(cluster: Cluster, key: Key, obj: Object, old: Object | None, modified:
 
 
 def stored(cluster: Cluster, manifest: Object) -> tuple[Key, Object]:
-    """An object that was created through the API, as its file holds it."""
+    """Return an object that was created through the API, as its file holds it."""
     resource = KINDS[manifest["apiVersion"].rpartition("/")[0], manifest["kind"]]
     made = copy.deepcopy(cluster.client.create(resource.key, manifest, namespace="default"))
     del made["metadata"]["resourceVersion"]
@@ -56,7 +56,7 @@ def manifest_of(kind: str) -> Object:
 
 
 def at(obj: Object, path: str) -> tuple[Any, Any]:
-    """The container of the value at a dotted path, and its last step."""
+    """Return the container of the value at a dotted path, and the last step of the path."""
     *steps, last = [int(step) if step.isdigit() else step for step in path.split(".")]
     found: Any = obj
     for step in steps:
@@ -65,7 +65,7 @@ def at(obj: Object, path: str) -> tuple[Any, Any]:
 
 
 def edited(obj: Object, **values: Any) -> Object:
-    """A copy with other values at paths (``spec__replicas=3``)."""
+    """Return a copy with other values at paths (``spec__replicas=3``)."""
     found = copy.deepcopy(obj)
     for path, value in values.items():
         container, last = at(found, path.replace("__", "."))
@@ -78,7 +78,7 @@ def edited(obj: Object, **values: Any) -> Object:
 
 @st.composite
 def random_edits(draw: st.DrawFn) -> tuple[Resource, Object, Object]:
-    """Two contents of one file; the second is another object or the first with a part of that one."""
+    """Return two contents of one file; the second is another object, or the first with a part of another object."""
     resource = draw(st.sampled_from(sorted(TYPES, key=lambda one: one.key)))
     first, second = draw(objects(TYPES[resource])), draw(objects(TYPES[resource]))
     if draw(st.booleans()):
@@ -109,14 +109,14 @@ def test_edited_file_derived_again_gives_the_same_object(cluster: Cluster, edit:
 
 
 def leaves(value: Any, path: str = "") -> list[str]:
-    """The paths of the values in an object that hold no others."""
+    """Yield the paths of the scalar values in an object."""
     steps = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     below = [leaf for step, item in steps if "." not in str(step) for leaf in leaves(item, f"{path}.{step}")]
     return below or [path.removeprefix(".")]
 
 
 def change(obj: Object, path: str, how: str) -> None:
-    """Take a value away, or change it into another of its type."""
+    """Remove a value, or replace it by another of its type."""
     container, last = at(obj, path)
     value = container[last]
     if how == "drop":
@@ -175,14 +175,14 @@ def test_manifest_in_the_place_of_every_stored_kind_is_taken_or_refused_for_a_fi
             assert again["metadata"]["uid"] == made["metadata"]["uid"]
             assert again.get("status") == made.get("status")
             assert admit(cluster, key, manifest, again) == again
-    assert refused == {("Pod", "spec.tolerations")}  # as through the API: admission gave it some
+    assert refused == {("Pod", "spec.tolerations")}  # as through the API: admission added some
 
 
 # --- generation ---------------------------------------------------------------------------------------------------
 
 
 def counted(obj: Object, generation: int, template: int, observed: int) -> Object:
-    """A DaemonSet with these numbers."""
+    """Return a DaemonSet with these generations."""
     metadata = {**obj["metadata"], "generation": generation,
                 "annotations": {**obj["metadata"]["annotations"], TEMPLATE_GENERATION: str(template)}}
     return {**obj, "metadata": metadata, "status": {**obj["status"], "observedGeneration": observed}}
@@ -196,7 +196,7 @@ def numbers(obj: Object) -> tuple[int, int, int]:
 
 @pytest.fixture
 def daemon_set(cluster: Cluster) -> tuple[Key, Object]:
-    """At generation 4, of which 3 were other templates, rolled out."""
+    """Return a DaemonSet at generation 4 and template generation 3, rolled out."""
     key, made = stored(cluster, manifest_of("DaemonSet"))
     return key, counted(made, 4, 3, 4)
 

@@ -1,4 +1,4 @@
-"""What may not be written into the status of a Job, in upstream's words."""
+"""Refused updates of a Job's status, with upstream's messages."""
 
 from __future__ import annotations
 
@@ -70,12 +70,12 @@ RUNNING = {"startTime": START, "active": 1}
       "status.conditions: Invalid value: cannot set Complete=True for Job with SuccessPolicy unless "
       "SuccessCriteriaMet=True"]),
 ])
-def test_a_status_contradicts_neither_itself_nor_what_is_final(spec: dict[str, Any], before: dict[str, Any],
+def test_job_status_with_contradiction_is_refused(spec: dict[str, Any], before: dict[str, Any],
                                                                after: dict[str, Any], errors: list[str]) -> None:
     assert refusals(spec, before, after) == errors
 
 
-def test_what_was_wrong_before_does_not_stand_in_the_way_of_other_changes() -> None:
+def test_job_status_update_tolerates_old_faults() -> None:
     wrong = {"startTime": START, "active": 1, "ready": 2, "completedIndexes": "x",
              "conditions": true("Complete", "FailureTarget")}
     assert refusals({"completionMode": "Indexed", "completions": 3}, wrong, {**wrong, "terminating": 0}) == []

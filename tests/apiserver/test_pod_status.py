@@ -1,4 +1,4 @@
-"""What may not be written into the status of a pod."""
+"""Refused updates of a pod's status."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ IP = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
 
 
 def refusals(status: Object, before: Object | None = None, **spec: Any) -> list[str]:
-    """What is wrong with an update of the status, the status before it being ``before``."""
+    """Return the errors of a status update; ``before`` is the status before it."""
     obj = created("pods", pod(**spec))
     old = {**obj, "status": {**obj["status"], **(before or {})}}
     new = {**obj, "status": {**old["status"], **status}}

@@ -1,4 +1,4 @@
-"""Resizing pods and adding ephemeral containers: only what the subresource is about changes."""
+"""Resizing pods and adding ephemeral containers: a subresource changes only its own fields."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Pod Security Standards: what each level forbids, and what namespaces make of it."""
+"""The Pod Security Standards: violations of each level, and the labels of namespaces that select a level."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ValidatingAdmissionPolicies: what they deny and warn of, where they are bound."""
+"""ValidatingAdmissionPolicies: denials, warnings, bindings."""
 
 from __future__ import annotations
 

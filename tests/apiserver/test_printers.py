@@ -13,7 +13,7 @@ SCHEME = Scheme()
 
 
 def shown(key: str, obj: dict, *, wide: bool = False) -> dict:
-    """The one row of an object's table, by column."""
+    """Return the only row of an object's table, by column."""
     obj = {**obj, "metadata": {"name": "x", "creationTimestamp": CREATED, **obj.get("metadata", {})}}
     columns, [row] = table(SCHEME.by_key(key), [obj], NOW)
     return {column.name: cell for column, cell in zip(columns, row, strict=True) if wide or not column.priority}

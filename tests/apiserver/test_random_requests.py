@@ -1,6 +1,6 @@
-"""Whatever is sent as any kind is answered by the API: stored soundly, or refused with a status. Never a traceback.
+"""Random requests of any kind: each is stored soundly or refused with a status, and none ends in a traceback.
 
-``RANDOM_REQUESTS=2000 pytest tests/apiserver/test_random_requests.py`` looks longer.
+``RANDOM_REQUESTS=2000 pytest tests/apiserver/test_random_requests.py`` tries more objects.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 def play(cluster: Cluster, resource: Resource, obj: Object, other: Object) -> None:
-    """Create, replace, patch, write the status, delete: each may be refused."""
+    """Create, replace, patch, write the status, delete; each request may be refused."""
     client, key = cluster.client, resource.key
     try:
         name = client.create(key, obj, namespace="default",
@@ -93,7 +93,7 @@ def changed_manifests(draw: st.DrawFn) -> tuple[Object, Object]:
 
 
 def _changed(draw: st.DrawFn, manifest: Object) -> Object:
-    """A manifest with other values at up to three random places."""
+    """Return a manifest with other values at up to three random places."""
     made = copy.deepcopy(manifest)
     for _ in range(draw(st.integers(0, 3))):
         place: Any = made
@@ -121,13 +121,13 @@ def test_manifests_with_wrong_values_are_stored_or_refused(cluster: Cluster, pai
 
 @st.composite
 def random_statuses(draw: st.DrawFn) -> tuple[Object, Object]:
-    """A good manifest of a kind that has a status, and a status for it."""
+    """Return a valid manifest of a kind with a status, and a status for it."""
     manifest, type_name = draw(st.sampled_from(sorted(_with_status(), key=lambda one: one[1])))
     return copy.deepcopy(manifest), draw(objects(type_name))
 
 
 def _with_status() -> Iterator[tuple[Object, str]]:
-    """Good manifests, and the types of their statuses."""
+    """Return valid manifests, and the types of their statuses."""
     for manifest in manifests():
         kind = type_of(manifest)
         types = [field.type for field in table.flat_fields(kind) if field.json == "status"] if kind else []

@@ -1,4 +1,4 @@
-"""Reviews: a create that answers a question, and stores nothing."""
+"""Reviews: creating one answers a question and stores nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a cluster stores of a rich manifest of every kind: the defaults of v1.36, the system's fields, the status.
+"""Stored form of a full manifest of every kind: the defaults of v1.36, the fields set by the system, the status.
 
 ``UPDATE_GOLDEN=1 pytest tests/apiserver/test_stored_objects.py`` writes ``tests/golden/api/stored.yaml`` anew.
 """

@@ -1,4 +1,4 @@
-"""What creation and updates make of objects: generations, statuses, what is kept and what is given."""
+"""Strategies of creates and updates: generations, statuses, and fields that are kept or set."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ IMAGE = "spec.template.spec.containers.0.image"
 
 
 def generations(client: Client, changes: dict[str, Any]) -> tuple[int, str]:
-    """The generation and template generation of a daemon set after a change of it."""
+    """Return generation and template generation of a DaemonSet after a change of it."""
     made = client.create(DS, daemon_set(), namespace="default")
     metadata = client.update(DS, changed(made, changes), namespace="default")["metadata"]
     return metadata["generation"], metadata["annotations"][GENERATION]

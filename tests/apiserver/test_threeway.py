@@ -1,4 +1,4 @@
-"""Three-way merges of objects: fields by the lists and maps of the API, and what the system writes."""
+"""Three-way merges of objects: fields by the lists and maps of the API, and fields written by the system."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from kubepy.apiserver.threeway import (
 
 
 def lines(base: str, ours: str, theirs: str, side: str) -> str:
-    """In place of git's merge of lines."""
+    """Merge text by lines, in place of git."""
     return {"ours": ours, "theirs": theirs, "base": base}[side]
 
 
@@ -52,7 +52,7 @@ def at(obj: Any, path: str) -> Any:
 
 
 def changed(obj: Object, **changes: Any) -> Object:
-    """A copy with other values at paths (``spec__replicas=3``); None takes away."""
+    """Return a copy with other values at paths (``spec__replicas=3``); None removes a value."""
     new = copy.deepcopy(obj)
     for path, value in changes.items():
         *parents, last = [int(part) if part.isdigit() else part for part in path.split("__")]
@@ -82,13 +82,13 @@ DAEMONSET: Object = {
 
 
 def rolled(obj: Object, generation: int, template_generation: int, **changes: Any) -> Object:
-    """A DaemonSet with a new spec that was rolled out."""
+    """Return a DaemonSet with a new spec that was rolled out."""
     return changed(obj, **changes, metadata__generation=generation, status__observedGeneration=generation,
                    **{TEMPLATE_GENERATION: str(template_generation)})
 
 
 def numbers(obj: Object) -> tuple[int, int, int]:
-    """Generation, template generation, observed generation."""
+    """Return generation, template generation and observed generation."""
     return (obj["metadata"]["generation"],
             int(obj["metadata"]["annotations"]["deprecated.daemonset.template.generation"]),
             obj["status"]["observedGeneration"])

@@ -1,6 +1,6 @@
-"""What is good is taken as it is: read back the same, and written again without a change.
+"""Valid objects: accepted, read back unchanged, and written again without a change.
 
-``VALID_OBJECTS=2000 pytest tests/apiserver/test_valid_objects.py`` looks longer.
+``VALID_OBJECTS=2000 pytest tests/apiserver/test_valid_objects.py`` tries more objects.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def pods(draw: st.DrawFn) -> Object:
 
 @SOME
 @given(pod=pods())
-def test_a_good_pod_is_taken_and_stays_as_it_is(pod: Object) -> None:
+def test_pod_valid_is_accepted_unchanged(pod: Object) -> None:
     made = rules.created("pods", pod)
     assert rules.refusals("pods", pod) == []
     assert rules.defaulted("pods", made) == made
@@ -110,7 +110,7 @@ def test_a_good_pod_is_taken_and_stays_as_it_is(pod: Object) -> None:
 
 @SOME
 @given(pod=pods(), kind=st.sampled_from(("DaemonSet", "Deployment", "ReplicaSet", "StatefulSet")))
-def test_a_workload_of_good_pods_is_taken(pod: Object, kind: str) -> None:
+def test_workload_with_valid_template_is_accepted(pod: Object, kind: str) -> None:
     spec = {**pod["spec"], "restartPolicy": "Always", "activeDeadlineSeconds": None}
     labels = {"app": "web"}
     obj = rules.workload(kind, template={"metadata": {"labels": labels}, "spec": spec})
@@ -122,7 +122,7 @@ def test_a_workload_of_good_pods_is_taken(pod: Object, kind: str) -> None:
 
 
 @pytest.mark.parametrize("index", range(len(manifests())))
-def test_what_is_stored_is_written_back_without_a_change(cluster: Cluster, index: int) -> None:
+def test_update_with_stored_object_changes_nothing(cluster: Cluster, index: int) -> None:
     manifest = manifests()[index]
     resource = cluster.scheme.for_kind(manifest["apiVersion"], manifest["kind"])
     assert resource is not None

@@ -1,4 +1,4 @@
-"""What is wrong with services, claims, budgets, roles and other kinds, in upstream's words."""
+"""Validation errors of services, claims, budgets, roles and other kinds, with upstream's messages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LABEL = ("a lowercase RFC 1123 label must consist of lower case alphanumeric cha
          "with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is "
          "'[a-z0-9]([-a-z0-9]*[a-z0-9])?')")
 
-# Of each kind a good object: what the tests change.
+# A valid object of each kind, which the tests change.
 GOOD: dict[str, dict[str, Any]] = {
     "services": {"apiVersion": "v1", "kind": "Service", "spec": {"ports": [{"port": 80}], "clusterIP": "10.0.0.7",
                                                                  "clusterIPs": ["10.0.0.7"]}},
@@ -70,14 +70,14 @@ def good(key: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("key", GOOD)
-def test_a_good_object_is_taken(key: str) -> None:
+def test_object_valid_is_accepted(key: str) -> None:
     assert refusals(key, good(key)) == []
     assert update_refusals(key, good(key), good(key)) == []
 
 
 RULE = "spec.rules[0].http.paths[0]"
 SCHEMA = "spec.versions.0.schema.openAPIV3Schema"  # for ``changed``
-AT = "spec.validation.openAPIV3Schema"  # where upstream finds the only schema
+AT = "spec.validation.openAPIV3Schema"  # the path at which upstream reports the only schema
 
 
 @pytest.mark.parametrize(("key", "changes", "errors"), [
@@ -239,7 +239,7 @@ AT = "spec.validation.openAPIV3Schema"  # where upstream finds the only schema
      ["metadata.annotations[api-approved.kubernetes.io]: Required value: protected groups must have approval "
       'annotation "api-approved.kubernetes.io", see https://github.com/kubernetes/enhancements/pull/1111']),
 ])
-def test_an_object_is_refused(key: str, changes: dict[str, Any], errors: list[str]) -> None:
+def test_object_invalid_is_refused(key: str, changes: dict[str, Any], errors: list[str]) -> None:
     assert refusals(key, changed(good(key), changes)) == errors
 
 
@@ -269,7 +269,7 @@ def test_an_object_is_refused(key: str, changes: dict[str, Any], errors: list[st
     ("endpoints", {"subsets.0.addresses.0.ip": "10.0.0.2"}, []),
     ("nodes", {"spec.taints": []}, []),
 ])
-def test_an_update_is_refused(key: str, changes: dict[str, Any], errors: list[str] | None) -> None:
+def test_update_invalid_is_refused(key: str, changes: dict[str, Any], errors: list[str] | None) -> None:
     found = update_refusals(key, changed(good(key), changes), good(key))
     if errors is None:
         assert found[0].startswith("spec: Forbidden: spec is immutable after creation except resources.requests")
@@ -278,7 +278,7 @@ def test_an_update_is_refused(key: str, changes: dict[str, Any], errors: list[st
 
 
 @pytest.mark.parametrize("field", ["data", "binaryData"])
-def test_what_is_immutable_stays(field: str) -> None:
+def test_update_of_immutable_field_is_refused(field: str) -> None:
     old = changed(good("configmaps"), {"immutable": True})
     assert update_refusals("configmaps", changed(old, {field: {"z": "Yg=="}, "immutable": None}), old) == [
         "immutable: Forbidden: field is immutable when `immutable` is set",
@@ -299,7 +299,7 @@ def test_what_is_immutable_stays(field: str) -> None:
     ("endpointslices.discovery.k8s.io", {"addressType": "FQDN"}, ["spec.addressType: FQDN endpoints are deprecated"]),
     (CRD, {f"{SCHEMA}.properties.spec.properties.flag.format": "flag"}, ['unrecognized format "flag"']),
 ])
-def test_an_object_is_taken_with_a_warning(key: str, changes: dict[str, Any], lines: list[str]) -> None:
+def test_object_deprecated_is_accepted_with_warning(key: str, changes: dict[str, Any], lines: list[str]) -> None:
     assert warnings(key, changed(good(key), changes)) == lines
 
 
@@ -314,6 +314,6 @@ def test_an_object_is_taken_with_a_warning(key: str, changes: dict[str, Any], li
      ['spec.egress[0].to[0].ipBlock.except[0]: IPv6 CIDR value "fd00:0::/16" should be in RFC 5952 canonical format '
       '("fd00::/16")']),
 ])  # fmt: skip
-def test_addresses_in_another_form_are_warned_of(key: str, obj: dict[str, Any], wanted: list[str]) -> None:
+def test_address_not_canonical_is_accepted_with_warning(key: str, obj: dict[str, Any], wanted: list[str]) -> None:
     api_version, kind = ("v1", "Service") if key == "services" else ("networking.k8s.io/v1", "NetworkPolicy")
     assert warnings(key, {"apiVersion": api_version, "kind": kind, "metadata": {"name": "x"}, **obj}) == wanted

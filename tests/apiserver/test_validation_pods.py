@@ -1,4 +1,4 @@
-"""What is wrong with a pod, in upstream's words and order."""
+"""Validation errors of pods, with upstream's messages and in upstream's order."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ def wrong(changes: dict[str, Any], **spec: Any) -> list[str]:
     return refusals("pods", changed(pod(**spec), changes))
 
 
-def test_a_plain_pod_is_good() -> None:
+def test_pod_plain_has_no_errors() -> None:
     assert wrong({}) == []
 
 
-def test_a_volume_with_a_token_needs_no_account() -> None:
+def test_token_volume_without_service_account_has_no_errors() -> None:
     token = {"name": "token", "projected": {"sources": [{"serviceAccountToken": {"path": "token"}}]}}
     assert wrong({"spec.volumes": [token]}) == []
 
 
-def test_a_pod_needs_a_container() -> None:
+def test_pod_without_containers_is_refused() -> None:
     assert wrong({"spec.containers": []}) == ["spec.containers: Required value"]
 
 
-def test_the_errors_of_a_container_come_in_the_order_of_its_fields() -> None:
+def test_container_errors_come_in_order_of_fields() -> None:
     container = {"name": "Web!", "image": " web", "ports": [{"containerPort": 0}],
                  "env": [{"name": "a=b", "value": "v"}], "volumeMounts": [{"name": "v", "mountPath": ""}],
                  "imagePullPolicy": "Sometimes", "resources": {"requests": {"cpu": "2"}, "limits": {"cpu": "1"}},
@@ -117,7 +117,7 @@ def test_the_errors_of_a_container_come_in_the_order_of_its_fields() -> None:
      "'123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"),
     ({"spec.schedulingGates": [{"name": "a"}, {"name": "a"}]}, 'spec.schedulingGates[1]: Duplicate value: "a"'),
 ])
-def test_a_pod_is_refused_with_one_error(changes: dict[str, Any], error: str) -> None:
+def test_pod_invalid_is_refused_with_one_error(changes: dict[str, Any], error: str) -> None:
     assert wrong(changes) == [error]
 
 
@@ -146,7 +146,7 @@ def test_a_pod_is_refused_with_one_error(changes: dict[str, Any], error: str) ->
                                 {"secret": {"name": "s", "items": [{"key": "k", "path": "a"}]}}]}},
      'spec.volumes[0].projected: Invalid value: "s": conflicting duplicate paths'),
 ])
-def test_a_volume_is_refused(volume: dict[str, Any], error: str) -> None:
+def test_volume_invalid_is_refused(volume: dict[str, Any], error: str) -> None:
     assert wrong({"spec.volumes": [{"name": "v", **volume}]}) == [error]
 
 
@@ -159,12 +159,12 @@ def test_a_volume_is_refused(volume: dict[str, Any], error: str) -> None:
      'volumeMounts.mountPropagation: Forbidden: Bidirectional mount propagation is available only to privileged '
      "containers"),
 ])
-def test_a_mount_is_refused(mount: dict[str, Any], error: str) -> None:
+def test_mount_invalid_is_refused(mount: dict[str, Any], error: str) -> None:
     whole = {"name": "v", "mountPath": "/v", **mount}
     assert wrong({f"{C}.volumeMounts": [whole], "spec.volumes": [{"name": "v"}]}) == [f"{AT}.{error}"]
 
 
-def test_two_mounts_cannot_be_in_one_place() -> None:
+def test_mounts_with_same_path_are_refused() -> None:
     mounts = [{"name": "v", "mountPath": "/v"}, {"name": "v", "mountPath": "/v"}]
     assert wrong({f"{C}.volumeMounts": mounts, "spec.volumes": [{"name": "v"}]}) == [
         f'{AT}.volumeMounts[1].mountPath: Invalid value: "/v": must be unique']
@@ -182,7 +182,7 @@ def test_two_mounts_cannot_be_in_one_place() -> None:
      "spec.tolerations[0].effect: Invalid value: \"NoSchedule\": effect must be 'NoExecute' when `tolerationSeconds` "
      "is set"),
 ])
-def test_a_toleration_is_refused(toleration: dict[str, Any], error: str) -> None:
+def test_toleration_invalid_is_refused(toleration: dict[str, Any], error: str) -> None:
     assert wrong({"spec.tolerations": [{"key": "k", **toleration}]}) == [error]
 
 
@@ -218,7 +218,7 @@ TERM = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecutio
      "spec.affinity.podAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].weight: Invalid value: 101: must be "
      "in the range 1-100"),
 ])
-def test_an_affinity_is_refused(affinity: dict[str, Any], error: str) -> None:
+def test_affinity_invalid_is_refused(affinity: dict[str, Any], error: str) -> None:
     assert wrong({"spec.affinity": affinity}) == [error]
 
 
@@ -230,13 +230,13 @@ def test_an_affinity_is_refused(affinity: dict[str, Any], error: str) -> None:
     ({"minDomains": 2, "whenUnsatisfiable": "ScheduleAnyway"},
      ["minDomains: Invalid value: 2: can only use minDomains if whenUnsatisfiable=DoNotSchedule, not ScheduleAnyway"]),
 ])
-def test_a_spread_constraint_is_refused(constraint: dict[str, Any], errors: list[str]) -> None:
+def test_spread_constraint_invalid_is_refused(constraint: dict[str, Any], errors: list[str]) -> None:
     whole = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", **constraint}
     path = "spec.topologySpreadConstraints[0]"
     assert wrong({"spec.topologySpreadConstraints": [whole]}) == [f"{path}.{error}" for error in errors]
 
 
-def test_ephemeral_containers_do_not_come_with_a_new_pod() -> None:
+def test_new_pod_with_ephemeral_containers_is_refused() -> None:
     assert wrong({"spec.ephemeralContainers": [{"name": "e", "image": "a", "terminationMessagePolicy": "File"}]}) == [
         "spec.ephemeralContainers: Forbidden: cannot be set on create"]
 
@@ -244,12 +244,12 @@ def test_ephemeral_containers_do_not_come_with_a_new_pod() -> None:
 # --- updates ------------------------------------------------------------------------------------------------------
 
 
-def test_images_deadline_and_tolerations_of_a_pod_may_change() -> None:
+def test_pod_update_of_image_deadline_and_tolerations_is_accepted() -> None:
     new = pod(activeDeadlineSeconds=5, tolerations=[{"operator": "Exists"}])
     assert update_refusals("pods", changed(new, {f"{C}.image": "web:2"}), pod()) == []
 
 
-def test_nothing_else_of_a_pods_spec_changes() -> None:
+def test_pod_update_of_other_fields_is_refused() -> None:
     errors = update_refusals("pods", pod(hostname="other"), pod())
     assert errors == [
         "spec: Forbidden: pod updates may not change fields other than `spec.containers[*].image`,"
@@ -261,13 +261,13 @@ def test_nothing_else_of_a_pods_spec_changes() -> None:
         '  "Subdomain": "",\n  "SetHostnameAsFQDN": null,\n  "Affinity": null,\n']
 
 
-def test_containers_are_not_added_to_a_pod() -> None:
+def test_pod_update_that_adds_container_is_refused() -> None:
     more = [{"name": "c", "image": "web:1"}, {"name": "d", "image": "web:1"}]
     assert update_refusals("pods", pod(containers=more), pod()) == [
         "spec.containers: Forbidden: pod updates may not add or remove containers"]
 
 
-def test_a_deadline_only_gets_shorter() -> None:
+def test_pod_update_that_lengthens_deadline_is_refused() -> None:
     old = pod(activeDeadlineSeconds=5)
     assert update_refusals("pods", pod(activeDeadlineSeconds=3), old) == []
     assert update_refusals("pods", pod(activeDeadlineSeconds=9), old) == [
@@ -276,7 +276,7 @@ def test_a_deadline_only_gets_shorter() -> None:
         "spec.activeDeadlineSeconds: Invalid value: null: must not update from a positive integer to nil value")
 
 
-def test_a_toleration_is_not_taken_away() -> None:
+def test_pod_update_that_removes_toleration_is_refused() -> None:
     old = pod(tolerations=[{"key": "a", "operator": "Exists"}])
     errors = update_refusals("pods", pod(tolerations=[{"key": "b", "operator": "Exists"}]), old)
     assert errors[0] == ("spec.tolerations: Forbidden: existing toleration can not be modified except its "
@@ -286,7 +286,7 @@ def test_a_toleration_is_not_taken_away() -> None:
 # --- what comes with creation -------------------------------------------------------------------------------------
 
 
-def test_a_new_pod_is_pending_with_the_class_of_its_resources() -> None:
+def test_new_pod_is_pending_with_its_qos_class() -> None:
     limits = {"limits": {"cpu": "1", "memory": "1Gi"}}
     assert created("pods", pod())["status"] == {"phase": "Pending", "qosClass": "BestEffort"}
     assert created("pods", changed(pod(), {f"{C}.resources": limits}))["status"]["qosClass"] == "Guaranteed"
@@ -294,7 +294,7 @@ def test_a_new_pod_is_pending_with_the_class_of_its_resources() -> None:
         "qosClass"] == "Burstable"
 
 
-def test_pods_are_found_by_node_phase_and_more() -> None:
+def test_pods_can_be_selected_by_fields() -> None:
     found = strategy("pods").selectable_fields(created("pods", pod(nodeName="n", serviceAccountName="sa")))
     assert {key: found[key] for key in ("spec.nodeName", "status.phase", "spec.restartPolicy",
                                         "spec.serviceAccountName", "spec.hostNetwork")} == {
@@ -325,5 +325,5 @@ def test_pods_are_found_by_node_phase_and_more() -> None:
      "metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; a DNS label is "
      "recommended: [must not contain dots]"),
 ])
-def test_a_pod_is_taken_with_a_warning(changes: dict[str, Any], warning: str) -> None:
+def test_pod_questionable_is_accepted_with_warning(changes: dict[str, Any], warning: str) -> None:
     assert warnings("pods", changed(pod(), changes)) == [warning]

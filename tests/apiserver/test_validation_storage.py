@@ -1,4 +1,4 @@
-"""What is wrong with volumes, their classes and what CSI drivers say of themselves, in upstream's words."""
+"""Validation errors of volumes, their classes and CSI drivers, with upstream's messages."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def good(key: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("key", GOOD)
-def test_a_good_object_is_taken(key: str) -> None:
+def test_storage_object_valid_is_accepted(key: str) -> None:
     assert refusals(key, good(key)) == []
     assert update_refusals(key, good(key), good(key)) == []
 
@@ -94,7 +94,7 @@ def test_a_good_object_is_taken(key: str) -> None:
      ["spec.hostPath.path: Invalid value: \"/a/..\": must not contain '..'",
       "spec.persistentVolumeReclaimPolicy: Forbidden: may not be 'recycle' for a hostPath mount of '/'"]),
 ])  # fmt: skip
-def test_an_object_is_refused(key: str, changes: dict[str, Any], errors: list[str]) -> None:
+def test_storage_object_invalid_is_refused(key: str, changes: dict[str, Any], errors: list[str]) -> None:
     assert refusals(key, changed(good(key), changes)) == errors
 
 
@@ -117,11 +117,11 @@ def test_an_object_is_refused(key: str, changes: dict[str, Any], errors: list[st
      ["driverName: Forbidden: updates to driverName are forbidden.",
       "parameters: Forbidden: updates to parameters are forbidden."]),
 ])  # fmt: skip
-def test_an_update_is_refused(key: str, changes: dict[str, Any], errors: list[str]) -> None:
+def test_storage_update_invalid_is_refused(key: str, changes: dict[str, Any], errors: list[str]) -> None:
     assert update_refusals(key, changed(good(key), changes), good(key)) == errors
 
 
-def test_the_topology_of_a_capacity_is_warned_of_for_old_labels_of_nodes() -> None:
+def test_capacity_with_deprecated_node_label_is_accepted_with_warning() -> None:
     key = "csistoragecapacities.storage.k8s.io"
     obj = changed(good(key), {"nodeTopology": {"matchLabels": {"beta.kubernetes.io/os": "linux"}}})
     assert warnings(key, obj) == [
@@ -139,7 +139,7 @@ def test_the_topology_of_a_capacity_is_warned_of_for_old_labels_of_nodes() -> No
     ({"allocatedResources": {"cpu": "1"}},
      ['status.allocatedResources: Unsupported value: "cpu": supported values: "storage"']),
 ])  # fmt: skip
-def test_the_status_of_a_claim_says_what_is_possible(status: dict[str, Any], errors: list[str]) -> None:
+def test_claim_status_invalid_is_refused(status: dict[str, Any], errors: list[str]) -> None:
     key = "persistentvolumeclaims"
     claim = created(key, {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "x"}, "spec": {
         "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}})

@@ -1,4 +1,4 @@
-"""What is wrong with webhook configurations, in upstream's words."""
+"""Validation errors of webhook configurations, with upstream's messages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ W = "webhooks.0"  # for ``changed``
 AT = "webhooks[0]"  # in errors
 
 
-def test_a_good_configuration_is_taken() -> None:
+def test_webhook_configuration_valid_is_accepted() -> None:
     assert refusals(KEY, GOOD) == []
     mutating = {**GOOD, "kind": "MutatingWebhookConfiguration"}
     assert refusals("mutatingwebhookconfigurations.admissionregistration.k8s.io", mutating) == []
@@ -67,11 +67,11 @@ def test_a_good_configuration_is_taken() -> None:
      [f"{AT}.matchConditions[0].expression: Required value", f"{AT}.matchConditions[0].name: Required value"]),
     ({"webhooks": [GOOD["webhooks"][0]] * 2}, ['webhooks[1].name: Duplicate value: "pods.example.com"']),
 ])  # fmt: skip
-def test_a_configuration_is_refused(changes: dict[str, Any], errors: list[str]) -> None:
+def test_webhook_configuration_invalid_is_refused(changes: dict[str, Any], errors: list[str]) -> None:
     assert refusals(KEY, changed(GOOD, changes)) == errors
 
 
-def test_the_syntax_of_a_condition_is_checked() -> None:
+def test_match_condition_with_syntax_error_is_refused() -> None:
     found = refusals(KEY, changed(GOOD, {f"{W}.matchConditions.0.expression": "1 +"}))
     assert len(found) == 1
     assert found[0].startswith(f'{AT}.matchConditions[0].expression: Invalid value: "1 +": compilation failed: ERROR: '
@@ -81,6 +81,6 @@ def test_the_syntax_of_a_condition_is_checked() -> None:
 @pytest.mark.parametrize("changes", [
     {"webhooks": [GOOD["webhooks"][0]] * 2}, {f"{W}.sideEffects": "Unknown"}, {f"{W}.admissionReviewVersions": ["v7"]},
 ])
-def test_what_was_there_before_is_tolerated(changes: dict[str, Any]) -> None:
+def test_webhook_update_tolerates_old_faults(changes: dict[str, Any]) -> None:
     old = changed(GOOD, changes)
     assert update_refusals(KEY, changed(old, {f"{W}.timeoutSeconds": 5}), old) == []

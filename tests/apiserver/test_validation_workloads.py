@@ -1,4 +1,4 @@
-"""What is wrong with DaemonSets, Deployments, StatefulSets, Jobs and the like, in upstream's words."""
+"""Validation errors of DaemonSets, Deployments, StatefulSets, Jobs and the like, with upstream's messages."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ DS = "daemonsets.apps"
       "'.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex "
       "used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"]),
 ])
-def test_a_daemon_set_must_select_and_run_its_pods(changes: dict[str, Any], errors: list[str]) -> None:
+def test_daemon_set_invalid_is_refused(changes: dict[str, Any], errors: list[str]) -> None:
     assert refusals(DS, changed(daemon_set(), changes)) == errors
 
 
@@ -64,13 +64,13 @@ def test_a_daemon_set_must_select_and_run_its_pods(changes: dict[str, Any], erro
     ({"maxUnavailable": -1}, ["maxUnavailable: Invalid value: -1: must be greater than or equal to 0"]),
     ({"maxUnavailable": 0, "maxSurge": "50%"}, []),
 ])
-def test_a_rolling_update_must_get_somewhere(rolling: dict[str, Any], errors: list[str]) -> None:
+def test_rolling_update_without_progress_is_refused(rolling: dict[str, Any], errors: list[str]) -> None:
     strategy = {"type": "RollingUpdate", "rollingUpdate": rolling}
     path = "spec.updateStrategy.rollingUpdate."
     assert refusals(DS, daemon_set(updateStrategy=strategy)) == [path + error for error in errors]
 
 
-def test_there_are_two_update_strategies() -> None:
+def test_update_strategy_unknown_is_refused() -> None:
     assert refusals(DS, daemon_set(updateStrategy={"type": "Recreate"})) == [
         'spec.updateStrategy: Unsupported value: {"Type":"Recreate","RollingUpdate":null}: supported values: '
         '"RollingUpdate", "OnDelete"']
@@ -78,7 +78,7 @@ def test_there_are_two_update_strategies() -> None:
 
 @pytest.mark.parametrize(("key", "kind"), [(DS, "DaemonSet"), ("deployments.apps", "Deployment"),
                                            ("replicasets.apps", "ReplicaSet")])
-def test_the_selector_stays(key: str, kind: str) -> None:
+def test_selector_update_is_refused(key: str, kind: str) -> None:
     old = workload(kind)
     new = changed(old, {"spec.selector.matchLabels": {"tier": "web"},
                         "spec.template.metadata.labels": {"tier": "web"}})
@@ -86,7 +86,7 @@ def test_the_selector_stays(key: str, kind: str) -> None:
         'spec.selector: Invalid value: {"matchLabels":{"tier":"web"}}: field is immutable']
 
 
-def test_maps_in_errors_are_printed_in_order_of_their_keys() -> None:
+def test_map_in_error_is_printed_in_key_order() -> None:
     labels = {"zone": "a", "app": "other", "tier": "b"}
     assert refusals(DS, changed(daemon_set(), {"spec.template.metadata.labels": labels})) == [
         'spec.template.metadata.labels: Invalid value: {"app":"other","tier":"b","zone":"a"}: `selector` does not '
@@ -99,7 +99,7 @@ def test_maps_in_errors_are_printed_in_order_of_their_keys() -> None:
         '"operator":"Exists"}]}: field is immutable']
 
 
-def test_all_else_of_a_daemon_set_may_change() -> None:
+def test_daemon_set_update_of_other_fields_is_accepted() -> None:
     new = daemon_set(minReadySeconds=3, updateStrategy={"type": "OnDelete"}, revisionHistoryLimit=1)
     assert update_refusals(DS, changed(new, {"spec.template.spec.containers.0.image": "web:2"}), daemon_set()) == []
 
@@ -115,7 +115,7 @@ def test_all_else_of_a_daemon_set_may_change() -> None:
     ({"spec.template.spec.restartPolicy": "Never"},
      ['spec.template.spec.restartPolicy: Unsupported value: "Never": supported values: "Always"']),
 ])
-def test_a_deployment_is_refused(changes: dict[str, Any], errors: list[str]) -> None:
+def test_deployment_invalid_is_refused(changes: dict[str, Any], errors: list[str]) -> None:
     assert refusals("deployments.apps", changed(workload("Deployment"), changes)) == errors
 
 
@@ -133,11 +133,11 @@ def test_a_deployment_is_refused(changes: dict[str, Any], errors: list[str]) -> 
     ({"spec.ordinals": {"start": -1}},
      ["spec.ordinals.start: Invalid value: -1: must be greater than or equal to 0"]),
 ])
-def test_a_stateful_set_is_refused(changes: dict[str, Any], errors: list[str]) -> None:
+def test_stateful_set_invalid_is_refused(changes: dict[str, Any], errors: list[str]) -> None:
     assert refusals("statefulsets.apps", changed(workload("StatefulSet"), changes)) == errors
 
 
-def test_little_of_a_stateful_set_changes() -> None:
+def test_stateful_set_update_of_immutable_field_is_refused() -> None:
     old = workload("StatefulSet")
     grown = changed(old, {"spec.replicas": 3, "spec.minReadySeconds": 2})
     assert update_refusals("statefulsets.apps", grown, old) == []
@@ -166,11 +166,11 @@ def job(**spec: Any) -> dict[str, Any]:
     ({"spec.manualSelector": True, "spec.selector": {"matchLabels": {"a": "b"}}},
      ["spec.template.metadata.labels: Invalid value: null: `selector` does not match template `labels`"]),
 ])
-def test_a_job_is_refused(changes: dict[str, Any], errors: list[str]) -> None:
+def test_job_invalid_is_refused(changes: dict[str, Any], errors: list[str]) -> None:
     assert refusals("jobs.batch", changed(job(), changes)) == errors
 
 
-def test_a_jobs_template_stays() -> None:
+def test_job_template_update_is_refused() -> None:
     old = created("jobs.batch", job())
     errors = update_refusals("jobs.batch", changed(old, {"spec.template.spec.containers.0.image": "web:2"}), old)
     assert len(errors) == 1
@@ -194,7 +194,7 @@ def cron_job(schedule: str, **spec: Any) -> dict[str, Any]:
      ['spec.schedule: Invalid value: "TZ=UTC 0 * * * *": cannot use TZ or CRON_TZ in schedule, use timeZone field '
       "instead"]),
 ])
-def test_a_schedule_is_read_as_cron_does(schedule: str, errors: list[str]) -> None:
+def test_schedule_is_parsed_as_cron_does(schedule: str, errors: list[str]) -> None:
     assert refusals("cronjobs.batch", cron_job(schedule)) == errors
 
 
@@ -208,11 +208,11 @@ def test_a_schedule_is_read_as_cron_does(schedule: str, errors: list[str]) -> No
     ({"metadata.name": "x" * 53}, ["metadata.name: Invalid value: \"" + "x" * 53 + "\": must be no more than 52 "
                                    "characters"]),
 ])
-def test_a_cron_job_is_refused(changes: dict[str, Any], errors: list[str]) -> None:
+def test_cron_job_invalid_is_refused(changes: dict[str, Any], errors: list[str]) -> None:
     assert refusals("cronjobs.batch", changed(cron_job("0 0 * * *"), changes)) == errors
 
 
-def test_a_replication_controller_takes_its_selector_from_the_template() -> None:
+def test_replication_controller_without_selector_takes_template_labels() -> None:
     controller = changed(workload("ReplicationController"), {"apiVersion": "v1", "spec.selector": GONE})
     assert refusals("replicationcontrollers", controller) == []
     other = changed(controller, {"spec.selector": {"app": "other"}})
@@ -220,7 +220,7 @@ def test_a_replication_controller_takes_its_selector_from_the_template() -> None
         'spec.template.metadata.labels: Invalid value: {"app":"web"}: `selector` does not match template `labels`']
 
 
-def test_a_deployment_whose_name_is_no_host_name_is_warned_of() -> None:
+def test_deployment_with_name_that_is_no_label_is_accepted_with_warning() -> None:
     named = changed(workload("Deployment"), {"metadata.name": "a.b"})
     assert warnings("deployments.apps", named) == [
         "metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label "
@@ -228,7 +228,7 @@ def test_a_deployment_whose_name_is_no_host_name_is_warned_of() -> None:
 
 
 @pytest.mark.parametrize("kind", ["Deployment", "ReplicaSet", "StatefulSet"])
-def test_a_count_that_is_missing_is_none_at_all(kind: str) -> None:
+def test_status_count_missing_counts_as_zero(kind: str) -> None:
     key = f"{kind.lower()}s.apps"
     old = created(key, workload(kind))
     found = strategy(key).validate_status_update({**old, "status": {"replicas": -1, "availableReplicas": 1}}, old)

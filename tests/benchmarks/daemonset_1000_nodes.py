@@ -1,4 +1,4 @@
-"""What `controller --once` costs to make a DaemonSet available on 1000 nodes, against libyaml writing those pods.
+"""Compare the cost of making a DaemonSet available on 1000 nodes (`controller --once`) with libyaml writing those pods.
 
     python tests/benchmarks/daemonset_1000_nodes.py [NODES]
 
@@ -42,7 +42,7 @@ def write_with_libyaml(pods: list[dict], folder: Path) -> float:
 
 
 def run(nodes: int) -> tuple[float, float]:
-    """CPU seconds of both."""
+    """Return the CPU seconds of both."""
     binary = str(Path(sys.executable).with_name("kubepy"))
     with tempfile.TemporaryDirectory() as folder:
         kubepy = [binary, "--state", f"{folder}/state"]

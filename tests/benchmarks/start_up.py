@@ -1,4 +1,4 @@
-"""How long `kubepy get ds x` takes as a whole process, against `kubectl version --client` (or Python, if none is here).
+"""Compare the time of `kubepy get ds x` as a whole process with `kubectl version --client` (or Python without kubectl).
 
     python tests/benchmarks/start_up.py
 

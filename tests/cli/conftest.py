@@ -13,7 +13,7 @@ from kubepy.cli.main import main
 
 
 class Done(NamedTuple):
-    """What a command printed on both streams, and its exit status."""
+    """Output of a command on both streams, and its exit status."""
 
     out: str
     err: str
@@ -25,7 +25,7 @@ Kubepy = Callable[..., Done]
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working directory whose ``state`` is where commands keep their cluster; there is none yet."""
+    """An empty working directory; commands create their cluster in its ``state``."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("KUBEPY_STATE", raising=False)
     monkeypatch.delenv("KUBEPY_RECONCILE", raising=False)
@@ -34,13 +34,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def bare(folder: Path) -> Kubepy:
-    """Runs a command in a folder without a cluster."""
+    """A function that runs a command in a folder without a cluster."""
     return run
 
 
 @pytest.fixture
 def kubepy(folder: Path) -> Kubepy:
-    """Runs a command in a folder with an empty cluster: ``kubepy("get", "pods")``."""
+    """A function that runs a command in a folder with an empty cluster: ``kubepy("get", "pods")``."""
     assert run("init").status == 0
     return run
 
@@ -53,6 +53,6 @@ def run(*words: str, stdin: str = "") -> Done:
 
 @pytest.fixture
 def paint(kubepy: Kubepy) -> Kubepy:
-    """In a cluster with a config map."""
+    """A function like ``kubepy`` whose cluster has a config map."""
     kubepy("create", "cm", "paint", "--from-literal=colour=red")
     return kubepy

@@ -1,4 +1,4 @@
-"""apply: what is made anew, how patches that fail are told, and in which order things are said."""
+"""apply: replaced objects, errors of patches, and the order of messages."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def test_the_command_line_is_recorded_where_kubectl_does(kubepy: Kubepy, folder:
         assert cause() == " ".join(["kubepy", verb, *names, *flags, "--record=true"])
 
 
-# --- what was applied last ----------------------------------------------------------------------------------------
+# --- last-applied configuration -----------------------------------------------------------------------------------
 
 
 def test_what_was_applied_last_is_shown_as_it_was_written(kubepy: Kubepy) -> None:

@@ -142,7 +142,7 @@ kind: CertificateSigningRequest
 metadata: {name: web}
 spec: {signerName: example.com/web, usages: [client auth], request: %s}
 """
-PEM = (  # a key that nobody has, and the name "web"
+PEM = (  # a request with the subject "web"; its private key was thrown away
     "-----BEGIN CERTIFICATE REQUEST-----\n"
     "MIHIMHACAQAwDjEMMAoGA1UEAwwDd2ViMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcD\n"
     "QgAE82T2/N+5Z0NdyN40vwIj+9vCeOArTvutoivxEmaCfPb+9yO0ZNaBP2I9UpMZ\n"

@@ -1,4 +1,4 @@
-"""Which command a line names, what is said when it names none, and how errors end."""
+"""Command lines: the command that a line names, the message when it names none, and errors."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_a_group_shows_its_commands_on_stderr_and_fails(bare: Kubepy) -> None:
     assert [line.split()[0] for line in done.err.partition("Available Commands:")[2].splitlines()
             if line.startswith("  ")][:3] == [
         "docker-registry", "generic", "tls"]
-    rollout = bare("rollout")  # the one whose help kubectl prints on stdout
+    rollout = bare("rollout")  # the one error whose help kubectl prints on stdout
     assert (rollout.err, rollout.status) == ("", 1)
     assert "  undo     Undo a previous rollout\n" in rollout.out
 
@@ -218,7 +218,7 @@ def test_a_reader_that_leaves_ends_the_program_quietly(kubepy: Kubepy) -> None:
 
 
 def test_a_get_imports_nothing_that_is_slow_to_import(kubepy: Kubepy, folder: Path) -> None:
-    os.utime(folder / "state" / "kubepy.yaml", (1e9, 1e9))  # what has just been written is read again for a moment
+    os.utime(folder / "state" / "kubepy.yaml", (1e9, 1e9))  # a file written within the last moment is read again
     kubepy("get", "nodes")
     slow = {"tabulate", "filelock", "ruamel", "dataclasses", "asyncio", "random"}
     code = ("import sys; from kubepy.cli.main import main; main(['get', 'ds', 'x']); "
@@ -228,7 +228,7 @@ def test_a_get_imports_nothing_that_is_slow_to_import(kubepy: Kubepy, folder: Pa
     assert done.stderr == 'Error from server (NotFound): daemonsets.apps "x" not found\n'
 
 
-# --- told before anything changes -----------------------------------------------------------------------------------
+# --- refused before anything changes --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("words", [
@@ -254,7 +254,7 @@ def test_files_and_a_kustomization_exclude_each_other(kubepy: Kubepy) -> None:
     assert kubepy("get", "-f", "a", "-k", "b") == Done("", "error: only one of -f or -k can be specified\n", 1)
 
 
-# --- what words name ------------------------------------------------------------------------------------------------
+# --- words that name objects ----------------------------------------------------------------------------------------
 
 
 def test_all_takes_names_as_they_are(bare: Kubepy) -> None:
@@ -298,7 +298,7 @@ def test_rollout_status_goes_on_after_an_object_that_is_missing(kubepy: Kubepy, 
         'Error from server (NotFound): daemonsets.apps "absent" not found\n', 1)
 
 
-# --- what is printed of files ---------------------------------------------------------------------------------------
+# --- output about files ---------------------------------------------------------------------------------------------
 
 DAEMONSET = """apiVersion: apps/v1
 kind: DaemonSet

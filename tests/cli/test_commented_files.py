@@ -1,4 +1,4 @@
-"""Files that somebody wrote, with comments: commands and controllers change in them what changes, and no more."""
+"""Files with comments, written by hand: commands and controllers change only the values that change."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ spec:
 
 @pytest.fixture
 def agent(kubepy: Kubepy, folder: Path) -> Path:
-    """The file of a DaemonSet written by hand, that the controllers have seen."""
+    """The file of a DaemonSet written by hand, which the controllers have already seen."""
     return place(kubepy, folder / AGENT, DAEMON_SET)
 
 
@@ -60,13 +60,13 @@ def place(kubepy: Kubepy, path: Path, text: str) -> Path:
 
 
 def changes(before: str, path: Path) -> list[str]:
-    """The lines that went and came."""
+    """Return the lines removed and added."""
     lines = difflib.ndiff(before.splitlines(), path.read_text().splitlines())
     return [line.rstrip() for line in lines if line[0] in "+-"]
 
 
 def comments(text: str) -> list[str]:
-    """All comments with what stands before them on their lines, in order."""
+    """Return all comments with the text before them on their lines, in order."""
     return re.findall(r"^.*# .*$", text, re.MULTILINE)
 
 

@@ -1,4 +1,4 @@
-"""Which of several faults of a command line is told: flags before words, words before objects, as in kubectl."""
+"""Order of errors of a faulty command line: flags before arguments, arguments before objects, as in kubectl."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What could come next on an unfinished line."""
+"""Completions of an unfinished command line."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def busy(bare: Kubepy, folder: Path) -> Kubepy:
     ("kubepy config use l", ["lab"]),
     ("kubepy config set contexts.lab.n", ["contexts.lab.namespace"]),
     ("kubepy help rollout un", ["undo"]),
-    ("kubepy ex", ["explain", "expose"]),  # exec has no meaning here
+    ("kubepy ex", ["explain", "expose"]),  # exec is not supported here
     ("kubepy get pods --context=nope ", []),
 ])
 def test_candidates_outside_of_a_cluster(busy: Kubepy, line: str, wanted: list[str]) -> None:
@@ -122,7 +122,7 @@ def test_candidates_outside_of_a_cluster(busy: Kubepy, line: str, wanted: list[s
 
 
 def test_completion_takes_less_than_a_fifth_of_a_second(busy: Kubepy) -> None:
-    """Of the processor: how long it takes on a busy machine says nothing."""
+    """Measure CPU time: elapsed time says nothing on a busy machine."""
     spent = []
     for _ in range(5):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -153,7 +153,7 @@ def test_script_is_valid_in_its_shell(bare: Kubepy, shell: str) -> None:
 
 
 def replies(bare: Kubepy, answers: list[str], line: str, words: list[str]) -> str:
-    """What bash would put in the place of the last word, when kubepy answers so."""
+    """Return the words that bash would put in place of the last word, given these answers of kubepy."""
     script = "\n".join([
         "kubepy() { printf '%s\\n' " + shlex.join(answers) + "; }", bare("completion", "bash").out,
         f"COMP_LINE={shlex.quote(line)}; COMP_POINT=${{#COMP_LINE}}",

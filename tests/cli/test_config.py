@@ -1,4 +1,4 @@
-"""``kubepy config``: a context is a state folder and a namespace. What is printed is what kubectl prints."""
+"""``kubepy config``: a context is a state folder and a namespace. The output is kubectl's."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ FILE = "state/.kubepy/config"
 
 @pytest.fixture
 def lab(kubepy: Kubepy, folder: Path) -> Path:
-    """A second cluster, which a context ``lab`` names, with a namespace."""
+    """A second cluster with a namespace, named by the context ``lab``."""
     assert kubepy("--state=lab", "init").status == 0
     assert kubepy("--state=lab", "create", "ns", "web").status == 0
     assert kubepy("config", "set-context", "lab", "--cluster=./lab", "--namespace=web").status == 0
     return folder / "lab"
 
 
-# --- the context of a folder in which nothing was chosen ------------------------------------------------------------
+# --- the context of a folder without a chosen context ---------------------------------------------------------------
 
 
 def test_first_context_is_current(kubepy: Kubepy) -> None:
@@ -121,7 +121,7 @@ def test_set_context_folder_path_becomes_a_cluster(kubepy: Kubepy, lab: Path) ->
         assert kubepy(f"--cluster={named}", "get", "ns", "web", "-o", "name").out == "namespace/web\n"
     kubepy("config", "set-context", "again", "--cluster=lab")
     assert kubepy("--context=again", "get", "ns", "web", "-o", "name").out == "namespace/web\n"
-    kubepy("config", "set-context", "nowhere", "--cluster=labb")  # a name that nobody has given: this folder
+    kubepy("config", "set-context", "nowhere", "--cluster=labb")  # an unknown cluster name means this folder
     assert kubepy("--context=nowhere", "get", "ns", "web").status == 1
 
 
@@ -142,7 +142,7 @@ def test_set_cluster_names_a_folder(kubepy: Kubepy, lab: Path) -> None:
 
 
 def test_set_cluster_server_url_means_this_folder(kubepy: Kubepy) -> None:
-    """As a script sets up that was written for kubectl."""
+    """Set the URL of a server, as scripts written for kubectl do."""
     for words in ("set-cluster ci --server=https://10.0.0.1 --insecure-skip-tls-verify", "set-credentials ci --token=t",
                   "set-context ci --cluster=ci --user=ci", "use-context ci"):
         assert kubepy("config", *words.split()).status == 0
@@ -156,7 +156,7 @@ def test_context_of_folder_without_cluster_fails_with_its_name(kubepy: Kubepy, f
     assert kubepy("get", "cm", "--context=gone").err.startswith('error: no cluster in "/nowhere/state": make one ')
 
 
-# --- errors, and the other verbs ------------------------------------------------------------------------------------
+# --- errors, and the other subcommands ------------------------------------------------------------------------------
 
 
 def test_missing_context_is_refused(kubepy: Kubepy) -> None:
@@ -169,7 +169,7 @@ def test_missing_context_is_refused(kubepy: Kubepy) -> None:
 
 
 def test_missing_cluster_or_user_is_refused(kubepy: Kubepy) -> None:
-    assert kubepy("get", "cm", "--cluster=gone", "--user=gone").status == 0  # nobody has chosen any
+    assert kubepy("get", "cm", "--cluster=gone", "--user=gone").status == 0  # no context was ever set
     kubepy("config", "set-context", "staging")
     assert kubepy("get", "cm", "--cluster=gone", "--user=gone") == Done(
         "", 'error: no server found for cluster "gone"\n', 1)

@@ -291,7 +291,7 @@ def test_a_watch_whose_folder_of_locks_is_removed_takes_its_lock_again(kubepy: R
 
 
 def test_a_signal_at_the_very_start_shows_no_traceback(kubepy: Run, tmp_path: Path) -> None:
-    """Before the command line is loaded, too."""
+    """Send the signal before the command line is loaded."""
     code = ("import signal, sys, builtins; real = builtins.__import__\n"
             "def interrupted(name, *rest, **more):\n"
             "    if name == 'click': signal.raise_signal(signal.SIGINT)\n"
@@ -304,7 +304,8 @@ def test_a_signal_at_the_very_start_shows_no_traceback(kubepy: Run, tmp_path: Pa
 
 @pytest.fixture(autouse=True)
 def _interrupts_count() -> Iterator[None]:
-    """What a shell starts in its background ignores SIGINT, and so would the processes that tests start there."""
+    """Restore SIGINT: a shell's background processes ignore it, and the processes started by tests would inherit
+    that."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -315,7 +316,7 @@ PROMPTLY = 20  # seconds, on a busy machine
 
 @contextmanager
 def started(tmp_path: Path, *words: str) -> Iterator[subprocess.Popen[str]]:
-    """A command that goes on meanwhile."""
+    """Run a command in the background while the block runs."""
     process = subprocess.Popen([sys.executable, "-c", PROGRAM, *words], text=True, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, env={**os.environ, "KUBEPY_STATE": str(tmp_path / "state")})
     try:
@@ -398,7 +399,7 @@ def test_a_folder_that_vanishes_ends_a_run_with_one_line(kubepy, tmp_path, flags
         if flags != ("--once",):
             until((tmp_path / "state/.kubepy/manager.lock.holder").exists)
             time.sleep(0.5)
-        (tmp_path / "state").rename(tmp_path / "gone")  # at once: of a folder in pieces there would be more to say
+        (tmp_path / "state").rename(tmp_path / "gone")  # shown at once: a folder half removed would cause more messages
         _, errors = process.communicate(timeout=PROMPTLY)
     assert process.returncode in ((0, 1) if flags == ("--once",) else (1,))
     assert "Traceback" not in errors
@@ -407,7 +408,8 @@ def test_a_folder_that_vanishes_ends_a_run_with_one_line(kubepy, tmp_path, flags
 
 @pytest.mark.parametrize("is_linked", [False, True])
 def test_watch_waits_while_git_holds_its_index(tmp_path: Path, kubepy: Run, is_linked: bool) -> None:
-    """A merge writes file after file: a pod that changes between two of them would end it half way."""
+    """Hold git's lock: a merge writes file after file, and a pod that changes between two files would end it half
+    way."""
     git_directory = tmp_path / ("elsewhere" if is_linked else ".git")
     git_directory.mkdir()
     if is_linked:
@@ -417,7 +419,7 @@ def test_watch_waits_while_git_holds_its_index(tmp_path: Path, kubepy: Run, is_l
     lock.touch()
     kubepy("apply", "-f", "-", stdin=DAEMON_SET)
     with watching(tmp_path):
-        time.sleep(2)  # long enough for it to have made pods otherwise
+        time.sleep(2)  # long enough for watch to have made pods without the lock
         assert kubepy("get", "pods", "-o", "name").stdout == ""
         lock.unlink()
         until(lambda: len(kubepy("get", "pods", "-o", "name").stdout.splitlines()) == 2)

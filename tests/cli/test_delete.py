@@ -1,4 +1,4 @@
-"""``delete``: what it asks, what it leaves out, in which order it reports."""
+"""``delete``: confirmation, objects left out, order of messages."""
 
 from __future__ import annotations
 

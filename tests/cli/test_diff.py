@@ -17,7 +17,7 @@ MANIFEST = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: NAME, labels: {set
 
 @pytest.fixture
 def pair(kubepy: Kubepy, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Kubepy:
-    """Two config maps, applied from the folder ``set``."""
+    """Apply two config maps from the folder ``set``."""
     (folder / "tmp").mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(folder / "tmp"))
     monkeypatch.delenv("KUBECTL_EXTERNAL_DIFF", raising=False)

@@ -1,4 +1,5 @@
-"""What the documentation shows is what happens: its console blocks are played, one after another, from the project."""
+"""Console blocks of the documentation print the output shown there, played one after another from the project's
+root."""
 
 from __future__ import annotations
 
@@ -30,6 +31,6 @@ def test_a_page_tells_what_happens(page: str, tmp_path: Path) -> None:
         for command, wanted in steps:
             done = subprocess.run(["bash", "-c", command], cwd=ROOT, env=env, text=True, capture_output=True)
             said, wanted = (RUNNER.mask(lines) for lines in (done.stdout.splitlines(), wanted))
-            if "rollout status" in command:  # what it says on the way depends on the machine's speed
+            if "rollout status" in command:  # its progress lines depend on the machine's speed
                 said, wanted = said[-1:], wanted[-1:]
             assert said == wanted, command

@@ -1,4 +1,4 @@
-"""``cordon``, ``uncordon`` and ``drain`` as they are typed."""
+"""``cordon``, ``uncordon`` and ``drain`` on the command line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""edit: an editor that is a script, and what becomes of its changes."""
+"""edit: the editor is a script, and its changes are applied or refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""events: the oldest first, of one object, of one type."""
+"""events: oldest first, of one object, of one type."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NOW = datetime(2026, 11, 20, 10, 10, tzinfo=UTC)
 
 @pytest.fixture
 def eventful(kubepy: Kubepy, folder: Path) -> Kubepy:
-    """Two pods, one of which is in trouble."""
+    """Two pods, one of them with warnings."""
     cluster = Cluster.open(folder / "state")
     happened = (("b", "Pod", "Normal", 1), ("a", "Pod", "Warning", 2), ("d", "DaemonSet", "Normal", 3))
     for name, kind, type_, second in happened:
@@ -88,7 +88,7 @@ def test_the_age_and_time_of_events() -> None:
 
 
 def test_describe_shows_events_without_a_last_time_first(kubepy: Kubepy, folder: Path) -> None:
-    """So those of the scheduler, which have another time, come before what was said of a pod earlier."""
+    """Describe a pod with events of the scheduler, whose times are in another field: they come first, as in kubectl."""
     cluster = Cluster.open(folder / "state")
     pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
     uid = cluster.client.create("pods", pod, namespace="default")["metadata"]["uid"]

@@ -34,7 +34,7 @@ spec:
 """
 
 
-def test_a_field_without_and_with_values(bare: Kubepy) -> None:
+def test_explain_field_lists_enum_values(bare: Kubepy) -> None:
     assert bare("explain", "ds.spec.updateStrategy.type").out == (
         "GROUP:      apps\nKIND:       DaemonSet\nVERSION:    v1\n\n"
         "FIELD: type <string>\nENUM:\n    OnDelete\n    RollingUpdate\n\n"
@@ -44,12 +44,12 @@ def test_a_field_without_and_with_values(bare: Kubepy) -> None:
                                                               "FIELD: hostname <string>\n\n\nDESCRIPTION:\n")
 
 
-def test_a_type_that_holds_itself_is_explained_once(bare: Kubepy) -> None:
+def test_explain_recursive_type_is_listed_once(bare: Kubepy) -> None:
     out = bare("explain", "crd.spec.versions.schema", "--recursive").out
     assert "\n    not\t<JSONSchemaProps>\n    nullable\t<boolean>\n" in out
 
 
-def test_a_custom_resource_is_explained_by_its_definition(kubepy: Kubepy) -> None:
+def test_explain_custom_resource_uses_its_definition(kubepy: Kubepy) -> None:
     assert kubepy("create", "-f", "-", stdin=CRD).status == 0
     assert kubepy("explain", "boats.spec").out.splitlines()[8:] == [
         "    <empty>", "FIELDS:", "  crew\t<[]Object>", "    <no description>", "", "  flags\t<map[string]string>",
@@ -78,11 +78,11 @@ def test_explain_without_the_package_of_descriptions_shows_fields_and_types(
     (["pods", "--api-version=apps/v1"],
      "error: GVR (apps/v1, Resource=pods) not found in OpenAPI schema\n"),
 ])
-def test_what_cannot_be_explained(bare: Kubepy, words: list[str], error: str) -> None:
+def test_explain_invalid_arguments_are_errors(bare: Kubepy, words: list[str], error: str) -> None:
     assert bare("explain", *words) == Done("", error, 1)
 
 
-def test_an_older_version_can_be_asked_for(bare: Kubepy) -> None:
+def test_explain_api_version_flag_selects_version(bare: Kubepy) -> None:
     assert bare("explain", "hpa.spec", "--api-version=autoscaling/v1").out.startswith(
         "GROUP:      autoscaling\nKIND:       HorizontalPodAutoscaler\nVERSION:    v1\n")
 
@@ -90,5 +90,5 @@ def test_an_older_version_can_be_asked_for(bare: Kubepy) -> None:
 @pytest.mark.parametrize(("text", "wrapped"), [
     ("aa bb cc", "aa bb\ncc"), ("aaaaaaaa b", "aaaaaaaa\nb"), ("a\n\nb", "a\n\nb"), ("a  b", "a  b"), ("", ""),
 ])
-def test_wrapping_at_five_characters(text: str, wrapped: str) -> None:
+def test_wrap_at_five_characters(text: str, wrapped: str) -> None:
     assert wrap(text, 5) == wrapped

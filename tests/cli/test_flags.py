@@ -1,4 +1,4 @@
-"""Flags are read as pflag reads them."""
+"""Flags, parsed as pflag parses them."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def golden() -> Iterator[tuple[str, dict[str, str]]]:
 
 
 def shown(flags: Iterable[Flag]) -> dict[str, str]:
-    """As the golden file has them; what is deprecated is not shown in a help."""
+    """Return flags in the form of the golden file, without deprecated ones, which help does not show."""
     return {f"{flag.long}/{flag.short}".removesuffix("/"): flag.default_text.strip("'")
             for flag in flags if not flag.deprecated}
 

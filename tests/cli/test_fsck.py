@@ -1,4 +1,4 @@
-"""``kubepy fsck`` and its --repair; damage to the index; ``init`` that was killed."""
+"""``kubepy fsck`` and its --repair; damage to the index; an ``init`` that was killed."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_repair_makes_an_index_anew_that_disagrees_with_itself(paint: Kubepy, fo
 
 @pytest.mark.usefixtures("unsynced")
 def test_init_that_was_killed_finishes_when_it_is_run_again(bare: Kubepy, folder: Path) -> None:
-    """Killed at a sample of points: `make torture` tries them all."""
+    """Kill ``init`` at a sample of points; `make torture` tries them all."""
     points = 0
     for point in range(0, 5000, 23):
         shutil.rmtree(folder / "state", ignore_errors=True)

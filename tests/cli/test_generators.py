@@ -1,4 +1,4 @@
-"""``kubepy create KIND NAME``: what it makes of flags, and what it refuses."""
+"""``kubepy create KIND NAME``: objects made from flags, and refused flags."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RBAC = "rbac.authorization.k8s.io"
 
 
 def made(kubepy: Kubepy, *words: str) -> dict[str, Any]:
-    """The object that a command line makes, of which nothing is created."""
+    """Return the object that a command line would create, without creating it."""
     done = kubepy("create", *words, "--dry-run=client", "-o", "json")
     assert (done.err, done.status) == ("", 0)
     found: dict[str, Any] = json.loads(done.out)

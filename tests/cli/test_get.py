@@ -1,4 +1,4 @@
-"""``kubepy get``: tables and how they are decorated and sorted."""
+"""``kubepy get``: tables, their columns and their order."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def test_templates(template, text):
     ('"%"', "%!(NOVERB)"),
     ('"%10d|%-6d|%05s" "x" true .spec.n', "%!d(string=         x)|%!d(bool=true  )|%!s(int64=00005)"),
     ('"%05t|%05v|%#v" true nil .spec.no', "0true|<nil>|<nil>"),
-    ('"%999999999d" 42', "%!(NOVERB)%!(EXTRA int=42)"),  # as fmt_test.go has them
+    ('"%999999999d" 42', "%!(NOVERB)%!(EXTRA int=42)"),  # as in Go's fmt_test.go
     ('"%.2147483648d|" 42', "%!(NOVERB)%!(EXTRA int=42)"),
     ('"%*d" 10000000 42', "%!(BADWIDTH)42"),
     ('"%-*d|" -10000000 42', "%!(BADWIDTH)42|"),

@@ -1,6 +1,6 @@
-"""Whatever edits the file of a workload, its pods follow, and ``rollout status`` never tells of old pods.
+"""Edits of a workload's file: its pods follow, however it was edited, and ``rollout status`` never reports on old pods.
 
-A table: kind x way of editing x whether the controllers watch meanwhile.
+The table of cases: kind x way of editing x controllers watching or not.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ DONE = re.compile("successfully rolled out|rolling update complete|partitioned r
 
 
 class Scene:
-    """A cluster at app:3 in a git repository: HEAD~ has app:1, and the branch ``other`` went on to app:2 from there,
-    so that it counts the same generation."""
+    """A cluster at app:3 in a git repository. HEAD~ has app:1; the branch ``other`` continues from there with app:2,
+    and so has the same generation."""
 
     def __init__(self, folder: Path, name: str) -> None:
         self.folder = folder
@@ -58,7 +58,7 @@ class Scene:
         return self.file.read_text().replace("app:3", "app:2")
 
     def images(self) -> set[str]:
-        """The images of the pods that are not being deleted."""
+        """Return the images of the pods that are not being deleted."""
         template = ("{{range .items}}{{if not .metadata.deletionTimestamp}}"
                     "{{(index .spec.containers 0).image}} {{end}}{{end}}")
         done = run("get", "pods", "-l", f"app={self.name}", "-o", f"go-template={template}")
@@ -73,7 +73,7 @@ def git(folder: Path, *words: str) -> None:
 
 @pytest.fixture(scope="module")
 def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of all scenes, as a scene begins."""
+    """A folder with all workloads, in the state in which each test begins."""
     folder = tmp_path_factory.mktemp("history")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
@@ -88,7 +88,7 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
         roll("app:2")
         commit(folder, "two")
         git(folder, "checkout", "-q", "main")
-        shutil.rmtree(folder / "state/.kubepy")  # a clone counts from the number in the file
+        shutil.rmtree(folder / "state/.kubepy")  # a clone starts from the generation in the file
         roll("app:3")
         commit(folder, "three")
     return folder
@@ -117,7 +117,7 @@ def scene(request: pytest.FixtureRequest, history: Path, folder: Path) -> Scene:
     return found
 
 
-# --- ways of editing a file: each returns the image that it brings -------------------------------------------------
+# --- ways of editing a file; each returns the image that it brings -------------------------------------------------
 
 
 def write_in_place(scene: Scene) -> str:
@@ -151,7 +151,7 @@ def checkout_other_branch(scene: Scene) -> str:
 
 
 def merge(scene: Scene) -> str:
-    """Take the other branch's file, which counts the same generation."""
+    """Take the other branch's file, which has the same generation."""
     scene.git("merge", "-q", "-s", "ours", "--no-commit", "other")
     scene.git("checkout", "-q", "other", "--", scene.path)
     scene.git("commit", "-qm", "merged")
@@ -159,8 +159,8 @@ def merge(scene: Scene) -> str:
 
 
 def rebase(scene: Scene) -> str:
-    """A clone puts an edit that was committed on a branch on top of what has happened meanwhile; it comes by one pull,
-    since controllers that watch may write between two commands of git."""
+    """Rebase a clone with an edit onto the newer history, and pull the result in one step, since controllers that
+    watch may write between two commands of git."""
     clone = scene.folder / "clone"
     git(scene.folder, "clone", "-q", ".", str(clone))
     git(clone, "checkout", "-q", "-b", "topic")
@@ -183,7 +183,7 @@ def copy_of_older_version(scene: Scene) -> str:
 
 
 def same_size_and_time(scene: Scene) -> str:
-    """As ``touch -r`` leaves a file: size, inode and mtime are as they were."""
+    """Write the file so that size, inode and mtime stay as they were (``touch -r``)."""
     before = scene.file.stat()
     text = scene.edited()
     with scene.file.open("r+") as file:
@@ -203,7 +203,7 @@ WAYS: list[Callable[[Scene], str]] = [write_in_place, write_beside_and_rename, s
 
 @contextmanager
 def watching(folder: Path) -> Iterator[None]:
-    """The controllers work in a thread, as ``controller --watch`` does in a process of its own."""
+    """Run the controllers in a thread, as ``controller --watch`` does in its own process."""
     stopped, failures = threading.Event(), []
 
     def work() -> None:
@@ -279,7 +279,7 @@ def test_removed_file_takes_the_pods_along(scene: Scene, watched: bool) -> None:
 
 @pytest.mark.parametrize("edit", WAYS)
 def test_pods_follow_an_edit_when_the_index_is_gone(scene: Scene, edit: Callable[[Scene], str]) -> None:
-    """As in a fresh clone: nothing tells what the file was before."""
+    """Edit without an index, as in a fresh clone: nothing is known of the file's earlier content."""
     image = edit(scene)
     shutil.rmtree(scene.folder / "state/.kubepy")
     settle()
@@ -298,7 +298,7 @@ def test_edit_after_an_edit_without_index_rolls_again(scene: Scene) -> None:
 
 
 def test_status_of_another_branch_is_not_believed(scene: Scene) -> None:
-    """The spec is pending here and done there: the file that says so does not bring the pods."""
+    """Take a file of another branch, whose status reports the rollout of a spec that is still pending here."""
     scene.file.write_text(scene.edited())
     assert not is_claimed_done(scene)
     scene.git("checkout", "-q", "other", "--", scene.path)

@@ -1,4 +1,4 @@
-"""``--help``, ``help`` and ``options``: every command has examples, and the commands can read them."""
+"""``--help``, ``help`` and ``options``: every command has examples that it can parse."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kubepy.cli.runtime.options import GLOBAL_FLAGS, Options
 from tests.cli.conftest import Kubepy
 
 DOCUMENTED = [(name, entry) for name, entry in walk(COMMANDS) if entry.summary]
-SINGLE = ("alpha", "options")  # what there is only one way to call
+SINGLE = ("alpha", "options")  # commands that can be called in one way only
 
 
 @pytest.mark.parametrize(("name", "entry"), [pytest.param(*one, id=one[0]) for one in DOCUMENTED])
@@ -33,14 +33,14 @@ def test_help_shows_examples_that_the_command_can_read(bare: Kubepy, name: str, 
 
 
 def calls(line: str) -> list[list[str]]:
-    """The words of each call of kubepy in a line of shell."""
+    """Return the arguments of each call of kubepy in a line of shell."""
     parts = re.split(r"\| |&& |<\(|\$\(", line.replace(")", " "))
     found = [shlex.split(part.partition(" > ")[0].replace('"', ""), comments=True) for part in parts]
     return [words[1:] for words in found if words[:1] == ["kubepy"]]
 
 
 def read_as_far_as_flags(words: list[str]) -> bool:
-    """Whether the words name a command that has their flags."""
+    """Report whether the words name a command and flags that it has."""
     command: Command = Root()
     while (at := command.parser().first_word(words)) is not None:
         name = command.canonical(words[at])

@@ -1,7 +1,7 @@
-"""Numbers, times and amounts of absurd size, wherever a number may stand: each is answered, none ends a command with
-an internal error, and one file with such a number costs no other object.
+"""Numbers, quantities and times of absurd size, in every place for one: each gets an answer, none ends a command with
+an internal error, and a file with such a number affects no other object.
 
-``KUBEPY_FUZZ=5000 pytest tests/cli/test_hostile_numbers.py`` tries more of them, each time others.
+``KUBEPY_FUZZ=5000 pytest tests/cli/test_hostile_numbers.py`` tries more of them, and other ones each time.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FUZZ = settings(max_examples=int(EXAMPLES or 60), derandomize=EXAMPLES is None, 
 LONG = "1" * 5000
 
 
-# As JSON writes them.
+# In JSON's spelling.
 NUMBERS = (LONG, f"-{LONG}", "1e999", "1e308", "1e-999", f"0.{'0' * 5000}1", str(2**64), str(2**63 - 1), str(-2**63),
            str(2**31), "-1", "1.5")
 TEXTS = (LONG, f"-{LONG}", f"{LONG}%", f"{LONG}Gi", f"{LONG}m", f"1e{LONG}", "1e999999999", "1e400", f"{LONG}s", "²",
@@ -88,7 +88,7 @@ OBJECTS: dict[str, Object] = {
 
 
 def numeric_places(value: Any, place: Place = ()) -> Iterator[Place]:
-    """Where a number, an amount or a time stands."""
+    """Yield the paths of numbers, quantities and times."""
     if isinstance(value, dict | list):
         for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
             yield from numeric_places(inner, (*place, key))
@@ -97,7 +97,7 @@ def numeric_places(value: Any, place: Place = ()) -> Iterator[Place]:
 
 
 def with_number(obj: Object, place: Place, number: str) -> str:
-    """An object as JSON, with a number or text, as JSON writes it, at a place."""
+    """Return an object as JSON with a number (or string), spelled as in JSON, at a path."""
     changed: Any = copy.deepcopy(obj)
     inner = changed
     for key in place[:-1]:

@@ -1,4 +1,4 @@
-"""Texts that somebody chose to steer a terminal, at every message: none of them reaches stdout or stderr raw."""
+"""Strings with terminal control characters, in every message: none reaches stdout or stderr unescaped."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ OBJECTS: tuple[str, ...] = (
 
 
 def words_of(command: str, text: str) -> list[str]:
-    """The words of a command, with the text wherever a word has a place for it."""
+    """Return the words of the command, with the string in each place for one."""
     return [word.replace("{{", "\0").replace("}}", "\1").replace("{}", text).replace("\0", "{").replace("\1", "}")
             for word in command.split()]
 

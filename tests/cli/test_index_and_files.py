@@ -1,4 +1,4 @@
-"""Whatever commands, controllers and editors do to a folder, its files and its index hold the same."""
+"""Random work of commands, controllers and editors on a folder: files and index always agree."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def reconcile(kubepy: Kubepy, _: Random, __: Path) -> None:
 
 
 def edit(_: Kubepy, chance: Random, folder: Path) -> None:
-    """Somebody removes what the API fills in, adds an annotation, writes the same again or removes a file."""
+    """Remove the fields that the API fills in, add an annotation, write the same again, or remove the file."""
     paths = sorted(path for path in folder.glob("state/*/**/*.yaml") if path.parent.name != ".managed")
     path = chance.choice(paths)
     obj = load_all(path.read_text())[0].object

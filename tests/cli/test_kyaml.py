@@ -1,4 +1,4 @@
-"""``-o kyaml``: every string in double quotes, nothing hangs on blanks, and any reader of YAML sees the same values."""
+"""``-o kyaml``: all strings in double quotes, indentation without meaning, and the same values for any YAML reader."""
 
 from __future__ import annotations
 

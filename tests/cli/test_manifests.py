@@ -1,4 +1,4 @@
-"""Manifests: which files are read, what is in them, and how their errors name them."""
+"""Manifests: the files that are read, their documents, and the names of files in errors."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_what_comes_before_a_broken_document_is_taken_and_other_files_too(kubepy
            "context\n")
     assert kubepy("apply", "-f", "broken.yaml", "-f", "good.yaml") == Done(
         "configmap/one created\nconfigmap/three created\n", f"error: {why}", 1)
-    done = kubepy("create", "-f", "broken.yaml", "-f", "good.yaml")  # its own errors come before those of files
+    done = kubepy("create", "-f", "broken.yaml", "-f", "good.yaml")  # create's own errors come before those of files
     assert done.err == (
         'Error from server (AlreadyExists): error when creating "broken.yaml": configmaps "one" already exists\n'
         'Error from server (AlreadyExists): error when creating "good.yaml": configmaps "three" already exists\n' + why)

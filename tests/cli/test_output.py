@@ -1,4 +1,4 @@
-"""``-o``: what commands print of the objects they have."""
+"""``-o``: output formats of objects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""patch: what is told of patches that cannot be read or applied, here and by the server."""
+"""patch: errors of patches that cannot be parsed or applied, by the client and by the server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``kubepy foo``, where ``foo`` is a program of somebody else's."""
+"""``kubepy foo``, where ``foo`` is a plugin on the PATH."""
 
 from __future__ import annotations
 

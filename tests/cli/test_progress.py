@@ -1,4 +1,4 @@
-"""How far long work is: shown on a terminal, and nowhere else."""
+"""Progress of long work: shown on a terminal, and nowhere else."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ spec:
 
 
 class Terminal(io.StringIO):
-    """A terminal without a size, which shows what a line looks like after all that was written to it."""
+    """A terminal without a size, whose ``screen`` is the text visible on its line."""
 
     def isatty(self) -> bool:
         return True
@@ -40,7 +40,7 @@ class Terminal(io.StringIO):
 
 
 def look(written: str) -> str:
-    """The line that ``\\r`` and text have left on a screen."""
+    """Return the text left on the line after text and ``\\r``."""
     cells: list[str] = []
     position = 0
     for character in written:
@@ -128,7 +128,7 @@ def test_it_says_for_how_long_it_waits(watch: Watch) -> None:
 
 
 class Output:
-    """What a command wrote to standard output, a pipe, and to standard error, a terminal of 40 columns."""
+    """Output of a command: standard output is a pipe, standard error a terminal of 40 columns."""
 
     def __init__(self, out: str, terminal: str, status: int) -> None:
         self.out, self.terminal, self.status = out, terminal, status
@@ -149,7 +149,7 @@ def on_a_terminal(words: Sequence[str], state: Path, *, stdin: str = "", **envir
     try:
         while part := os.read(ours, 65536):
             written += part
-    except OSError:  # how a terminal says that its other side is closed
+    except OSError:  # the other side of the terminal is closed
         pass
     os.close(ours)
     return Output(out, written.decode().replace("\r\n", "\n"), process.returncode)
@@ -157,7 +157,7 @@ def on_a_terminal(words: Sequence[str], state: Path, *, stdin: str = "", **envir
 
 @pytest.fixture
 def patience(tmp_path: Path) -> dict[str, str]:
-    """An environment in which the least work counts as long, so that no test needs to."""
+    """An environment in which all work counts as long, so that tests need not wait."""
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "sitecustomize.py").write_text(
         "from kubepy.cli.runtime import progress\nprogress.PATIENCE = progress.INTERVAL = 0.0\n")

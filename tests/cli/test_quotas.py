@@ -1,4 +1,4 @@
-"""Quotas and limits as a user meets them: what is refused, and what get and describe show."""
+"""Quotas and limits on the command line: refused objects, and the output of get and describe."""
 
 from __future__ import annotations
 

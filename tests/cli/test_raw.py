@@ -1,4 +1,4 @@
-"""``kubepy get --raw``: what an API server would answer."""
+"""``kubepy get --raw``: the response of an API server."""
 
 from __future__ import annotations
 

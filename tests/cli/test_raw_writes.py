@@ -1,4 +1,4 @@
-"""``create``, ``replace`` and ``delete --raw``: what an API server would answer to a request that writes."""
+"""``create``, ``replace`` and ``delete --raw``: the response of an API server to a write."""
 
 from __future__ import annotations
 

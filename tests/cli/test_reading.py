@@ -1,4 +1,4 @@
-"""What never ends, and what is larger than an API server takes: refused in one line that names it."""
+"""Endless input, and input larger than an API server takes: refused in one line that names it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Edits that no update could make: the file is a problem with its line, and the object counts as it last was."""
+"""Edits that no update could make: the file is a problem with its line, and the object keeps its last valid content."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ metadata: {name: who}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: reader}
 """
 
-# The file, what is replaced by what, the line that is blamed (by a text in it), and a part of the words.
+# The file, the old and new text of the edit, the line blamed (a text in it), and a part of the message.
 EDITS = {
     "a string for a number": ("deployments.apps/web", "  replicas: 1\n  revision", '  replicas: "1"\n  revision',
                               'replicas: "1"', "cannot unmarshal string into Go struct field "

@@ -1,4 +1,4 @@
-"""A namespace whose file is removed while its folder stays, and a folder that has no namespace."""
+"""A namespace whose file is removed while its folder stays, and a folder without a namespace."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.cli.conftest import Kubepy
 
 @pytest.fixture
 def shop(kubepy: Kubepy, folder: Path) -> Path:
-    """The file of a namespace with objects in it."""
+    """The file of a namespace that has objects."""
     kubepy("create", "namespace", "shop")
     kubepy("create", "configmap", "a", "-n", "shop", "--from-literal=x=1")
     kubepy("create", "deployment", "web", "-n", "shop", "--image=app:1")

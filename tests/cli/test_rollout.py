@@ -1,4 +1,4 @@
-"""What `rollout` says about an object, and how it goes back: functions without a cluster."""
+"""`rollout` status, history and undo as functions, without a cluster."""
 
 import pytest
 
@@ -103,7 +103,7 @@ def test_kinds_without_rollouts_are_named() -> None:
 
 
 def template(image: str, **labels: str) -> Object:
-    """A template as the API server keeps it."""
+    """Return a template as the API server stores it."""
     return {"metadata": {"labels": {"app": "x", **labels}},
             "spec": {"containers": [{"name": "c", "image": image, "resources": {}}]}}
 

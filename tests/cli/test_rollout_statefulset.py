@@ -1,4 +1,4 @@
-"""Rollouts of a StatefulSet through the command line, in every state that it can be in."""
+"""Rollouts of a StatefulSet on the command line, in all of its states."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ BROKEN = '{"spec":{"template":{"metadata":{"annotations":{"kubepy.dev/outcome":"
 
 @pytest.fixture
 def db(folder: Path, bare: Kubepy) -> Kubepy:
-    """Runs a command beside a set of three that is up."""
+    """A function that runs a command in a cluster with a ready StatefulSet of three replicas."""
     assert bare("init", "--nodes=1").status == 0
     (folder / "db.yaml").write_text(MANIFEST)
     assert bare("create", "-f", "db.yaml").status == 0

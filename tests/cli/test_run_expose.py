@@ -1,4 +1,4 @@
-"""run and expose: what they make of flags and of objects."""
+"""run and expose: objects made from flags and from other objects."""
 
 from __future__ import annotations
 

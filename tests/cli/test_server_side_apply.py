@@ -1,4 +1,4 @@
-"""apply --server-side, and how managers are shown."""
+"""apply --server-side, and the output of managers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_kubectl_migrates_from_apply_on_the_client(kubepy: Kubepy) -> None:
         'kubectl-client-side-apply Update {".":{},"f:high":{},"f:low":{}}\nkubectl-label Update \n')
     done = kubepy("apply", "--server-side", "-f", "-", stdin=MANIFEST.replace(", high: '10'", ""))
     assert done.out == "configmap/dial serverside-applied\n"
-    assert kubepy("get", "cm", "dial", "-o", "jsonpath={.data}").out == '{"low":"1"}'  # what was left out is gone
+    assert kubepy("get", "cm", "dial", "-o", "jsonpath={.data}").out == '{"low":"1"}'  # fields left out are removed
     assert kubepy("get", "cm", "dial", MANAGERS).out == (
         'kubectl-last-applied Apply \nkubectl Apply {"f:low":{}}\nkubectl-label Update \n')
 

@@ -1,4 +1,4 @@
-"""``kubepy set``, ``label``, ``annotate``, ``scale`` and ``autoscale``: what they change, say and refuse."""
+"""``kubepy set``, ``label``, ``annotate``, ``scale`` and ``autoscale``: changes, messages, refusals."""
 
 from __future__ import annotations
 

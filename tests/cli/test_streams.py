@@ -1,4 +1,4 @@
-"""Streams that are closed or full, and a state folder that is none: a line at most, never a traceback."""
+"""Closed or full streams, and a state folder that is not one: one line at most, never a traceback."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Taints as words, and what they change."""
+"""Taints on the command line, and their changes of a node."""
 
 import pytest
 

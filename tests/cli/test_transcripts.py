@@ -1,7 +1,7 @@
-"""Transcripts of what the command line prints, to the last blank, in the format of the recorded ones.
+"""Transcripts of the command line's output, to the last blank, in the format of the recorded ones.
 
-They begin in an empty cluster without nodes (``tests/conformance/run.py`` tells the format); commands run inside this
-process, and no controller runs. Only what another run can't print alike is masked.
+They begin in an empty cluster without nodes (``tests/conformance/run.py`` describes the format); commands run inside
+this process, and no controller runs. Only output that differs from run to run is masked.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the verbs do to a cluster and say about it."""
+"""Commands that change a cluster, and their output."""
 
 from __future__ import annotations
 

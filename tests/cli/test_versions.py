@@ -1,4 +1,4 @@
-"""Objects asked for in another version than the one that is stored."""
+"""Objects requested in another version than the stored one."""
 
 from __future__ import annotations
 

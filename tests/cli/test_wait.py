@@ -1,4 +1,4 @@
-"""``wait``: conditions, JSONPath, creation, deletion, and what is said when the time is over."""
+"""``wait``: conditions, JSONPath, creation, deletion, and the message at the timeout."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def notes(kubepy: Kubepy) -> Kubepy:
 
 @contextmanager
 def meanwhile(act: Callable[[], object], after: float = 0.2) -> Iterator[None]:
-    """Do something in another thread while the block waits."""
+    """Do something in another thread while the block runs."""
     timer = threading.Timer(after, act)
     timer.start()
     try:

@@ -1,4 +1,4 @@
-"""``kubepy get --watch``: the objects, and then what happens to them."""
+"""``kubepy get --watch``: the objects, and then their changes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ Watch = Callable[..., list[str]]
 
 @pytest.fixture
 def watch(kubepy: Kubepy, monkeypatch: pytest.MonkeyPatch) -> Watch:
-    """Runs ``kubepy get`` with a watch; between its looks the commands happen, one after the other, and then Ctrl-C."""
+    """A function that runs ``kubepy get --watch`` and, each time it sleeps, one of the commands of ``then``;
+    afterwards Ctrl-C."""
     for name in ("a", "b"):
         kubepy("create", "cm", name, f"--from-literal=x={name}")
 
@@ -182,7 +183,7 @@ def boat(kubepy: Kubepy, folder: Path) -> Kubepy:
 
 
 def watch_until(happens: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> Done:
-    """Watch the boats; after the first look something happens."""
+    """Watch the boats; after the first list call a function."""
     monkeypatch.setattr(Clock, "sleep", lambda clock, seconds: happens())
     done = run("get", "boats", "-w", "--output-watch-events", "--no-headers")
     return done._replace(out="\n".join(line.rpartition(" ")[0].strip() for line in done.out.splitlines()))

@@ -1,4 +1,4 @@
-"""ReplicationControllers, CronJobs and stuck Deployments as they are typed."""
+"""ReplicationControllers, CronJobs and stuck Deployments on the command line."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ WAITING = 'Waiting for deployment "web" rollout to finish: 0 of 2 updated replic
 
 @pytest.fixture
 def stuck(bare: Kubepy) -> Kubepy:
-    """Runs a command beside a Deployment whose first rollout never becomes available."""
+    """A function that runs a command in a cluster with a Deployment whose first rollout never becomes available."""
     bare("init", "--nodes=1")
     assert bare("create", "-f", "-", stdin=STUCK).status == 0
     return bare
@@ -87,7 +87,7 @@ def test_wait_for_a_first_rollout_that_is_stuck_ends_at_its_deadline(stuck: Kube
 
 
 def set_clock(folder: Path, time: str) -> None:
-    """Give the cluster a time of its own."""
+    """Fix the cluster's clock at a time."""
     (folder / "state/kubepy.yaml").write_text(f'formatVersion: 1\nclock: "{time}"\n')
 
 

@@ -1,8 +1,8 @@
-"""The transcripts of a real v1.36 cluster hold for kubepy: once with ``controller --once``, once beside ``--watch``.
+"""Transcripts of a real v1.36 cluster hold for kubepy: once with ``controller --once``, once beside ``--watch``.
 
-The cases of the command line begin in a cluster that is there (``kubepy init``) and whose controllers run, as they did
-when they were recorded. ``pending.txt`` names the cases that do not hold yet, ``folder/name`` a line. A case listed
-there that does hold fails its test, so that the list can only shrink.
+The cases of the command line begin in an existing cluster (``kubepy init``) with running controllers, as when they were
+recorded. ``pending.txt`` names the cases that do not hold yet, one ``folder/name`` per line. A listed case that holds
+fails its test, so that the list can only shrink.
 """
 
 import argparse
@@ -17,8 +17,8 @@ import pytest
 HERE = Path(__file__).parent
 PENDING = set((HERE / "pending.txt").read_text().split())
 CASES = sorted((HERE / "cases").glob("*/*.txt"))
-ONCE = {"daemonset", "deployment", "statefulset"}  # the folders whose cases run without a background controller
-WATCHED = {"cli", "daemonset", "deployment", "statefulset"}  # and those that run beside one
+ONCE = {"daemonset", "deployment", "statefulset"}  # folders whose cases run without a background controller
+WATCHED = {"cli", "daemonset", "deployment", "statefulset"}  # folders whose cases run beside one
 
 
 def load_runner():

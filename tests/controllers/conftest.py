@@ -1,4 +1,4 @@
-"""A cluster in a temporary folder, sound at the end of every test, and a manager of everything that runs."""
+"""A cluster in a temporary folder, checked for damage at the end of every test, and the manager of all controllers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NOW = "2026-11-20T10:00:00Z"
 
 
 class Lab:
-    """A cluster whose clock stands still until it is told to move, as between runs of ``controller --once``."""
+    """A cluster whose clock stands still until a test moves it, as between runs of ``controller --once``."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -36,11 +36,11 @@ class Lab:
         self.cluster.clock.fixed = parse_time(NOW) + timedelta(seconds=seconds)
 
     def settle(self) -> Summary:
-        """What ``kubepy controller --once`` does, in a manager of its own."""
+        """Run the controllers as ``kubepy controller --once`` does, with a manager of its own."""
         return build_manager(self.cluster).run_until_settled(skip_waits=True)
 
     def watch(self) -> Summary:
-        """What ``kubepy controller --watch`` does until nothing is left to do now."""
+        """Run the controllers as ``kubepy controller --watch`` does, until nothing is left to do now."""
         return build_manager(self.cluster).run_until_settled()
 
     def create(self, resource: str, obj: Object, namespace: str = "") -> Object:
@@ -68,7 +68,7 @@ class Lab:
 
     def change(self, resource: str, name: str, change: Callable[[Object], None], namespace: str = "",
                subresource: str = "") -> Object:
-        """Read, change a copy, write."""
+        """Read an object, change a copy, write it."""
         from copy import deepcopy
 
         obj = deepcopy(self.client.get(resource, name, namespace=namespace))

@@ -1,4 +1,4 @@
-"""A DaemonSet in a cluster of its own, and a witness who looks at it after every step of its controller."""
+"""A cluster with a DaemonSet whose invariants are checked after every sync of its controller."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def daemon_set(surge: int | str = 0, unavailable: int | str = 1, **spec: Any) ->
 
 
 class Picture(NamedTuple):
-    """The DaemonSet, the nodes, its pods on each node and its revisions, at one moment."""
+    """A snapshot of the DaemonSet, the nodes, its pods on each node and its revisions."""
 
     daemon_set: Object
     nodes: dict[str, Object]
-    pods: dict[str, list[Object]]  # by the node that they are on, or meant for; those that neither ended nor are going
+    pods: dict[str, list[Object]]  # by their node, bound or meant; neither ended nor being deleted
     going: dict[str, list[Object]]
     revisions: list[Object]
     now: datetime
@@ -51,7 +51,7 @@ class Picture(NamedTuple):
 
     @property
     def wanting(self) -> set[str]:
-        """The nodes that are to have a pod."""
+        """The nodes that should have a pod."""
         return {name for name, node in self.nodes.items() if not effects(node) and self.is_selected(node)}
 
     def is_selected(self, node: Object) -> bool:
@@ -59,20 +59,20 @@ class Picture(NamedTuple):
         return selector.items() <= labels_of(node).items()
 
     def may_stay(self, name: str) -> bool:
-        """Whether a pod that is on the node need not leave it."""
+        """Report whether a pod on the node may stay there."""
         node = self.nodes.get(name)
         return node is not None and self.is_selected(node) and "NoExecute" not in effects(node)
 
     @property
     def hash(self) -> str:
-        """What the pods of the present template are labelled with, "" before its revision is made."""
+        """The hash label of pods of the current template, "" before its revision exists."""
         template = self.daemon_set["spec"]["template"]
         found = [labels_of(one)[HASH] for one in self.revisions
                  if one["data"]["spec"]["template"] == {**template, "$patch": "replace"}]  # fmt: skip
         return found[0] if found else ""
 
     def is_new(self, pod: Object) -> bool:
-        """Of the present template, by its hash or by the older generation label."""
+        """Report whether the pod has the current template, by its hash or by the older generation label."""
         generation = self.daemon_set["metadata"]["annotations"]["deprecated.daemonset.template.generation"]
         labels = labels_of(pod)
         return labels[HASH] == self.hash or labels["pod-template-generation"] == generation
@@ -81,11 +81,11 @@ class Picture(NamedTuple):
         return is_pod_available(pod, self.min_ready_seconds, self.now)
 
     def served(self) -> set[str]:
-        """The nodes with an available pod that is not going."""
+        """Return the nodes with an available pod that is not being deleted."""
         return {node for node, pods in self.pods.items() if any(map(self.is_available, pods))}
 
     def limit(self, name: str) -> int:
-        """maxSurge or maxUnavailable, of the nodes that want a pod."""
+        """Return maxSurge or maxUnavailable as a number of the nodes that should have a pod."""
         strategy = self.daemon_set["spec"]["updateStrategy"]
         value = (strategy.get("rollingUpdate") or {}).get(name, 1 if name == "maxUnavailable" else 0)
         return scaled_value(value, len(self.wanting), round_up=True)
@@ -96,7 +96,7 @@ class Picture(NamedTuple):
         return strategy["type"] == "RollingUpdate" and self.limit("maxSurge") > 0
 
     def doubled(self) -> set[str]:
-        """The nodes where a new pod was made beside one that does its work."""
+        """Return the nodes with an available old pod and a new pod that is not available yet."""
         return {node for node, pods in self.pods.items()
                 if any(map(self.is_new, pods)) and any(not self.is_new(pod) and self.is_available(pod) for pod in pods)
                 and not any(self.is_new(pod) and self.is_available(pod) for pod in pods)}  # fmt: skip
@@ -111,7 +111,7 @@ class Picture(NamedTuple):
 
 
 def effects(node: Object) -> set[str]:
-    """Of the taints that no daemon tolerates."""
+    """Return the effects of the node's taint that daemon pods do not tolerate."""
     return {one["effect"] for one in node["spec"].get("taints") or () if one["key"] == "keep-off"}
 
 
@@ -135,7 +135,8 @@ def expect(holds: bool, what: str, before: Picture, after: Picture) -> None:
 
 
 def check_step(name: str, before: Picture, after: Picture) -> None:
-    """What each step of the controller promises, whatever has happened to pods and nodes. Raises Broken."""
+    """Check the invariants of one step of the controller, which hold whatever happens to pods and nodes. Raises
+    Broken."""
     if name != CONTROLLER:
         return
     _check_created(before, after)
@@ -150,7 +151,7 @@ def _uids(pods: list[Object]) -> set[str]:
 
 
 def _check_created(before: Picture, after: Picture) -> None:
-    """New pods are of the present template, on nodes that want one, and one a node."""
+    """Check that new pods have the current template, are on nodes that should have one, and are one per node."""
     for node, pods in after.pods.items():
         there = before.pods.get(node, [])
         made = [pod for pod in pods if uid_of(pod) not in _uids(there)]
@@ -166,7 +167,8 @@ def _check_created(before: Picture, after: Picture) -> None:
 
 
 def _check_deleted(before: Picture, after: Picture) -> None:
-    """The only pod of the present template stays where it may, and so does any only pod with OnDelete."""
+    """Check that a node's only pod stays if it has the current template and may stay; with OnDelete, that any only
+    pod stays."""
     on_delete = before.daemon_set["spec"]["updateStrategy"]["type"] == "OnDelete"
     for node, pods in before.pods.items():
         gone = [pod for pod in pods if uid_of(pod) not in _uids(after.pods.get(node, []))]
@@ -175,7 +177,7 @@ def _check_deleted(before: Picture, after: Picture) -> None:
 
 
 def _check_outage(before: Picture, after: Picture) -> None:
-    """No more nodes are left without an available pod than the strategy allows."""
+    """Check that no more nodes lose their last available pod than the strategy allows."""
     lost = {node for node in before.served() - after.served() if before.may_stay(node)}
     if before.surges:
         allowed = 0 if not before.daemon_set["spec"]["updateStrategy"]["rollingUpdate"]["maxUnavailable"] else len(lost)
@@ -203,7 +205,7 @@ def _check_revisions(before: Picture, after: Picture) -> None:
 
 
 class DaemonLab(WatchedLab):
-    """A cluster with three nodes, whose DaemonSet controller is watched."""
+    """A cluster with three nodes, whose DaemonSet controller is checked after each sync."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
@@ -241,8 +243,8 @@ class DaemonLab(WatchedLab):
 
 
 def counts(seen: Picture, client: Client) -> dict[str, int]:
-    """What the status is to say at rest: of each node one pod counts, one that is bound before one that is not, then
-    the oldest, those that are going included."""
+    """Return the status expected at rest. Of each node one pod counts: a bound pod before an unbound one, then the
+    oldest; pods being deleted are included."""
     found = dict.fromkeys(("desired", "current", "ready", "available", "updated", "misscheduled"), 0)
     for node in seen.nodes:
         pods = [*seen.pods.get(node, []), *seen.going.get(node, []), *_ended(seen, client, node)]

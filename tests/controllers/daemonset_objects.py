@@ -58,7 +58,7 @@ def rolling(unavailable: int | str = 1, surge: int | str = 0) -> Object:
 
 def pod(name: str, on: str, *, hash_: str = HASH, ready_for: float | None = 60, phase: str = "Running", age: float = 90,
         deleted: bool = False, owner: Object | None = None, bound: bool = True) -> Object:
-    """A daemon pod; ``ready_for`` seconds since it became Ready, None for one that is not."""
+    """Return a daemon pod; ``ready_for`` is the seconds since it became Ready, None if it is not."""
     ready = {"type": "Ready", "status": "True" if ready_for is not None else "False",
              "lastTransitionTime": ago(ready_for or 0)}
     metadata: Object = {
@@ -81,7 +81,7 @@ def pod(name: str, on: str, *, hash_: str = HASH, ready_for: float | None = 60, 
 
 
 def state_of(owner: Object, pods: Iterable[Object], placements: Mapping[str, Placement]) -> DaemonSetState:
-    """The state that a sync observes, with these pods and placements."""
+    """Return the state that a sync observes, with these pods and placements."""
     daemon_pods = [read_daemon_pod(one) for one in sorted(pods, key=lambda one: one["metadata"]["name"])]
     return DaemonSetState(
         Key("daemonsets.apps", "default", owner["metadata"]["name"]), owner, HASH, template_generation(owner),

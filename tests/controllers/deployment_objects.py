@@ -1,4 +1,4 @@
-"""A Deployment in a cluster of its own, and a witness who looks at it after every step of every controller."""
+"""A cluster with a Deployment whose invariants are checked after every sync of every controller."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def deployment(name: str = "web", *, replicas: int = 3, surge: int | str = "25%"
 
 
 class Picture(NamedTuple):
-    """The Deployment, its ReplicaSets and their pods that have neither ended nor are going, at one moment."""
+    """A snapshot of the Deployment, its ReplicaSets and their pods that have neither ended nor are being deleted."""
 
     deployment: Object
     sets: dict[str, Object]  # by uid
@@ -42,12 +42,12 @@ class Picture(NamedTuple):
 
     @property
     def most(self) -> int:
-        """How many pods there may be."""
+        """The highest number of pods allowed."""
         return self.wanted + max_surge(self.deployment)
 
     @property
     def fewest(self) -> int:
-        """How many must be available."""
+        """The lowest number of available pods allowed."""
         return self.wanted - max_unavailable(self.deployment)
 
     def available(self, uid: str) -> int:
@@ -61,18 +61,18 @@ class Picture(NamedTuple):
         return sum(is_pod_ready(pod) for pods in self.pods.values() for pod in pods)
 
     def reported(self, uid: str) -> int:
-        """How many available pods the ReplicaSet tells of."""
+        """Return the number of available pods in the ReplicaSet's status."""
         return count(self.sets[uid], "availableReplicas")
 
     def all_pods(self) -> int:
         return sum(map(len, self.pods.values()))
 
     def total(self) -> int:
-        """How many pods the ReplicaSets are to have together."""
+        """Return the sum of the ReplicaSets' spec.replicas."""
         return sum(map(replicas, self.sets.values()))
 
     def is_rolling(self) -> bool:
-        """Whether the Deployment is just rolling: neither paused, nor being scaled, nor replaced all at once."""
+        """Report whether the Deployment does a rolling update, neither paused nor being scaled."""
         spec = self.deployment["spec"]
         sizes = {annotations_of(one).get(DESIRED_REPLICAS) for one in self.sets.values() if replicas(one)}
         return spec["strategy"]["type"] == "RollingUpdate" and not spec.get("paused") and sizes <= {str(self.wanted)}
@@ -106,7 +106,7 @@ def expect(holds: bool, what: str, before: Picture, after: Picture) -> None:
 
 
 def check_step(name: str, before: Picture, after: Picture) -> None:
-    """What each controller promises of each step by itself, whatever has happened to the pods. Raises Broken."""
+    """Check the invariants of one step of a controller, which hold whatever happens to the pods. Raises Broken."""
     if name == "deployment-controller":
         _check_sizes(before, after)
     if name == "replicaset-controller":
@@ -115,7 +115,7 @@ def check_step(name: str, before: Picture, after: Picture) -> None:
 
 
 def _check_sizes(before: Picture, after: Picture) -> None:
-    """Rolling on never goes beyond what the strategy allows, nor gives up pods that are needed."""
+    """Check that a rolling update never exceeds the strategy's limits, nor deletes pods that are needed."""
     if not before.is_rolling():
         return
     expect(after.total() <= max(before.total(), before.most), "too many pods are asked for", before, after)
@@ -126,7 +126,7 @@ def _check_sizes(before: Picture, after: Picture) -> None:
 
 
 def _check_pods(before: Picture, after: Picture) -> None:
-    """A ReplicaSet makes no more pods than it is to have, and those that are bound, run and are ready go last."""
+    """Check that a ReplicaSet makes no more pods than its replicas, and deletes bound, running and ready pods last."""
     for uid, one in before.sets.items():
         if uid not in after.sets:
             continue
@@ -153,10 +153,10 @@ def _check_revisions(before: Picture, after: Picture) -> None:
 
 
 def check_availability(name: str, before: Picture, after: Picture) -> None:
-    """The headline of a rolling update: what holds at every moment while no pod is lost by accident. Raises Broken.
+    """Check the bounds of a rolling update, which hold at every moment while no pod is lost by accident. Raises Broken.
 
-    Without minReadySeconds a ready pod is an available one. With them a ReplicaSet does not ask, of two pods that are
-    ready, which has been so for long enough.
+    The bounds are those of ready pods: without minReadySeconds they are the available ones, and with them a ReplicaSet
+    does not compare how long two pods have been ready when it deletes one.
     """
     check_step(name, before, after)
     expect(after.all_pods() <= after.most, "there are too many pods", before, after)
@@ -164,7 +164,7 @@ def check_availability(name: str, before: Picture, after: Picture) -> None:
 
 
 class DeploymentLab(WatchedLab):
-    """A cluster with two nodes, whose controllers are watched."""
+    """A cluster with two nodes, whose controllers are checked after each sync."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
@@ -194,7 +194,7 @@ class DeploymentLab(WatchedLab):
         self.edit(template={"metadata": metadata, "spec": {**template["spec"], "containers": containers}})
 
     def undo(self) -> None:
-        """Back to the template of the second newest revision, as ``rollout undo`` goes."""
+        """Restore the template of the second newest revision, as ``rollout undo`` does."""
         sets = sorted(self.sets(), key=revision_of)
         if len(sets) > 1:
             self.edit(template=template_without_hash(sets[-2]["spec"]["template"]))
@@ -213,6 +213,6 @@ class DeploymentLab(WatchedLab):
         return {one["type"]: (one["status"], one["reason"]) for one in self.deployment()["status"]["conditions"]}
 
     def messages(self, name: str) -> list[str]:
-        """What was said about an object, in the order in which it was said."""
+        """Return the messages of an object's events, in order."""
         return [f"{one['reason']}: {one['message']}" for one in self.client.list("events").items
                 if one["involvedObject"]["name"] == name]

@@ -1,4 +1,4 @@
-"""A StatefulSet in a cluster of its own, and a witness who checks every step that its controller takes."""
+"""A cluster with a StatefulSet whose invariants are checked after every sync of its controller."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def revision(pod: Object) -> str:
 
 
 class Step:
-    """What one sync found, and what it made of it: all pods of the namespace, before and after."""
+    """A sync of a set: the pods of the namespace before and after it."""
 
     def __init__(self, set_: Object, before: Mapping[str, Object], after: Mapping[str, Object], now: Any) -> None:
         self.set, self.now = set_, now
@@ -66,7 +66,7 @@ class Step:
                               and (name not in after or is_being_deleted(after[name])))
 
     def is_well(self, number: int) -> bool:
-        """There, Running, Ready and available, and to stay."""
+        """Report whether the pod of this ordinal is running, ready, available and not being deleted."""
         pod = self.pods.get(number)
         return (pod is not None and phase_of(pod) == "Running" and is_pod_ready(pod) and not is_being_deleted(pod)
                 and is_pod_available(pod, self.seconds, self.now))
@@ -77,8 +77,8 @@ class Step:
 
 
 def check_step(step: Step, update_revision: str, current_revision: str) -> None:
-    """Upstream's invariants of one sync (``assertMonotonicInvariants``, ``assertBurstInvariants`` and what updates
-    promise). Raises Broken."""
+    """Check upstream's invariants of one sync (``assertMonotonicInvariants``, ``assertBurstInvariants``), and those
+    of updates. Raises Broken."""
     condemned = [number for number in step.deleted if number not in step.range]
     ended = [number for number in step.deleted if number in step.range and is_pod_terminal(step.pods[number])]
     updated = [number for number in step.deleted if number in step.range and number not in ended]
@@ -103,7 +103,7 @@ def _check_created(step: Step, update_revision: str, current_revision: str) -> N
 
 
 def _kept_at_current(set_: Object) -> int:
-    """How many of the lowest ordinals are made at the current revision."""
+    """Return how many of the lowest ordinals are created at the current revision."""
     strategy = set_["spec"]["updateStrategy"]
     if strategy["type"] != "RollingUpdate":
         return 0
@@ -112,7 +112,8 @@ def _kept_at_current(set_: Object) -> int:
 
 
 def _check_condemned(step: Step, number: int) -> None:
-    """The highest first, while everything below is well; one that is the only sick pod may go as well."""
+    """Check that the highest ordinal goes first, and only while all replicas below are available; the only
+    unavailable condemned pod may go as well."""
     beyond = [one for one in step.pods if one not in step.range]
     _expect(number == max(beyond), f"{number} goes before those above it", step)
     _expect(all(map(step.is_well, step.range)), f"{number} goes while members are missing", step)
@@ -135,8 +136,8 @@ def _check_updated(step: Step, number: int, update_revision: str) -> None:
 
 
 def check_completion(step: Step, before: Object, after: Object) -> None:
-    """The update revision becomes the current one when all pods are updated and ready (``completeRollingUpdate``).
-    Raises Broken."""
+    """Check that the update revision becomes the current one only when all pods are updated and ready
+    (``completeRollingUpdate``). Raises Broken."""
     if before.get("currentRevision", after.get("currentRevision")) == after.get("currentRevision"):
         return
     counts = [after.get(name, 0) for name in ("replicas", "updatedReplicas", "readyReplicas")]
@@ -152,7 +153,7 @@ def _expect(holds: bool, what: str, step: Step) -> None:
 
 
 class Witness:
-    """The StatefulSet controller, with every sync checked; dies at the ``crash_at``-th."""
+    """The StatefulSet controller with every sync checked; it crashes at sync number ``crash_at``."""
 
     name = "statefulset-controller"
 
@@ -175,7 +176,7 @@ class Witness:
             self._lab.failed = False
         except (Status, ClaimError, AdoptionError):
             raise
-        except Exception as error:  # the manager would try again, and tell only the log
+        except Exception as error:  # the manager would only log it and try again
             self._lab.broken.append(Broken(f"a sync raises {error!r}"))
             raise
         finally:
@@ -194,26 +195,26 @@ class Witness:
         try:
             check_step(step, status.get("updateRevision", ""), current)
             check_completion(step, set_.get("status") or {}, status)
-        except Broken as error:  # kept: the manager takes what a sync raises for the reconciler's own trouble
+        except Broken as error:  # kept, since the manager would treat an exception as a failed sync
             self._lab.broken.append(error)
 
 
 def is_member(set_: Object, pod: Object) -> bool:
-    """Whether the set controls the pod."""
+    """Report whether the set controls the pod."""
     return (controller_of(pod) or {}).get("uid") == uid_of(set_)
 
 
 def _is_claimed(set_: Object, before: Object, after: Object | None) -> bool:
-    """Whether a pod was the set's during a sync: still, until it was deleted, or newly adopted."""
+    """Report whether the set owned the pod during a sync: all the time, until its deletion, or newly adopted."""
     return is_member(set_, before if after is None or uid_of(after) != uid_of(before) else after)
 
 
 class StatefulLab(WatchedLab):
-    """A cluster with a node, whose StatefulSet controller is watched."""
+    """A cluster with a node, whose StatefulSet controller is checked after each sync."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
-        self.failed = False  # whether the last sync of a set raised something, and so left things undone
+        self.failed = False  # whether the last sync raised an error, and so left work undone
         self.node("node-1")
         self.run()
 
@@ -239,7 +240,7 @@ class StatefulLab(WatchedLab):
         self.change(SETS, "db", change, "default")
 
     def pods(self, name: str = "db") -> list[Object]:
-        """The set's pods, by ordinal."""
+        """Return the set's pods, by ordinal."""
         set_ = self.set(name)
         return sorted((pod for pod in self.client.list("pods").items if is_member(set_, pod)), key=ordinal)
 
@@ -247,7 +248,7 @@ class StatefulLab(WatchedLab):
         return {ordinal(pod): pod["spec"]["containers"][0]["image"] for pod in self.pods(name)}
 
     def messages(self, kind: str, name: str) -> list[str]:
-        """What was said about an object, in the order in which it was said."""
+        """Return reason and message of an object's events, in order."""
         events = [one for one in self.client.list("events").items
                   if (one["involvedObject"]["kind"], one["involvedObject"]["name"]) == (kind, name)]
         return [f"{one['reason']}: {one['message']}" for one in events]

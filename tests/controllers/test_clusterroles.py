@@ -1,4 +1,4 @@
-"""A ClusterRole that aggregates has the rules of those that its selectors choose."""
+"""Aggregated ClusterRoles: the rules of all roles that their selectors choose."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_rules_written_by_hand_are_replaced_and_one_aggregate_can_be_part_of_ano
     assert (resources(lab, "all"), resources(lab, "more")) == (["pods"], ["pods"])
 
 
-def test_nothing_is_written_where_nothing_changes_and_the_writer_is_named(lab: Lab) -> None:
+def test_unchanged_rules_are_not_written_and_the_field_manager_is_named(lab: Lab) -> None:
     aggregate(lab, "all", {"part": "a"})
     role(lab, "x", "pods", labels={"part": "a"})
     lab.settle()

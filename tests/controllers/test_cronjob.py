@@ -1,4 +1,4 @@
-"""CronJobs: what is due, what was missed, what is kept, what is said."""
+"""CronJobs: starts, missed starts, history limits, events."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def status(lab: Lab) -> Object:
 
 
 def jobs(lab: Lab) -> list[str]:
-    """The names of the Jobs by the time of their start."""
+    """Return the names of the Jobs without their prefix: the minutes of their scheduled times."""
     return [one.removeprefix("tick-") for one in lab.names("jobs.batch")]
 
 

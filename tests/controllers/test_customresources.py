@@ -67,7 +67,7 @@ def test_custom_objects_own_and_are_owned(lab):
     assert lab.names("configmaps", "default") == []
 
 
-# --- definitions that go and come back
+# --- definitions that are deleted and created again
 
 
 def owner_reference(obj: Object) -> Object:
@@ -115,7 +115,7 @@ def test_dependents_of_custom_objects_go_with_the_definition_while_the_controlle
 
 
 def test_dependents_stay_while_the_definition_is_gone_and_their_owner_is_not(lab):
-    """A removed file of a definition says nothing of its objects, whose files are still there."""
+    """Remove the file of a definition: that does not delete its objects, whose files are still there."""
     define(lab)
     lab.config_map("log", owners=[owner_reference(boat(lab, "ada"))])
     lab.config_map("note", owners=[{**owner_reference(boat(lab, "grace")), "uid": "another"}])
@@ -126,7 +126,7 @@ def test_dependents_stay_while_the_definition_is_gone_and_their_owner_is_not(lab
     assert lab.names("configmaps", "default") == ["log"]
     lab.file(BOATS, "ada", "default").unlink()
     assert manager.run_until_settled().failures == []
-    assert lab.names("configmaps", "default") == ["log"]  # what can't be asked for may be there
+    assert lab.names("configmaps", "default") == ["log"]  # objects of an unknown type may still exist
     put_back_definition(lab, text)
     manager.run_until_settled()
     assert (lab.names(BOATS, "default"), lab.names("configmaps", "default")) == (["grace"], [])
@@ -192,7 +192,7 @@ def test_namespace_goes_though_files_in_it_are_of_a_kind_that_nothing_defines_an
 
 
 def test_controllers_know_the_schema_that_another_process_gave_a_definition(lab):
-    """They write what it lets them keep, not what the one before let them."""
+    """Let another process change the schema: the controllers keep the fields that the new schema allows."""
     define(lab)
     lab.change(CRDS, BOATS, lambda obj: obj["spec"]["versions"][0].update(
         schema={"openAPIV3Schema": {"type": "object"}}))
@@ -205,7 +205,7 @@ def test_controllers_know_the_schema_that_another_process_gave_a_definition(lab)
         version = {**definition["spec"]["versions"][0], "schema": open_schema}
         other.client.update(CRDS, {**definition, "spec": {**definition["spec"], "versions": [version]}})
     manager.has_work()
-    manager.wait_for_work(0)  # it hears of the new schema before the batch in which it writes
+    manager.wait_for_work(0)  # the manager reads the new schema before the batch in which it writes
     with closing(Cluster.open(lab.folder)) as other:
         ada = other.client.get(BOATS, "ada", namespace="default")
         other.client.update(BOATS, {**ada, "spec": {"sail": "red"}}, namespace="default")

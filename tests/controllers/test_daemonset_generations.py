@@ -1,4 +1,4 @@
-"""Which pods are of the present template, by hash and by template generation."""
+"""Pods of the current template, recognized by hash and by template generation."""
 
 from __future__ import annotations
 

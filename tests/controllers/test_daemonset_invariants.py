@@ -1,4 +1,4 @@
-"""What a DaemonSet promises at every step, whatever happens to it and to its nodes: scenarios made by chance."""
+"""Invariants of a DaemonSet at every step, in random scenarios."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def update(lab: DaemonLab, version: int, outcome: str) -> None:
 
 
 def select(lab: DaemonLab, parity: str) -> None:
-    """Another template, for other nodes."""
+    """Update to a template for other nodes."""
     seen = lab.look()
     lab.retemplate(seen.image, "ready", {"parity": parity} if parity else None)
 
@@ -40,7 +40,7 @@ def on_delete(lab: DaemonLab) -> None:
 
 
 def taint(lab: DaemonLab, number: int, effect: str) -> None:
-    """The node is closed; with no effect it is open again."""
+    """Taint the node; without an effect, remove the taint."""
     taints = [{"key": "keep-off", "effect": effect}] if effect else []
     if_there(lambda: lab.change("nodes", f"node-{number}", lambda node: node["spec"].update(taints=taints)))
 
@@ -67,7 +67,7 @@ def sicken(lab: DaemonLab, number: int, outcome: str) -> None:
 
 
 def hang(lab: DaemonLab, number: int) -> None:
-    """The pod will stay Terminating until it is deleted by force."""
+    """Keep the pod Terminating until it is deleted by force."""
     _annotate(lab, number, "kubepy.dev/termination", "stuck")
 
 
@@ -135,7 +135,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Any]:
 def test_no_step_takes_away_more_than_the_strategy_allows(
     folders: Callable[[], Any], spec: dict[str, Any], operations: list[tuple[tuple[Any, ...], bool]]
 ) -> None:
-    """Whatever is rolled out, broken, closed or lost, and wherever the manager dies."""
+    """Check every step, whatever is rolled out, broken, tainted or lost, and wherever the manager crashes."""
     lab = DaemonLab(folders())
     lab.create(SETS, daemon_set(**spec), "default")
     lab.run()
@@ -153,9 +153,10 @@ def test_no_step_takes_away_more_than_the_strategy_allows(
 
 
 def check_rest(lab: DaemonLab) -> None:
-    """At rest every node that wants a pod has one, or one that is still going, and the status counts them.
+    """Check that at rest every node that should have a pod has one, or one being deleted, and that the status counts
+    them.
 
-    A node that was lost, or closed with NoSchedule, is told of only when something else happens.
+    A deleted node, or a new NoSchedule taint, reaches the status only with the next sync, so one is caused first.
     """
     lab.looks += 1
     lab.change(SETS, "agent", lambda obj: obj["metadata"]["annotations"].update(look=str(lab.looks)), "default")
@@ -177,7 +178,7 @@ def check_rest(lab: DaemonLab) -> None:
 
 
 def mend(lab: DaemonLab) -> None:
-    """All nodes there and open, a good template rolled out, whatever hangs taken away."""
+    """Restore all nodes, remove their taints, roll out a working template, and delete pods that hang."""
     for number in range(1, 6):
         find_node(lab, number)
         taint(lab, number, "")

@@ -136,7 +136,8 @@ def test_a_revision_that_a_pod_still_carries_is_kept_beyond_the_limit(lab):
 
 
 def test_revision_that_an_old_server_wrote_is_followed_by_another_and_no_pod_restarts(lab):
-    """Upstream compares a DaemonSet's revisions by their words; pods fit by their template generation."""
+    """Start with a revision that an old server wrote: upstream compares revisions by their bytes, and pods by their
+    template generation."""
     lab.node("node-1")
     lab.daemon_set("agent")
     lab.settle()
@@ -148,7 +149,7 @@ def test_revision_that_an_old_server_wrote_is_followed_by_another_and_no_pod_res
     written["data"]["spec"]["template"]["metadata"]["creationTimestamp"] = None
     lab.create("controllerrevisions.apps", written, "default")
     lab.settle()
-    lab.pass_time(1)  # the collision of names is a failed sync, tried again
+    lab.pass_time(1)  # a name collision is a failed sync, which is tried again
     lab.settle()
     assert sorted(one["revision"] for one in lab.client.list("controllerrevisions.apps").items) == [1, 2]
     daemon_set = lab.client.get("daemonsets.apps", "agent", namespace="default")

@@ -1,4 +1,4 @@
-"""Invariants of a rolling update, over generated clusters whose pods live and die at random."""
+"""Invariants of a rolling update, over random clusters whose pods become ready and disappear at random."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_when_neither_surge_nor_unavailability_is_allowed_one_may_be_unavailable
 
 @dataclass
 class World:
-    """Nodes with pods, and a controller that is let work one decision at a time."""
+    """Nodes with pods, and a controller that takes one decision per step."""
 
     daemon_set: Object
     nodes: list[str]
@@ -112,7 +112,7 @@ class World:
             self.add(node, HASH, ready=False)
 
     def live(self) -> None:
-        """Some pods that are being deleted go, some that are not ready become so."""
+        """Remove some of the pods being deleted, and make some of the others ready."""
         for name, one in list(self.pods.items()):
             if self.chance.random() < 0.5:
                 continue

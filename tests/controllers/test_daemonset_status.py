@@ -52,7 +52,7 @@ def test_the_last_three_counts_are_written_only_when_they_are_not_zero():
 
 
 def test_among_pods_of_one_second_the_one_made_first_counts(lab):
-    """With surge a node has two pods, whose names say nothing of their age."""
+    """Compare the two pods of a surging node by age: their names do not tell which is older."""
     lab.node("node-1")
     lab.daemon_set("agent", updateStrategy={"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}})
     lab.settle()

@@ -51,11 +51,11 @@ def make(lab: DeploymentLab, **spec: Any) -> None:
     lab.run()
 
 
-# --- what a rolling update may take away (pure)
+# --- limits of scaling down in a rolling update (pure)
 
 
 def sets(*counted: tuple[int, int]) -> list[Object]:
-    """ReplicaSets of these sizes, with so many available pods each, the oldest first."""
+    """Return ReplicaSets of (size, available pods), oldest first."""
     return [{"metadata": {"name": f"web-{number}", "uid": f"uid-{number}",
                           "creationTimestamp": f"2026-11-20T10:00:0{number}Z"},
              "spec": {"replicas": size}, "status": {"availableReplicas": available}}
@@ -105,11 +105,11 @@ def test_surge_is_rounded_up_and_unavailability_down_but_never_both_to_nothing(
     (3, [(5, 13), (8, 13)], 0, [0, 0]),
     ("25%", [(6, 15), (9, 15)], 20, [10, 15]),
     ("25%", [(10, 25), (15, 25)], 9, [5, 7]),
-    (0, [(5, 10), (5, 10)], 11, [5, 6]),  # what is left over goes to the newer of two alike …
+    (0, [(5, 10), (5, 10)], 11, [5, 6]),  # the rest goes to the newer of two equals …
     (0, [(5, 10), (5, 10)], 9, [4, 5]),  # … and is taken from the older
 ])
 def test_sizes_are_shared_in_proportion(surge: Any, before: list[tuple[int, int]], replicas: int, after: list[int]):
-    """``before``: the sizes from the oldest on, and how large all could be together."""
+    """Scale in proportion; ``before`` is (size, max-replicas annotation) of each ReplicaSet, oldest first."""
     replica_sets = sets(*((size, size) for size, _ in before))
     for one, (_, most) in zip(replica_sets, before, strict=True):
         one["metadata"]["annotations"] = {MAX_REPLICAS: str(most)}
@@ -401,7 +401,7 @@ def test_first_rollout_that_is_paused_is_late_only_after_it_was_resumed(lab: Dep
 
 
 def test_pods_that_end_and_are_replaced_count_as_progress(lab: DeploymentLab) -> None:
-    """Upstream's Deployment sees its ReplicaSet shrink and grow again each time."""
+    """Replace pods that end: upstream's Deployment sees its ReplicaSet shrink and grow again each time."""
     make(lab, replicas=1, progressDeadlineSeconds=5, outcome="not-ready")
     lab.wait(4)
     pod = name_of(lab.pods()[0])
@@ -507,7 +507,7 @@ def _orphaning() -> Any:
     return DeleteOptions(propagation_policy="Orphan")
 
 
-# --- what is said
+# --- events
 
 
 def test_every_scaling_is_an_event(lab):

@@ -1,4 +1,4 @@
-"""What a Deployment promises at every step, whatever happens to it: scenarios made by chance."""
+"""Invariants of a Deployment at every step, in random scenarios."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def delete_pod(lab: DeploymentLab, number: int, force: bool) -> None:
 
 
 def sicken(lab: DeploymentLab, number: int, outcome: str) -> None:
-    """A pod that ran changes: its kubelet reports it so the next time."""
+    """Change a running pod's outcome, which its kubelet reports at its next sync."""
     if pods := lab.pods():
         def change(pod: Any) -> None:
             pod["metadata"].setdefault("annotations", {})["kubepy.dev/outcome"] = outcome
@@ -114,7 +114,7 @@ SPECS = st.fixed_dictionaries({
 
 
 def scenarios(operations: st.SearchStrategy[Any]) -> st.SearchStrategy[list[tuple[tuple[Any, ...], bool]]]:
-    """Each operation is followed by the controllers at work, or by the next one at once."""
+    """Return operations, each with a flag: the controllers run after it, or the next operation follows at once."""
     return st.lists(st.tuples(operations, st.booleans()), max_size=12)
 
 
@@ -149,8 +149,8 @@ QUICK = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCh
     ((update, 2, "crash-loop"), True), ((undo,), False), ((update, 3, "ready"), True)])
 def test_a_rolling_deployment_stays_between_its_bounds(folders: Callable[[], Any], spec: dict[str, Any],
                                                        operations: list[tuple[tuple[Any, ...], bool]]) -> None:
-    """Never fewer than ``replicas - maxUnavailable`` ready pods nor more than ``replicas + maxSurge``, whatever is
-    rolled out, taken back, paused or broken, and wherever the manager dies."""
+    """Keep at least ``replicas - maxUnavailable`` ready pods and at most ``replicas + maxSurge`` pods, whatever is
+    rolled out, undone, paused or broken, and wherever the manager crashes."""
     lab = DeploymentLab(folders())
     start(lab, spec)
     lab.check = check_availability
@@ -167,7 +167,7 @@ def test_a_rolling_deployment_stays_between_its_bounds(folders: Callable[[], Any
     ((update, 2, "ready"), False), ((sicken, 0, "not-ready"), True)])
 def test_no_step_makes_worse_what_accidents_have_done(folders: Callable[[], Any], spec: dict[str, Any],
                                                       operations: list[tuple[tuple[Any, ...], bool]]) -> None:
-    """Pods die, nodes go, sizes and strategies change: no controller gives up pods that are needed then."""
+    """Delete pods and nodes, change sizes and strategies: no controller deletes pods that are needed."""
     lab = DeploymentLab(folders())
     start(lab, spec)
     play(lab, operations)
@@ -178,7 +178,7 @@ def test_no_step_makes_worse_what_accidents_have_done(folders: Callable[[], Any]
 
 
 def check_rest(lab: DeploymentLab) -> None:
-    """At rest the status counts what there is, and every ReplicaSet has the pods it is to have."""
+    """Check that at rest the status is right and every ReplicaSet has its number of pods."""
     seen = picture(lab.client)
     assert seen is not None
     status, newest = seen.deployment["status"], [
@@ -202,11 +202,11 @@ def _hash(lab: DeploymentLab) -> str:
     try:
         return labels_of(lab.newest())[HASH_LABEL]
     except StopIteration:
-        return ""  # a paused Deployment, or one that waits for old pods to go
+        return ""  # a paused Deployment, or one waiting for old pods to disappear
 
 
 def mend(lab: DeploymentLab) -> None:
-    """Both nodes there, a good template rolled out, every pod that is not well taken away."""
+    """Restore both nodes, roll out a working template, and delete every pod that is not ready."""
     lab.check = check_step
     for number in (1, 2):
         add_node(lab, number)

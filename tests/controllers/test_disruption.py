@@ -1,4 +1,4 @@
-"""PodDisruptionBudgets: what their status says of their pods, and how evictions come and go."""
+"""PodDisruptionBudgets: their status, and the record of evictions."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def status(lab: Lab, name: str = "b") -> Object:
 
 
 def numbers(lab: Lab) -> tuple[int, int, int, int]:
-    """Healthy, wanted, expected, and how many may go."""
+    """Return currentHealthy, desiredHealthy, expectedPods and disruptionsAllowed."""
     found = status(lab)
     return found["currentHealthy"], found["desiredHealthy"], found["expectedPods"], found["disruptionsAllowed"]
 
@@ -60,7 +60,7 @@ def set_outcome(lab: Lab, pod: str, outcome: str) -> None:
 
 
 def evict(lab: Lab, pod: str) -> str:
-    """Evict a pod; what the API says when it does not."""
+    """Evict a pod; return the error's message, "" if it is evicted."""
     try:
         lab.client.evict(pod, namespace="default")
     except Status as refusal:
@@ -72,7 +72,7 @@ def events(lab: Lab, reason: str) -> list[tuple[str, str]]:
     return [(one["type"], one["message"]) for one in lab.client.list("events").items if one["reason"] == reason]
 
 
-# --- how many may go
+# --- allowed disruptions
 
 
 @pytest.mark.parametrize(("spec", "replicas", "expected"), [
@@ -91,7 +91,8 @@ def events(lab: Lab, reason: str) -> list[tuple[str, str]]:
     ({"maxUnavailable": "100%"}, 4, (4, 0, 4, 4)),
     ({}, 4, (4, 0, 0, 0)),
 ])  # fmt: skip
-def test_how_many_pods_may_go(lab: Lab, spec: Object, replicas: int, expected: tuple[int, int, int, int]) -> None:
+def test_disruptions_allowed_by_budget(lab: Lab, spec: Object, replicas: int,
+                                       expected: tuple[int, int, int, int]) -> None:
     lab.node("node-1")
     workload(lab, replicas)
     budget(lab, **spec)
@@ -100,7 +101,7 @@ def test_how_many_pods_may_go(lab: Lab, spec: Object, replicas: int, expected: t
 
 
 @pytest.mark.parametrize("kind", ["Deployment", "ReplicaSet", "StatefulSet"])
-def test_what_their_owner_wants_counts_not_what_is_there(lab: Lab, kind: str) -> None:
+def test_expected_pods_are_the_owners_replicas(lab: Lab, kind: str) -> None:
     lab.node("node-1")
     workload(lab, 4, kind)
     budget(lab, maxUnavailable=1)
@@ -357,7 +358,7 @@ def test_second_budget_over_the_same_pods_never_hears_that_they_became_ready(lab
     assert allowed(lab) == {"b": 1, "c": 0}
     lab.change(BUDGETS, "c", lambda obj: obj["metadata"].update(labels={"a": "b"}), "default")
     lab.settle()
-    assert allowed(lab) == {"b": 1, "c": 1}  # any change of the budget itself has it looked at
+    assert allowed(lab) == {"b": 1, "c": 1}  # any change of the budget itself leads to a sync
 
 
 def test_second_budget_over_a_pod_that_waits_for_a_node_stays_at_no_disruptions(lab: Lab) -> None:
@@ -417,7 +418,7 @@ def test_disruption_condition_without_a_time_is_stale(lab: Lab) -> None:
     assert (found["type"], found["status"], found["lastTransitionTime"]) == ("DisruptionTarget", "False", NOW)
 
 
-def test_nothing_is_due_for_a_pod_that_was_disrupted_and_is_gone(lab: Lab) -> None:
+def test_deleted_disrupted_pod_has_no_due_key(lab: Lab) -> None:
     lab.node("node-1")
     bare_pod(lab, "a")
     lab.settle()

@@ -1,4 +1,4 @@
-"""What a controller has put off goes with the object that it was about."""
+"""Delayed syncs of a controller are dropped when their object is deleted."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def cron_job(**spec: Any) -> Object:
     ("pods", {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"},
               "spec": template(activeDeadlineSeconds=500)["spec"]}),
 ], ids=lambda value: value if isinstance(value, str) else "")
-def test_of_what_is_gone_nothing_is_due(lab: Lab, resource: str, obj: Object) -> None:
+def test_deleted_object_has_no_due_key(lab: Lab, resource: str, obj: Object) -> None:
     lab.node("node-1")
     lab.create(resource, obj, "default")
     assert lab.settle().due != []
@@ -62,8 +62,8 @@ def test_of_what_is_gone_nothing_is_due(lab: Lab, resource: str, obj: Object) ->
      lambda replica_set: replica_set["spec"].update(minReadySeconds=0)),
     ("statefulsets.apps", stateful_set("web", **LATER), lambda set_: set_["spec"].update(minReadySeconds=0)),
 ], ids=["a job that may stay", "a suspended cron job", "a replica set in no hurry", "a stateful set in no hurry"])
-def test_what_is_not_to_come_any_more_is_not_due(lab: Lab, resource: str, obj: Object,
-                                                 change: Callable[[Object], Any]) -> None:
+def test_cancelled_deadline_has_no_due_key(lab: Lab, resource: str, obj: Object,
+                                           change: Callable[[Object], Any]) -> None:
     lab.node("node-1")
     lab.create(resource, obj, "default")
     assert lab.settle().due != []

@@ -1,4 +1,4 @@
-"""Endpoints and EndpointSlices: which pods are behind a Service, and how little is written when that changes."""
+"""Endpoints and EndpointSlices: the pods behind a Service, and few writes when they change."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def cluster(lab: Lab, *pods: Object, of: Object | None = None) -> None:
 
 
 def shown(lab: Lab) -> list[list[tuple[str, bool]]]:
-    """The pods of every slice, each with whether it is ready."""
+    """Return the pods of every slice, each with its readiness."""
     return [[(one["targetRef"]["name"], one["conditions"]["ready"]) for one in slice_.get("endpoints") or ()]
             for slice_ in lab.client.list(SLICES).items]
 
@@ -47,7 +47,7 @@ def subsets(lab: Lab, name: str = "web") -> Any:
     return lab.client.get("endpoints", name, namespace="default").get("subsets")
 
 
-# --- who is behind a Service --------------------------------------------------------------------------------------
+# --- the pods behind a Service ------------------------------------------------------------------------------------
 
 
 def test_ready_pods_are_endpoints_and_others_are_there_as_not_ready(lab: Lab) -> None:
@@ -143,7 +143,7 @@ def test_ports_stand_in_the_order_of_their_hashes_as_a_real_server_lists_them(la
 
 
 def test_endpoints_whose_ports_another_version_ordered_otherwise_are_left_alone(lab: Lab) -> None:
-    """v1.33 ordered them by their MD5."""
+    """Keep Endpoints whose ports v1.33 ordered by MD5."""
     ports = [{"name": "raw", "port": 9000}, {"name": "http", "port": 80}]
     cluster(lab, pod("a"), of=service(ports=ports))
     lab.change("endpoints", "web", lambda obj: obj["subsets"][0]["ports"].reverse(), "default")
@@ -189,7 +189,7 @@ def test_slices_and_endpoints_that_somebody_deletes_come_back(lab: Lab) -> None:
     assert len(subsets(lab)) == 1
 
 
-def test_what_belongs_to_a_service_goes_with_it_and_endpoints_made_by_hand_stay(lab: Lab) -> None:
+def test_deleted_service_takes_its_endpoints_but_not_those_made_by_hand(lab: Lab) -> None:
     cluster(lab, pod("a"))
     lab.create("endpoints", {"apiVersion": "v1", "kind": "Endpoints", "metadata": {"name": "mine"}}, "default")
     lab.client.delete("services", "web", namespace="default")

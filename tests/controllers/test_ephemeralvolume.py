@@ -1,4 +1,4 @@
-"""Generic ephemeral volumes: every pod has claims of its own, which come and go with it."""
+"""Generic ephemeral volumes: each pod has claims of its own, created and deleted with it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def lab(lab: Lab) -> Lab:
 
 
 def with_scratch(name: str = "p", **metadata: object) -> Object:
-    """A pod with an ephemeral volume."""
+    """Return a pod with an ephemeral volume."""
     template = {"metadata": metadata, "spec": claim()["spec"]}
     return pod(name, volumes=[{"name": "scratch", "ephemeral": {"volumeClaimTemplate": template}}])
 
@@ -60,7 +60,7 @@ def test_a_claim_of_the_name_that_is_not_the_pods_is_not_touched(lab: Lab) -> No
 
 
 def test_a_claim_that_somebody_deletes_before_the_pod_has_a_node_is_made_again(lab: Lab) -> None:
-    make(lab, with_scratch())  # no class: the claim stays Pending, and the pod without a node
+    make(lab, with_scratch())  # no class: the claim stays Pending, and the pod unscheduled
     lab.settle()
     before = uid_of(get_claim(lab))
     lab.client.delete(CLAIMS, "p-scratch", namespace="default")

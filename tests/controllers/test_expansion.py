@@ -1,4 +1,4 @@
-"""Claims that are made larger."""
+"""Claims whose requested size grows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def grow(lab: Lab, size: str) -> None:
 
 
 def bound(lab: Lab, **fields: object) -> None:
-    """A claim with a volume of a class that lets it grow."""
+    """Create a bound claim of a class that allows expansion."""
     make(lab, storage_class(mode="Immediate", **{"allowVolumeExpansion": True, **fields}), claim(size="1Gi"))
     lab.settle()
 

@@ -123,7 +123,8 @@ def test_orphaned_dependents_stay_without_their_owner(lab):
 
 
 def test_dependents_stay_while_their_owners_file_cannot_be_read(lab):
-    """Nor are they lost when this machine's index is: what can't be read is not gone."""
+    """Keep dependents while their owner's file cannot be read, even without an index: an unreadable object is not
+    deleted."""
     boss = lab.config_map("boss")
     lab.config_map("worker", owners=[reference(boss)])
     lab.settle()

@@ -1,4 +1,4 @@
-"""The garbage collector against a simple model of upstream's rules: owner graphs made by chance."""
+"""The garbage collector against a simple model of upstream's rules, on random graphs of owners."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.controllers.conftest import Lab
 from tests.controllers.watched_lab import if_there
 
 HOLD = "example.org/hold"
-NOBODY = -1  # an owner that is not there
+NOBODY = -1  # an owner that does not exist
 SPACES = ("default", "north", "")  # "": cluster-scoped
 RESOURCES = {"default": "configmaps", "north": "configmaps", "": "clusterroles.rbac.authorization.k8s.io"}
 
@@ -28,10 +28,10 @@ class Link(NamedTuple):
 
 @dataclass
 class Thing:
-    """What the model knows of one object."""
+    """An object in the model."""
 
     space: str
-    links: dict[int, bool] = field(default_factory=dict)  # owner → whether its deletion is blocked
+    links: dict[int, bool] = field(default_factory=dict)  # owner → whether the object blocks the owner's deletion
     finalizers: set[str] = field(default_factory=set)
     going: bool = False
 
@@ -72,7 +72,7 @@ class Model:
         return self.things[number].going and FOREGROUND in self.things[number].finalizers
 
     def step(self, number: int) -> bool:
-        """Whether anything was to be done about the object."""
+        """Apply the rules to an object; report whether anything changed."""
         thing = self.things.get(number)
         if thing is None:
             return False
@@ -85,7 +85,7 @@ class Model:
         return FOREGROUND in thing.finalizers and self.wait(number)
 
     def wait(self, number: int) -> bool:
-        """Dependents are dealt with before their owner looks whether any blocks it."""
+        """Delete the dependents of an object in foreground deletion, then the object itself when none blocks it."""
         dealt_with = [self.collect(other, self.things[other]) for other in self.dependents(number)
                       if other in self.things and not self.things[other].going]
         if number in self.things and not any(self.things[other].links[number] for other in self.dependents(number)):
@@ -99,7 +99,7 @@ class Model:
 
     def collect(self, number: int, thing: Thing) -> bool:
         if not thing.links or (not thing.space and any(self.space_of(owner) for owner in thing.links)):
-            return False  # free, or named to be owned by something in a namespace, which is left alone
+            return False  # without owners, or cluster-scoped with a namespaced owner: the collector leaves it alone
         there = {owner for owner in thing.links if owner in self.things and self.space_of(owner) in ("", thing.space)}
         solid = {owner for owner in there if not self.waits(owner)}
         if solid:
@@ -115,7 +115,7 @@ class Model:
         return True
 
     def space_of(self, number: int) -> str:
-        """Of an owner that is gone or never was: where it was, or what its kind is for."""
+        """Return the namespace of an owner, "" for an owner that never existed."""
         return self.spaces.get(number, "")
 
     def picture(self) -> dict[int, tuple[dict[int, bool], set[str], bool]]:
@@ -123,7 +123,7 @@ class Model:
 
 
 class World:
-    """The same in a cluster."""
+    """The same operations in a cluster."""
 
     def __init__(self, lab: Lab, spaces: list[str], held: set[int]) -> None:
         self.lab = lab
@@ -146,7 +146,7 @@ class World:
 
     def reference(self, number: int, blocks: bool) -> Object:
         if number == NOBODY:
-            name = "namesake" if blocks else "nobody"  # that it is gone is told by its uid, or by its name already
+            name = "namesake" if blocks else "nobody"  # the name exists or not, the uid never
             return {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "name": name,
                     "uid": "0a0b0c0d-1111-2222-3333-444455556666", "blockOwnerDeletion": blocks}
         owner = self.made[number]
@@ -195,11 +195,11 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Any]:
          links=[{1: True}, {0: True}, {0: True, 1: True}, {2: True, 5: True}, {NOBODY: False, 5: True}, {}])
 @example(spaces=["default"] * SIZE, held=set(), operations=[],
          links=[{NOBODY: True}, {NOBODY: False}, {NOBODY: True, 5: True}, {0: True}, {}, {}])
-def test_what_stays_is_what_upstreams_rules_leave(folders: Callable[[], Any], spaces: list[str], held: set[int],
-                                                  links: list[dict[int, bool]],
-                                                  operations: list[tuple[Any, ...]]) -> None:
-    """While a finalizer of somebody else's holds an object, what its owners and dependents do hangs on which of them
-    is looked at first; once it is off, no more."""
+def test_remaining_objects_are_those_of_upstreams_rules(folders: Callable[[], Any], spaces: list[str], held: set[int],
+                                                        links: list[dict[int, bool]],
+                                                        operations: list[tuple[Any, ...]]) -> None:
+    """Compare at the end and, without foreign finalizers, after each step: while such a finalizer holds an object,
+    the result for owners and dependents depends on the order of syncs."""
     lab = Lab(folders())
     lab.create("namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "north"}})
     lab.create("clusterroles.rbac.authorization.k8s.io", {

@@ -1,4 +1,4 @@
-"""Jobs: how many pods run, when the Job ends and how, what its status and events say."""
+"""Jobs: the number of running pods, completion and failure, status and events."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class JobLab:
         self.lab.settle()
 
     def of_index(self, index: int) -> Object:
-        """The latest pod of an index."""
+        """Return the latest pod of an index."""
         found = [one for one in self.pods() if annotations_of(one).get(INDEX) == str(index)]
         return max(found, key=lambda one: (one["status"]["phase"] == "Running", one["metadata"]["uid"]))
 
@@ -100,7 +100,7 @@ def failure(reason: str, message: str) -> list[str]:
 LIMIT = failure("BackoffLimitExceeded", "Job has reached the specified backoff limit")
 
 
-# --- how many run
+# --- the number of running pods
 
 
 def test_only_as_many_run_as_are_still_to_be_completed(jobs):
@@ -187,7 +187,7 @@ def test_a_job_that_fails_takes_its_running_pods_with_it_and_counts_them(jobs):
     jobs.become("failed", jobs.running()[0])
     assert jobs.counts() == {"ready": 0, "failed": 3, "terminating": 0}
     assert jobs.conditions() == LIMIT
-    assert len(jobs.pods()) == 1  # the one that failed by itself
+    assert len(jobs.pods()) == 1  # the pod that failed by itself
 
 
 def test_a_job_that_fails_has_not_failed_before_its_last_pod_is_gone(jobs):
@@ -337,7 +337,7 @@ def test_a_job_that_begins_suspended_has_not_started(jobs):
     assert jobs.conditions() == ["Suspended=True JobSuspended: Job suspended"]
 
 
-# --- what is not its business, and its end
+# --- foreign pods, and deletion
 
 
 def test_a_job_that_another_controller_manages_is_left_alone(jobs):
@@ -379,7 +379,7 @@ def test_pods_of_a_job_that_was_deleted_alone_stay_without_the_finalizer(jobs):
     assert "ownerReferences" not in pod["metadata"]
 
 
-# --- whatever happens
+# --- invariants in random scenarios
 
 STEPS = st.lists(st.tuples(st.sampled_from(["succeeded", "failed", "delete", "wait", "parallelism", "suspend"]),
                            st.integers(0, 5)), max_size=10)

@@ -1,4 +1,4 @@
-"""The manager with reconcilers made for the purpose, and with everything that runs."""
+"""The manager, with reconcilers made for these tests and with all controllers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CONFIG_MAPS = "configmaps"
 
 
 class Copier:
-    """Keeps for every ConfigMap ``x`` one named ``copy-of-x``; what it saw is in ``events`` and ``synced``."""
+    """A reconciler that keeps a copy ``copy-of-x`` of every ConfigMap ``x``, and records ``events`` and ``synced``."""
 
     name = "copier"
 
@@ -53,7 +53,7 @@ class Copier:
 
 
 class Toy:
-    """A manager of one Copier over a lab's cluster; each new one is as a new process."""
+    """A manager of one Copier over a lab's cluster; each new one stands for a new process."""
 
     def __init__(self, lab: Lab, resource: str = CONFIG_MAPS) -> None:
         store = lab.cluster.store
@@ -97,7 +97,7 @@ def test_a_manager_goes_on_where_the_last_one_stopped(lab):
     assert toy.copier.synced == ["b", "copy-of-b"]
 
 
-def test_when_nothing_changed_nothing_is_listed(lab, monkeypatch):
+def test_unchanged_cluster_is_not_listed(lab, monkeypatch):
     lab.config_map("a")
     Toy(lab).manager.run_until_settled()
     monkeypatch.setattr(lab.client, "list", None)
@@ -309,7 +309,7 @@ def test_checkpoints_survive_being_written_down(lab):
     assert parse(None, ["copier"]) is None
 
 
-# --- everything that runs
+# --- all controllers
 
 
 def test_every_reconciler_has_the_name_that_checkpoints_know_it_by(lab):
@@ -350,7 +350,7 @@ def _set_image(obj: Object) -> None:
 
 
 def test_a_daemon_set_is_not_looked_at_again_when_a_node_is_deleted(lab):
-    """Nor by the next process: its status stays as it was until something about it changes."""
+    """Delete a node while no manager runs: the status stays as it was until something about the DaemonSet changes."""
     lab.node("node-1")
     lab.node("node-2")
     lab.daemon_set("agent")
@@ -387,8 +387,8 @@ def test_more_nodes_than_one_burst_get_their_pods(lab):
     assert len(lab.pods_by_node()) == 300
 
 
-def test_what_falls_due_while_the_manager_looks_is_not_waited_for(lab, monkeypatch):
-    """The time between looking for work and looking at the clock must not become a negative wait."""
+def test_key_due_during_a_poll_is_not_waited_for(lab, monkeypatch):
+    """Let a sync fall due between the look for work and the look at the clock: the wait must not become negative."""
     toy = Toy(lab)
     toy.manager.run_until_settled()
     lab.cluster.clock.fixed = None

@@ -34,7 +34,7 @@ def write(lab: Lab, *objects: Object) -> None:
 
 
 def shown(lab: Lab) -> list[tuple[str, list[int], list[tuple[str, bool]]]]:
-    """Family, ports, and addresses with whether they are ready, of every slice."""
+    """Return family, ports, and addresses with their readiness, of every slice."""
     return sorted((one["addressType"], [port["port"] for port in one["ports"]],
                    sorted((endpoint["addresses"][0], endpoint["conditions"]["ready"]) for endpoint in one["endpoints"]))
                   for one in lab.client.list(SLICES).items)
@@ -94,7 +94,7 @@ def test_a_mirror_follows_under_its_name_and_goes_with_the_endpoints(lab: Lab) -
     assert shown(lab) == []
 
 
-def test_what_is_as_it_should_be_is_not_written(lab: Lab) -> None:
+def test_unchanged_mirror_is_not_written(lab: Lab) -> None:
     write(lab, service(), endpoints(at("10.0.0.1", "10.0.0.2")))
     revision = lab.client.revision()
     lab.change("endpoints", "db", lambda one: one["subsets"][0]["addresses"].reverse(), "default")
@@ -115,7 +115,7 @@ def test_a_mirror_that_somebody_deletes_comes_back(lab: Lab) -> None:
     [service(), endpoints(at("10.0.0.1"), annotations={"control-plane.alpha.kubernetes.io/leader": "{}"})],
     [service(), endpoints()],
 ], ids=["no service", "a label says no", "the record of a leader", "no addresses"])
-def test_these_are_not_mirrored(lab: Lab, objects: list[Object]) -> None:
+def test_excluded_endpoints_are_not_mirrored(lab: Lab, objects: list[Object]) -> None:
     write(lab, *objects)
     assert shown(lab) == []
 
@@ -130,7 +130,7 @@ def test_endpoints_are_mirrored_when_their_service_comes_and_no_more_when_it_sel
         "endpointslice-controller.k8s.io"]
 
 
-def test_of_more_than_a_thousand_addresses_the_rest_is_skipped() -> None:
+def test_addresses_beyond_a_thousand_are_skipped() -> None:
     many = endpoints(at(*(f"10.0.{number // 250}.{number % 250}" for number in range(1002))), namespace="default",
                      uid="1")
     found = plan_mirror(many, [])

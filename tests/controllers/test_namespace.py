@@ -42,7 +42,7 @@ def test_a_namespace_goes_with_everything_in_it(lab):
 
 
 def there(lab: Lab) -> tuple[list[str], list[str]]:
-    """What is left of the namespace: its pods, and its ConfigMaps."""
+    """Return the names of the namespace's remaining pods and ConfigMaps."""
     return lab.names("pods", "lab"), lab.names("configmaps", "lab")
 
 
@@ -63,12 +63,12 @@ def test_whoever_watches_sees_pods_go_after_five_seconds_and_the_rest_five_later
     assert seen == [before, before, between, between, "gone"]
 
 
-def test_what_has_gone_by_itself_is_noticed_with_the_next_look(lab):
-    """Seven seconds and a bit after what has a finalizer was seen: half of what it is supposed to take."""
+def test_content_deleted_by_others_is_noticed_at_the_next_sync(lab):
+    """Wait half of the estimated time (15 s) after the first look at an object with a finalizer."""
     make(lab)
     lab.config_map("held", namespace="lab", finalizers=["example.org/hold"])
     lab.client.delete("namespaces", "lab")
-    for second in (0, 5, 10):  # begun, looked at, and again because the conditions have changed
+    for second in (0, 5, 10):  # begun, looked at, and again because the conditions changed
         lab.pass_time(second)
         lab.watch()
     lab.change("configmaps", "held", lambda obj: obj["metadata"].pop("finalizers"), "lab")
@@ -97,7 +97,7 @@ def test_whoever_does_not_watch_takes_up_what_a_watch_was_waiting_for(lab):
     assert "lab" not in lab.names("namespaces")
 
 
-def test_what_has_a_finalizer_holds_it_and_the_conditions_say_so(lab):
+def test_object_with_finalizer_keeps_the_namespace_and_conditions_say_so(lab):
     make(lab)
     lab.config_map("plain", namespace="lab")
     lab.config_map("held", namespace="lab", finalizers=["example.org/hold"])
@@ -113,7 +113,7 @@ def test_what_has_a_finalizer_holds_it_and_the_conditions_say_so(lab):
         "Some content in the namespace has finalizers remaining: example.org/hold in 1 resource instances")
 
 
-def test_it_goes_when_the_last_finalizer_does(lab):
+def test_namespace_is_deleted_with_its_last_finalizer(lab):
     make(lab)
     lab.config_map("held", namespace="lab", finalizers=["example.org/hold"])
     lab.client.delete("namespaces", "lab")
@@ -153,7 +153,7 @@ def test_a_pod_that_outlives_its_grace_is_an_error_that_the_conditions_name(lab)
     assert "lab" not in lab.names("namespaces")
 
 
-def test_nothing_new_is_made_in_it_meanwhile(lab):
+def test_terminating_namespace_refuses_new_objects(lab):
     make(lab)
     lab.config_map("held", namespace="lab", finalizers=["example.org/hold"])
     lab.client.delete("namespaces", "lab")
@@ -162,7 +162,7 @@ def test_nothing_new_is_made_in_it_meanwhile(lab):
         lab.config_map("late", namespace="lab")
 
 
-# --- whatever is in it
+# --- all kinds of contents
 
 STEPS = st.lists(st.sampled_from(["watch", "settle", "pass time", "release", "kill"]), max_size=8)
 

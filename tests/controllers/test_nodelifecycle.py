@@ -1,4 +1,4 @@
-"""Node lifecycle: conditions become taints, unless too many nodes are not ready; nodes come, go and stay silent."""
+"""Node lifecycle: conditions become taints, unless too many nodes are not ready; new, deleted and silent nodes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def make_nodes(lab: Lab, number: int, *, zone: str = "", name: str = "node", sta
 
 
 def report(lab: Lab, node: str, kind: str, status: str) -> None:
-    """A condition, written by hand; the simulated kubelet of a node with this annotation does not object."""
+    """Write a condition by hand; the annotation keeps the simulated kubelet from overwriting it."""
     lab.change("nodes", node, lambda obj: obj["metadata"].update(annotations=SILENT))
 
     def change(obj: Object) -> None:
@@ -123,7 +123,7 @@ def test_the_older_labels_of_system_and_architecture_follow_the_newer(lab: Lab) 
 # --- when many nodes are not ready
 
 
-def test_where_no_node_is_ready_pods_may_stay(lab: Lab) -> None:
+def test_no_ready_node_removes_no_execute_taints(lab: Lab) -> None:
     nodes = make_nodes(lab, 2)
     fail(lab, "node-1")
     assert evicting(lab, nodes) == ["node-1"]
@@ -131,7 +131,7 @@ def test_where_no_node_is_ready_pods_may_stay(lab: Lab) -> None:
     assert [taints(lab, node) for node in nodes] == [[NO_SCHEDULE], [NO_SCHEDULE]]
 
 
-def test_one_node_that_is_ready_again_lets_the_others_be_emptied(lab: Lab) -> None:
+def test_first_ready_node_restores_no_execute_taints_of_the_others(lab: Lab) -> None:
     nodes = make_nodes(lab, 3)
     fail(lab, *nodes)
     assert evicting(lab, nodes) == []
@@ -171,7 +171,7 @@ def test_nodes_that_were_being_emptied_before_stay_so(lab: Lab) -> None:
 def test_zones_are_judged_apart(lab: Lab) -> None:
     east, west = make_nodes(lab, 2, zone="east", name="e"), make_nodes(lab, 4, zone="west", name="w")
     fail(lab, *east, *west[:3])
-    assert evicting(lab, [*east, *west]) == east  # all of the east, which upstream empties; most of the west
+    assert evicting(lab, [*east, *west]) == east  # all nodes of the east, whose pods upstream evicts; most of the west
 
 
 def test_nodes_excluded_by_a_label_do_not_count(lab: Lab) -> None:
@@ -186,11 +186,11 @@ def test_nodes_excluded_by_a_label_do_not_count(lab: Lab) -> None:
     (ZoneCount(2, 2), False), (ZoneCount(2, 3), True), (ZoneCount(3, 3), False), (ZoneCount(0, 3), False),
     (ZoneCount(20, 30), True), (ZoneCount(21, 30), False),
 ])  # fmt: skip
-def test_when_a_zone_counts_as_mostly_not_ready(count: ZoneCount, holds: bool) -> None:
+def test_zone_is_partially_disrupted(count: ZoneCount, holds: bool) -> None:
     assert count.is_partially_disrupted is holds
 
 
-# --- nodes that come, go, and stay silent
+# --- new, deleted and silent nodes
 
 
 def test_a_node_that_comes_and_one_that_goes_are_reported_once(lab: Lab) -> None:
@@ -208,7 +208,7 @@ def test_a_node_that_comes_and_one_that_goes_are_reported_once(lab: Lab) -> None
 
 
 def silent_node(lab: Lab) -> Callable[[], list[Object]]:
-    """A node whose kubelet never reports, beside one that does; returns how to look at its conditions."""
+    """Create a node whose kubelet never reports, beside one that does; return a function that reads its conditions."""
     make_nodes(lab, 1, name="other")
     lab.create("nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1", "annotations": SILENT}})
     return lambda: (lab.client.get("nodes", "node-1").get("status") or {}).get("conditions", [])

@@ -1,6 +1,5 @@
-"""It makes no difference who runs the controllers: a process for each command, one that goes on from start to end, or
-many that are interrupted in mid-work. What they leave is the same, but for uids and names by chance.
-"""
+"""Equal results of all ways to run the controllers: a process for each command, one from start to end, or many that
+are interrupted. Their results differ in UIDs and random names only."""
 
 from __future__ import annotations
 
@@ -28,11 +27,11 @@ CHANCE = [
     (re.compile(r"10\.\d+\.\d+\.\d+"), "ADDRESS"),
     (re.compile(r"-[bcdfghjklmnpqrstvwxz2456789]{5}\b"), "-CHANCE"),
     (re.compile(r"(containerID|imageID): .*"), r"\1"),
-    # A process that begins finds pods on tainted nodes and evicts them, again if need be.
+    # A new process finds pods on tainted nodes and evicts them again if necessary.
     (re.compile(r'observedGeneration("?): ?\d+(,?\s*"?reason"?: ?"?DeletionByTaintManager)'),
      r"observedGeneration\1: SOME\2"),
 ]
-# Not failed: which of several failed pods is replaced first depends on their names, which are by chance.
+# Not failed: which of several failed pods is replaced first depends on their random names.
 OUTCOMES = ["", "", "", "outcome: not-ready", "outcome: crash-loop", "outcome: image-pull-backoff", "outcome: pending",
             "termination: stuck"]
 WORKLOADS = ("daemonsets.apps", "statefulsets.apps", "deployments.apps", "replicasets.apps")
@@ -41,7 +40,7 @@ COUNTS = ("replicas", "readyReplicas", "availableReplicas", "updatedReplicas", "
 Command = tuple[list[str], str]
 
 
-# --- what is done ---
+# --- the commands ---
 
 
 def daemon_set(chance: Random) -> str:
@@ -80,7 +79,7 @@ def manifest(kind: str, chance: Random, image: str) -> str:
 
 
 def commands(kind: str, chance: Random, steps: int) -> Iterator[Command]:
-    """What a user does; ``POD`` stands for one of the pods there are."""
+    """Yield random commands of a user; ``POD`` stands for a pod of the cluster."""
     this = f"{kind}/app"
     yield ["apply", "-f", "-"], manifest(kind, chance, "i:0")
     for number in range(1, steps):
@@ -103,11 +102,11 @@ def commands(kind: str, chance: Random, steps: int) -> Iterator[Command]:
         yield chance.choice(choices)
 
 
-# --- who runs the controllers ---
+# --- ways to run the controllers ---
 
 
 class Play:
-    """A cluster of its own, and somebody who runs its controllers."""
+    """A cluster of its own, and a way to run its controllers."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -129,7 +128,7 @@ class Play:
         return status, out.getvalue()
 
     def do(self, words: list[str], stdin: str, pick: float) -> None:
-        """``pick`` tells which of the pods is meant by POD: of those that can be told apart without their names."""
+        """Run a command; ``pick`` chooses its POD, among pods that can be told apart without their random names."""
         if "POD" in words:
             shown = "{.spec.nodeName}{.metadata.creationTimestamp}{.metadata.labels}{.status}"
             listed = self.command(["get", "pods", "-o", f"jsonpath={{range .items[*]}}{shown}/{{.metadata.name}}"
@@ -151,7 +150,7 @@ class Play:
         raise NotImplementedError
 
     def state(self) -> list[str]:
-        """Every object there is, without what chance has made."""
+        """Return all objects, with random names masked."""
         found = []
         for path in self.folder.glob("*/**/*.yaml"):
             if ".kubepy" not in path.parts and path.parent.name != ".managed":
@@ -160,7 +159,7 @@ class Play:
 
 
     def outline(self) -> list[str]:
-        """What a user looks at: how many pods of which template there are, and what the workloads say of them."""
+        """Return what a user sees: the number of pods of each template, and the counts in the workloads' status."""
         objects = [obj for resource in ("pods", *WORKLOADS) for obj in self.cluster.client.list(resource).items]
         return sorted(without_chance(str(_outline(obj))) for obj in objects)
 
@@ -172,21 +171,21 @@ def _outline(obj: dict[str, Any]) -> object:
 
 
 class Once(Play):
-    """``controller --once`` after each command."""
+    """Run ``controller --once`` after each command."""
 
     def settle(self) -> None:
         build_manager(self.cluster).run_until_settled(skip_waits=True)
 
 
 class Watching(Play):
-    """``controller --watch``: one manager from start to end."""
+    """Run ``controller --watch``: one manager from start to end."""
 
     def settle(self) -> None:
         self.manager.run_until_settled(skip_waits=True)
 
 
 class Hurried(Play):
-    """A transaction for every sync, and a process for every few of them."""
+    """Run every sync in a transaction of its own, and every dozen of them in a new process."""
 
     def settle(self) -> None:
         left = 0
@@ -211,7 +210,7 @@ def without_chance(text: str) -> str:
 
 
 def play(tmp_path: Path, kind: str, seed: int, other: type[Play], look: Callable[[Play], list[str]]) -> None:
-    """What comes of the same commands in both ways, looked at after each and 30 seconds later."""
+    """Run the same commands in both ways; compare after each, once at once and once 30 seconds later."""
     plays = [Once(tmp_path / "once"), other(tmp_path / "other")]
     history = []
     for words, stdin in commands(kind, Random(f"{kind} {seed}"), steps=8):
@@ -237,5 +236,5 @@ def test_a_watch_leaves_what_a_run_after_each_command_leaves(tmp_path: Path, kin
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("kind", KINDS)
 def test_runs_that_are_cut_short_get_there_too(tmp_path: Path, kind: str, seed: int) -> None:
-    """The order of what is done is another, so pods may be on other nodes."""
+    """Compare counts only: the order of syncs differs, so pods may be on other nodes."""
     play(tmp_path, kind, seed, Hurried, Play.outline)

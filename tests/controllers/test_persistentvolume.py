@@ -1,4 +1,4 @@
-"""Claims and volumes: finding each other, binding, provisioning, releasing, losing."""
+"""Claims and volumes: matching, binding, provisioning, release, loss."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.controllers.volume_objects import (
     volume,
 )
 
-# --- volumes that are there ---------------------------------------------------------------------------------------
+# --- volumes that exist already -----------------------------------------------------------------------------------
 
 
 def test_a_claim_gets_the_smallest_volume_that_is_large_enough(lab: Lab) -> None:
@@ -104,11 +104,11 @@ def test_a_claim_that_waits_is_served_when_a_volume_comes(lab: Lab) -> None:
     assert claims(lab) == {"data": ("Bound", "pv")}
 
 
-# --- what becomes of volumes --------------------------------------------------------------------------------------
+# --- volumes whose claim is deleted -------------------------------------------------------------------------------
 
 
 def released(lab: Lab, offered: Object) -> Object | None:
-    """What is left of a volume whose claim is gone."""
+    """Bind a claim to the volume and delete the claim; return the volume, None if it is deleted too."""
     make(lab, offered, claim())
     lab.settle()
     assert claims(lab)["data"][0] == "Bound"
@@ -186,7 +186,7 @@ def test_a_volume_that_lost_its_protection_gets_it_back(lab: Lab) -> None:
     assert lab.client.get(VOLUMES, "pv")["metadata"]["finalizers"] == ["kubernetes.io/pv-protection"]
 
 
-# --- volumes made for claims --------------------------------------------------------------------------------------
+# --- provisioned volumes ------------------------------------------------------------------------------------------
 
 
 def test_a_class_gives_every_claim_a_volume(lab: Lab) -> None:

@@ -1,4 +1,4 @@
-"""The collection of pods that no kubelet will finish, and of pods that ended when there are too many."""
+"""Garbage collection of pods that no kubelet will finish, and of ended pods when there are too many."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ STUCK = {"kubepy.dev/termination": "stuck"}
 
 
 def set_ready(lab: Lab, node: str, status: str) -> None:
-    """By hand; the simulated kubelet of a node with this annotation does not object."""
+    """Write a node's Ready condition by hand; the annotation keeps its simulated kubelet from overwriting it."""
     lab.change("nodes", node, lambda obj: obj["metadata"].update(annotations={"kubepy.dev/outcome": "not-ready"}))
     lab.change("nodes", node, lambda obj: obj["status"].update(conditions=[{"type": "Ready", "status": status}]),
                subresource="status")
@@ -93,7 +93,7 @@ def test_out_of_service_means_nothing_while_the_node_is_ready(lab):
     assert lab.names("pods") == ["stuck"]
 
 
-def test_what_a_finalizer_keeps_of_an_orphan_says_why_it_failed(lab):
+def test_orphaned_pod_with_finalizer_has_disruption_condition(lab):
     lab.node("node-1")
     bare_pod(lab, "left", "node-1")
     lab.change("pods", "left", lambda obj: obj["metadata"].update(finalizers=["example.org/keep"]), "default")
@@ -120,7 +120,7 @@ def test_a_terminating_pod_that_was_never_scheduled_is_marked_as_failed(lab):
     assert lab.client.get("pods", "waiting", namespace="default")["status"]["phase"] == "Failed"
 
 
-def test_of_pods_that_ended_the_oldest_go_when_there_are_too_many(lab, monkeypatch):
+def test_terminated_pods_beyond_threshold_oldest_are_deleted(lab, monkeypatch):
     monkeypatch.setattr(podgc, "TERMINATED_POD_THRESHOLD", 2)
     lab.node("node-1")
     for second, name in enumerate(("d", "c", "b", "a")):

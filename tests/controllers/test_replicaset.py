@@ -1,4 +1,4 @@
-"""ReplicaSets: which pods go first, adoption and release, bursts, failures."""
+"""ReplicaSets: order of deletion, adoption and release, bursts, failures."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NOW = parse_time("2026-11-20T10:00:00Z")
 
 def pod(name: str, *, node: str = "node-1", phase: str = "Running", ready: float | None = 100, restarts: int = 0,
         sidecar_restarts: int = 0, age: float | None = 100, cost: str | None = None, uid: str = "") -> Object:
-    """``ready`` and ``age`` in seconds; None for a pod that is not ready, or that bears no time."""
+    """Return a pod; ``ready`` and ``age`` are in seconds, None for a pod that is not ready or has no time."""
     condition = {"type": "Ready", "status": "True" if ready is not None else "False"}
     if ready is not None:
         condition["lastTransitionTime"] = ago(ready)
@@ -41,7 +41,7 @@ def ago(seconds: float) -> str:
 
 
 def first_to_go(*pods: Object, related: tuple[Object, ...] = ()) -> str:
-    for ordered in (pods, pods[::-1]):  # whatever the order in which they are given
+    for ordered in (pods, pods[::-1]):  # in either order
         [gone] = pods_to_delete(list(ordered), [*pods, *related], 1, NOW)
     return name_of(gone)
 
@@ -86,7 +86,7 @@ def test_neighbours_that_have_ended_or_are_going_do_not_count():
 
 @pytest.mark.parametrize("trait", ["ready", "age"])
 def test_ages_are_compared_by_powers_of_two_and_chance_decides_between_those_alike(trait: str):
-    """Of 2^36 to 2^37 nanoseconds, 69 to 137 seconds."""
+    """Compare ages in one power of two: 2^36 to 2^37 nanoseconds are 69 to 137 seconds."""
     alike = [pod("old", uid="0-9-1-8000-aaaaaaaaaaaa", **{trait: 130}), pod("young", uid="0-9-1-8000-bbbbbbbbbbbb",
                                                                          **{trait: 70})]
     assert first_to_go(*alike) == "old"
@@ -107,7 +107,8 @@ PODS = st.builds(
 
 @given(pods=st.lists(PODS, min_size=1, max_size=9, unique_by=uid_of), count=st.integers(1, 9))
 def test_no_pod_outlives_a_better_one(pods: list[Object], count: int):
-    """Whatever else tells them apart, up to readiness and cost and on a power of two of readiness."""
+    """Compare deleted and kept pods by node, phase, readiness and deletion cost, which come before all other
+    criteria."""
     gone = pods_to_delete(pods, pods, count, NOW)
     kept = [one for one in pods if one not in gone]
     assert len(gone) == min(count, len(pods))
@@ -214,7 +215,7 @@ def test_a_pod_that_no_longer_fits_is_released_and_replaced(lab):
     assert len(lab.names("pods")) == 2
     lab.change("pods", name, lambda pod: pod["metadata"].update(labels={"app": "web"}), "default")
     lab.settle()
-    assert len(lab.names("pods")) == 1  # adopted again, so one is too many
+    assert len(lab.names("pods")) == 1  # adopted again, so there is one pod too many
 
 
 def test_what_another_controller_owns_is_left_alone(lab):
@@ -275,7 +276,7 @@ def test_a_pod_that_is_going_is_replaced_at_once_and_counted_apart(lab):
 
 
 def forbid_pods(monkeypatch: pytest.MonkeyPatch, lab: Lab, allowed: int) -> list[str]:
-    """From now on only so many more pods can be created; returns what was tried."""
+    """Let only so many more pods be created; return the list of attempts."""
     from kubepy.apiserver.client import Client
 
     create, tried = Client.create, []
@@ -360,7 +361,7 @@ def test_every_pod_made_or_deleted_is_an_event(lab):
 
 
 def test_a_set_without_a_controller_does_not_ask_where_its_pods_are_crowded(lab):
-    """Unlike one of a Deployment, it goes straight to their age."""
+    """Delete a pod of a set without a Deployment: unlike a Deployment's set, it does not compare pods per node."""
     lab.node("node-2")
     for number, node in enumerate(["node-1", "node-1", "node-2"]):
         lab.pass_time(number * 1000)

@@ -1,4 +1,4 @@
-"""What a quota's status says after objects come and go."""
+"""Status of quotas after objects are created and deleted."""
 
 from __future__ import annotations
 

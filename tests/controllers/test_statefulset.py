@@ -1,4 +1,4 @@
-"""StatefulSets at work: identity, order, updates, adoption, history, claims."""
+"""StatefulSets: identity, order, updates, adoption, history, claims."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_the_pod_name_label_is_given_back_and_brings_the_index_with_it(lab: Stat
     whole = labels_of(lab.pods()[0])
     label(lab, "db-0", **{"apps.kubernetes.io/pod-index": None})
     lab.run()
-    assert "apps.kubernetes.io/pod-index" not in labels_of(lab.pods()[0])  # upstream looks at the name alone
+    assert "apps.kubernetes.io/pod-index" not in labels_of(lab.pods()[0])  # upstream compares the name only
     label(lab, "db-0", **{"statefulset.kubernetes.io/pod-name": None})
     lab.run()
     assert labels_of(lab.pods()[0]) == whole
@@ -305,7 +305,7 @@ def test_a_pod_that_is_going_counts_as_ready_but_at_no_revision(lab: StatefulLab
         "replicas": 3, "readyReplicas": 3, "availableReplicas": 3, "currentReplicas": 2, "updatedReplicas": 2}
 
 
-# --- who owns what ------------------------------------------------------------------------------------------------
+# --- ownership ----------------------------------------------------------------------------------------------------
 
 
 def test_an_orphaning_deletion_leaves_pods_revisions_and_claims_to_the_next_set(lab: StatefulLab) -> None:

@@ -1,4 +1,4 @@
-"""The claims of StatefulSets: made before their pods, owned as the retention policy says, told of in events."""
+"""Claims of StatefulSets: created before their pods, owned by the retention policy, reported in events."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_scaling_down_takes_the_claims_and_volumes_of_condemned_pods_along(lab: 
 
 
 def test_a_pod_made_again_does_not_take_the_claim_that_goes_with_the_one_before(lab: StatefulLab) -> None:
-    """Scaled down and up again while the pod hangs."""
+    """Scale down and up again while the pod stays Terminating."""
     lab.create("storageclasses.storage.k8s.io", storage_class())
     obj = stateful_set(claims=True, replicas=2, persistentVolumeClaimRetentionPolicy={"whenScaled": "Delete"})
     obj["spec"]["template"]["metadata"]["annotations"] = {"kubepy.dev/termination": "stuck"}
@@ -66,7 +66,7 @@ def test_a_pod_made_again_does_not_take_the_claim_that_goes_with_the_one_before(
 
 
 def test_a_claim_deleted_under_a_pod_that_waits_for_it_is_made_again(lab: StatefulLab) -> None:
-    lab.make(stateful_set(claims=True))  # without a class nothing is bound
+    lab.make(stateful_set(claims=True))  # without a class no claim is bound
     lab.run()
     before = uid_of(lab.client.get(CLAIMS, "data-db-0", namespace="default"))
     lab.client.delete(CLAIMS, "data-db-0", namespace="default")
@@ -146,7 +146,8 @@ def test_claims_of_a_pod_that_cannot_be_made_have_their_owner(lab: StatefulLab) 
 
 
 def test_an_adopted_pod_without_the_claims_volume_cannot_be_mended(lab: StatefulLab) -> None:
-    """A pod's volumes never change: the set gets no further than here until somebody deletes the pod."""
+    """Adopt a pod without the claim's volume: a pod's volumes never change, so the set waits until somebody deletes
+    the pod."""
     labels = {"app": "db", "statefulset.kubernetes.io/pod-name": "db-0"}
     lab.create("pods", {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "db-0", "labels": labels},
                         "spec": {"containers": [{"name": "c", "image": "x"}], "nodeName": "node-1"}}, "default")

@@ -78,7 +78,7 @@ def test_another_revision_of_that_name_raises_the_collision_count(lab: StatefulL
     status = lab.set()["status"]
     assert (status["collisionCount"], status["currentRevision"] == name_of(taken)) == (1, False)
     made = lab.client.get(REVISIONS, status["currentRevision"], namespace="default")
-    hashed = name_of(taken).removeprefix("db-")  # the label tells the hash before the collision
+    hashed = name_of(taken).removeprefix("db-")  # the label holds the hash before the collision
     assert labels_of(made) == {"app": "db", "controller.kubernetes.io/hash": hashed}
 
 
@@ -95,12 +95,12 @@ def rewrite(lab: StatefulLab, revision: Object, change: Callable[[Object], None]
 
 
 def write_null_timestamp(spec: Object) -> None:
-    """As servers before v1.34 wrote a template."""
+    """Rewrite a template as servers before v1.34 wrote it."""
     spec["template"]["metadata"]["creationTimestamp"] = None
 
 
 def leave_out_defaults(spec: Object) -> None:
-    """As a server that did not know those fields yet wrote a template."""
+    """Rewrite a template as a server without those fields wrote it."""
     for name in ("dnsPolicy", "securityContext", "terminationGracePeriodSeconds"):
         del spec["template"]["spec"][name]
     del spec["template"]["spec"]["containers"][0]["imagePullPolicy"]
@@ -111,7 +111,7 @@ def merge_instead_of_replace(spec: Object) -> None:
 
 
 def settled(lab: StatefulLab, **spec: object) -> list[Object]:
-    """Make a set with two pods; returns its revisions."""
+    """Make a set with two pods; return its revisions."""
     lab.make(stateful_set(replicas=2, outcome="ready", **spec))
     lab.run()
     return revisions(lab)
@@ -158,7 +158,7 @@ def test_new_template_after_a_revision_in_other_words_gets_a_revision_of_its_own
 
 
 def test_older_revision_in_other_words_is_not_used_again(lab: StatefulLab) -> None:
-    """Only the newest one is compared by what it restores, as upstream does."""
+    """Rewrite the older revision: only the newest one is compared by its restored template, as upstream does."""
     [made] = settled(lab)
     lab.retemplate("db:2")
     lab.run()
@@ -183,7 +183,7 @@ def test_old_pods_below_the_partition_come_from_a_current_revision_in_other_word
 
 @pytest.mark.parametrize("data", [{"spec": {"template": "none"}}, {"spec": {"template": {"spec": 1}}}, {"spec": None}])
 def test_newest_revision_that_restores_no_template_is_passed_over(lab: StatefulLab, data: Object) -> None:
-    """It is the set's by its labels only: adopted, and not the cause of a failed sync."""
+    """Add a revision with the set's labels and no template: it is adopted, and does not make the sync fail."""
     [made] = settled(lab)
     rewrite(lab, made, write_null_timestamp)
     lab.create(REVISIONS, {"metadata": {"name": "odd", "labels": {"app": "db"}}, "data": data, "revision": 7},

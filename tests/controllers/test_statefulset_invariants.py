@@ -1,4 +1,4 @@
-"""What a StatefulSet promises at every step, whatever happens to it: scenarios made by chance."""
+"""Invariants of a StatefulSet at every step, in random scenarios."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def update(lab: StatefulLab, version: int, outcome: str) -> None:
 
 
 def strategy(lab: StatefulLab, kind: str, partition: int | None) -> None:
-    """``partition`` None: the block is left out, which is not the same as 0."""
+    """Set the update strategy; with ``partition`` None the block is left out, which differs from 0."""
     rolling = {"rollingUpdate": {"partition": partition}} if kind == "RollingUpdate" and partition is not None else {}
     lab.edit(updateStrategy={"type": kind, **rolling})
 
@@ -53,7 +53,7 @@ def delete(lab: StatefulLab, number: int, force: bool) -> None:
 
 
 def hang(lab: StatefulLab, number: int) -> None:
-    """The pod will stay Terminating until it is deleted by force."""
+    """Keep the pod Terminating until it is deleted by force."""
 
     def change(pod: Object) -> None:
         pod["metadata"]["annotations"] = {**annotations_of(pod), "kubepy.dev/termination": "stuck"}
@@ -62,7 +62,7 @@ def hang(lab: StatefulLab, number: int) -> None:
 
 
 def sicken(lab: StatefulLab, number: int, phase: str) -> None:
-    """The pod's status changes by itself: it ends, or is no longer ready."""
+    """Change the pod's status: it ends, or is no longer ready."""
 
     def change(pod: Object) -> None:
         pod["status"]["phase"] = phase
@@ -82,7 +82,7 @@ def wait(lab: StatefulLab, seconds: int) -> None:
 
 
 def relabel(lab: StatefulLab, number: int, key: str, value: str | None) -> None:
-    """A label of a pod is changed by hand, or (None) taken away."""
+    """Change a label of a pod by hand, or remove it (None)."""
 
     def change(pod: Object) -> None:
         labels = {**pod["metadata"].get("labels", {}), key: value}
@@ -92,7 +92,7 @@ def relabel(lab: StatefulLab, number: int, key: str, value: str | None) -> None:
 
 
 def orphan(lab: StatefulLab) -> None:
-    """The set is deleted without its pods, and made again."""
+    """Delete the set without its pods, and create it again."""
     spec = lab.set()["spec"]
     lab.client.delete(SETS, "db", namespace="default", options=DeleteOptions(propagation_policy="Orphan"))
     lab.run()
@@ -100,7 +100,7 @@ def orphan(lab: StatefulLab) -> None:
 
 
 def replace(lab: StatefulLab) -> None:
-    """The set is deleted with its pods, and made again while they go."""
+    """Delete the set with its pods, and create it again while they are being deleted."""
     spec = lab.set()["spec"]
     lab.client.delete(SETS, "db", namespace="default")
     lab.make({"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "db"}, "spec": spec})
@@ -181,8 +181,8 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Any]:
     ((sicken, 2, "Running"), False), ((sicken, 3, "Running"), False), ((scale, 1), True)])
 def test_every_step_keeps_upstreams_invariants(folders: Callable[[], Any], spec: dict[str, Any], claims: bool,
                                                operations: list[tuple[Operation, bool]]) -> None:
-    """Each operation is followed by the controllers at work, or by the next one at once. In the end all that is broken
-    is mended, and the set is as it was asked for."""
+    """Check every step, with the controllers run after each operation or after several. At the end everything broken
+    is repaired, and the set must reach its spec."""
     lab = StatefulLab(folders())
     lab.create("storageclasses.storage.k8s.io", storage_class())
     lab.make(stateful_set(claims=claims, **spec))
@@ -200,7 +200,7 @@ def test_every_step_keeps_upstreams_invariants(folders: Callable[[], Any], spec:
 
 
 def mend(lab: StatefulLab) -> None:
-    """A good template; every pod that is not well is taken away by hand, as one has to after a broken update."""
+    """Roll out a working template, and delete every pod that is not ready, as is necessary after a broken update."""
     lab.retemplate("db:9")
     lab.edit(updateStrategy={"type": "RollingUpdate", "rollingUpdate": {"partition": 0}})
     find_node(lab)
@@ -210,13 +210,13 @@ def mend(lab: StatefulLab) -> None:
         lab.run()
         wait(lab, 11)
         lab.run()
-        for pod in lab.client.list("pods").items:  # those as well that an earlier set left behind
+        for pod in lab.client.list("pods").items:  # also those that an earlier set left behind
             if not is_pod_ready(pod) or is_being_deleted(pod):
                 delete(lab, ordinal(pod), True)
 
 
 def check_status(lab: StatefulLab) -> None:
-    """At rest, the status counts what there is."""
+    """Check that at rest the status counts the pods."""
     set_, pods = lab.set(), [pod for pod in lab.pods() if phase_of(pod)]
     status = set_["status"]
     staying = [pod for pod in pods if not is_being_deleted(pod)]
@@ -235,8 +235,8 @@ def check_status(lab: StatefulLab) -> None:
 
 
 def check_shape(lab: StatefulLab) -> None:
-    """At rest, the members that a set has got to are as they should be (what ``assertMonotonicInvariants`` and
-    ``assertBurstInvariants`` say of pods and claims), if nothing kept it from its work."""
+    """Check that at rest the replicas the set has reached are right (``assertMonotonicInvariants`` and
+    ``assertBurstInvariants`` on pods and claims), unless its last sync failed."""
     set_ = lab.set()
     if lab.failed:
         return
@@ -249,7 +249,7 @@ def check_shape(lab: StatefulLab) -> None:
 
 
 def members_reached(lab: StatefulLab, set_: Object) -> Iterator[Object]:
-    """An ordered set looks no further than to its first member that is not well."""
+    """Yield the pods the set has reached: an ordered set stops at its first pod that is not available."""
     spec = set_["spec"]
     start, seconds = (spec.get("ordinals") or {}).get("start", 0), spec.get("minReadySeconds", 0)
     pods = {ordinal(pod): pod for pod in lab.pods()}
@@ -263,8 +263,8 @@ def members_reached(lab: StatefulLab, set_: Object) -> Iterator[Object]:
 
 
 def check_claim(lab: StatefulLab, set_: Object, name: str) -> None:
-    """A claim of a member bears the selector's labels, and its owner is as the policy says, unless it is on its way out
-    with an earlier owner."""
+    """Check that a claim has the selector's labels and the owner of the policy, unless it is being deleted with an
+    earlier owner."""
     found = next((one for one in lab.client.list(CLAIMS).items if name_of(one) == name), None)
     if found is None or is_being_deleted(found):
         return
@@ -288,7 +288,7 @@ def check_converged(lab: StatefulLab) -> None:
 
 
 def _check_claims(lab: StatefulLab, set_: Object, wanted: list[int]) -> None:
-    """Every member has its claim, bound, and owned as the policy says."""
+    """Check that every replica has its claim, bound, and with the owner of the policy."""
     if not set_["spec"].get("volumeClaimTemplates"):
         return
     claims = {name_of(claim): claim for claim in lab.client.list(CLAIMS).items}

@@ -1,4 +1,4 @@
-"""Who owns a claim under the retention policy: the table of what is so and what is made of it."""
+"""Owners of claims under the retention policy: the owner references before and after."""
 
 from __future__ import annotations
 

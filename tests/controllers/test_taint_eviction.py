@@ -13,7 +13,7 @@ TOLERATED = {"key": "a", "operator": "Exists", "effect": "NoExecute"}
 
 
 def set_condition(lab: Lab, node: str, kind: str, status: str) -> None:
-    """By hand; the simulated kubelet of a node with this annotation does not object."""
+    """Write a node's condition by hand; the annotation keeps its simulated kubelet from overwriting it."""
     lab.change("nodes", node, lambda obj: obj["metadata"].update(annotations={"kubepy.dev/outcome": "not-ready"}))
 
     def change(obj: Object) -> None:
@@ -109,7 +109,7 @@ def test_an_evicted_pod_says_why(lab):
         pod["metadata"]["uid"])  # fmt: skip
 
 
-def test_what_was_put_off_is_not_put_off_again(lab):
+def test_scheduled_eviction_keeps_its_time(lab):
     lab.node("node-1")
     bare_pod(lab, "later", "node-1", tolerations=[{**TOLERATED, "tolerationSeconds": 60},
                                                   {**TOLERATED, "key": "b", "tolerationSeconds": 10}])

@@ -1,4 +1,4 @@
-"""Transcripts of what upstream's controllers do, played with ``controller --once`` and beside ``--watch``.
+"""Transcripts of upstream's controllers, played with ``controller --once`` and beside ``--watch``.
 
 They are written by hand, for a cluster of two nodes without a StorageClass, in the format of the recorded ones
 (``tests/conformance/run.py``).

@@ -1,4 +1,4 @@
-"""How long kubelets may trust what they have cached."""
+"""Time for which kubelets may use cached Secrets and ConfigMaps: the annotation of the ttl controller."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Claims and volumes that name each other, or the wrong one; and what is said of it, once."""
+"""Claims and volumes that name each other, or the wrong one; and their events, each recorded once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.controllers.volume_objects import CLAIMS, VOLUMES, claim, claims, mak
 
 
 def reserved(name: str, uid: str = "", **fields: object) -> Object:
-    """A volume for the claim ``data``."""
+    """Return a volume reserved for the claim ``data``."""
     return volume(name, claimRef={"namespace": "default", "name": "data", **({"uid": uid} if uid else {})}, **fields)
 
 
@@ -24,7 +24,7 @@ def bound_claim(lab: Lab) -> Object:
 
 
 def touch(lab: Lab, resource: str, name: str, namespace: str = "") -> None:
-    """A change that wakes whoever looks at the object, a minute later."""
+    """Change the object a minute later, so that all controllers that watch it sync."""
     lab.pass_time(60)
     lab.change(resource, name, lambda one: one["metadata"].update(labels={"touched": "yes"}), namespace)
     lab.settle()
@@ -141,7 +141,7 @@ def test_a_volume_that_is_on_its_way_out_is_not_given_away(lab: Lab) -> None:
 
 @pytest.mark.parametrize(("zone", "found"), [("a", True), ("b", False)])
 def test_a_reserved_volume_serves_a_node_that_reaches_it_or_none(zone: str, found: bool) -> None:
-    """The other volume is free, but the claim is promised this one."""
+    """Reserve a volume on another node: the second volume is free, but the claim may only use the reserved one."""
     terms = [{"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}]
     own = reserved("own", nodeAffinity={"required": {"nodeSelectorTerms": terms}})
     free = {**volume("free"), "status": {"phase": "Available"}}

@@ -1,4 +1,4 @@
-"""What a pod that waits because of its claims is tried again for."""
+"""Events after which a pod that waits for its claims is scheduled again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A claim in use outlives its deletion."""
+"""Protection of claims and volumes in use: they stay until their last use ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Claims, volumes and pods that mount them, and what tests ask of them."""
+"""Claims, volumes and pods that mount them, with functions that read their state."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def make(lab: Lab, *objects: Object) -> None:
 
 
 def claims(lab: Lab) -> dict[str, tuple[str, str]]:
-    """Phase and volume of every claim."""
+    """Return phase and volume of every claim."""
     return {name_of(one): (one["status"]["phase"], one["spec"].get("volumeName", ""))
             for one in lab.client.list(CLAIMS).items}
 
@@ -44,6 +44,6 @@ def phases(lab: Lab) -> dict[str, str]:
 
 
 def said(lab: Lab, name: str = "data") -> list[str]:
-    """What was said about the objects of a name, in the order in which it was said."""
+    """Return the events of objects with this name, in order."""
     return [f"{one['type']} {one['reason']}: {one['message']}" for one in lab.client.list("events").items
             if one["involvedObject"]["name"] == name]

@@ -1,4 +1,4 @@
-"""A lab whose reconcilers are watched while they work: after each sync an invariant is checked, or the manager dies."""
+"""A lab in which an invariant is checked after each sync of a reconciler, and the manager can be made to crash."""
 
 from __future__ import annotations
 
@@ -23,15 +23,16 @@ class Broken(AssertionError):
 
 
 class Crash(BaseException):
-    """The manager's process dies."""
+    """The death of the manager's process."""
 
 
-# What is checked of a step: the reconciler's name, and the pictures before and after.
+# A check of a step: takes the reconciler's name, and the snapshots before and after.
 Check = Callable[[str, Any, Any], None]
 
 
 class Witness:
-    """One reconciler, with every sync looked at; all of them together die at the step that ``countdown`` reaches."""
+    """A reconciler with every sync checked; all of them share ``countdown``, and the sync at which it reaches 0
+    crashes."""
 
     def __init__(self, inner: Reconciler, client: Client, check: Check, broken: list[Broken],
                  countdown: list[int], look: Callable[[Client], Any]) -> None:
@@ -39,7 +40,7 @@ class Witness:
         self._inner, self._client, self._check, self._look = inner, client, check, look
         self._broken, self._countdown = broken, countdown
 
-    def __getattr__(self, name: str) -> Any:  # remember and recall, where the reconciler has them
+    def __getattr__(self, name: str) -> Any:  # remember and recall, for reconcilers that have them
         return getattr(self._inner, name)
 
     @property
@@ -58,7 +59,7 @@ class Witness:
             if before is not None and after is not None:
                 try:
                     self._check(self.name, before, after)
-                except Broken as error:  # kept: the manager takes what a sync raises for the reconciler's own trouble
+                except Broken as error:  # kept, since the manager would treat an exception as a failed sync
                     self._broken.append(error)
         self._countdown[0] -= 1
         if self._countdown[0] == 0:
@@ -66,7 +67,7 @@ class Witness:
 
 
 class WatchedLab(Lab):
-    """``witnesses`` says who watches which reconciler."""
+    """A lab whose subclasses wrap reconcilers in ``witnesses``."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
@@ -76,7 +77,8 @@ class WatchedLab(Lab):
         raise NotImplementedError
 
     def run(self, crash_at: int = 0) -> None:
-        """Settle; with ``crash_at`` the manager dies at its so many-th watched sync: what is not committed is lost."""
+        """Run the controllers until they are settled; with ``crash_at`` the manager dies at that sync and loses what
+        is not committed."""
         cluster, informers, store = self.cluster, Informers(), self.cluster.store
         made = self.witnesses(Context(cluster.client, informers, cluster.clock, cluster.scheme), crash_at)
         checkpoints = CheckpointStore(lambda: store.meta(CHECKPOINT), lambda text: store.set_meta(CHECKPOINT, text))
@@ -92,6 +94,6 @@ class WatchedLab(Lab):
 
 
 def if_there(act: Callable[[], object]) -> None:
-    """Do what may come too late: its object may be gone."""
+    """Do something to an object that may be gone already."""
     with suppress(NotFound):
         act()

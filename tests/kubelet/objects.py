@@ -43,7 +43,7 @@ def new_node(**annotations: str) -> Object:
 
 
 def played(pod: Object, node: Object | None = None) -> Object:
-    """The pod after its kubelet has done what is due, and nothing more is."""
+    """Return the pod after its kubelet has done everything that is due."""
     node = node or new_node()
     step = next_step(pod, node, NOW)
     assert isinstance(step, Start)

@@ -1,4 +1,4 @@
-"""Pods that name their node: which of them it takes, and what it says to the others."""
+"""Pods that name their node: pods that it admits, and the reasons for which it rejects others."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def test_a_pod_that_fits_is_taken() -> None:
     ({"memory": "8Gi"}, out_of("memory", 8 << 30, 1 << 30, 8 << 30)),
     ({"ephemeral-storage": "1Gi"}, out_of("ephemeral-storage", 1 << 30, 0, 0)),
     ({"example.org/gpu": "2"}, out_of("example.org/gpu", 2, 0, 1)),
-    ({"example.org/unknown": "2"}, None),  # may be the cluster's, not the node's
+    ({"example.org/unknown": "2"}, None),  # possibly a resource of the cluster, not of the node
     ({"memory": "8Gi", "cpu": "4"}, out_of("cpu", 4000, 1000, 4000)),  # the first reason counts
 ])  # fmt: skip
-def test_what_the_node_has_too_little_of(requests: dict[str, str], why: tuple[str, str] | None) -> None:
+def test_rejection_names_insufficient_resource(requests: dict[str, str], why: tuple[str, str] | None) -> None:
     machine = node("a")
     machine["status"]["allocatable"]["example.org/gpu"] = "1"
     there = pod("there", requests={"cpu": "1", "memory": "1Gi"})

@@ -1,4 +1,4 @@
-"""What a node's kubelet reports, and the addresses of pods."""
+"""Status reported by a node's kubelet, and the addresses of pods."""
 
 from __future__ import annotations
 

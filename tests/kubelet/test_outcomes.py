@@ -1,4 +1,4 @@
-"""Pods that end as soon as they begin take ever longer to do so."""
+"""Pods that end as soon as they start: each takes longer to do so."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.kubelet.objects import NOW
 
 
 def after(number: int) -> TerminationBackoff:
-    """So many pods of one controller have ended."""
+    """Return the backoff after this many pods of one controller have ended."""
     endings = TerminationBackoff()
     for _ in range(number):
         endings.record("owner", NOW)
@@ -30,7 +30,7 @@ def test_the_delay_counts_from_the_last_one() -> None:
     assert endings.delay("another", NOW) == 0
 
 
-def test_what_was_long_ago_is_forgotten() -> None:
+def test_old_terminations_are_forgotten() -> None:
     endings = after(40)
     assert endings.delay("owner", NOW + timedelta(minutes=11)) == 0
     endings.record("another", NOW + timedelta(minutes=11))

@@ -1,4 +1,4 @@
-"""The life of a pod: what is due when, and the golden statuses of each outcome."""
+"""The stages of a pod's life: their times, and the golden statuses of each outcome."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_node_decides_for_pods_that_name_no_outcome() -> None:
     assert due(new_pod("ready"), node) == Start(OUTCOMES["ready"])
 
 
-def test_nobody_looks_after_pods_of_a_node_that_is_not_there() -> None:
+def test_pod_of_missing_node_has_no_step() -> None:
     pod = new_pod()
     assert next_step(pod, None, NOW) is None
     pod["metadata"]["deletionTimestamp"] = "2026-11-20T12:00:00Z"
@@ -156,7 +156,7 @@ def test_only_a_pod_that_arrives_is_asked_about() -> None:
     assert next_step(new_pod("pending"), new_node(), NOW, lambda: no) is None
 
 
-# --- the spec that was seen
+# --- the observed spec
 
 
 def test_a_new_spec_is_acknowledged_and_nothing_else_is_touched() -> None:

@@ -1,4 +1,4 @@
-"""The same cluster in a temporary folder that the tests of the API server use."""
+"""The fixtures of the API server's tests: a cluster in a temporary folder."""
 
 from tests.apiserver.conftest import client, cluster
 

@@ -1,4 +1,4 @@
-"""Events in the newer form: what they look like, and what makes a series of them."""
+"""Events of events.k8s.io: their fields, and repeated events that become a series."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ START = datetime(2026, 11, 20, 10, tzinfo=UTC)
 
 
 class Hands:
-    """A queue, and a clock that moves when it is told to."""
+    """A queue, and a clock that the test moves."""
 
     def __init__(self, delays: tuple[float, float] = (1, 4)) -> None:
         self.now = START
@@ -101,7 +101,7 @@ def test_what_waits_is_what_a_simple_list_of_times_would_say(seed):
                 due.pop(key, None)
             case "pass":
                 hands.pass_time(1)
-                len(hands.queue)  # takes in what has fallen due
+                len(hands.queue)  # moves keys that have fallen due into the queue
                 over = [one for one in due if due[one] <= hands.now]
                 ready += [one for one in over if one not in ready]
                 due = {one: time for one, time in due.items() if one not in over}

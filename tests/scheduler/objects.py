@@ -32,7 +32,7 @@ def pod(name: str, *, on: str = "", requests: dict[str, str] | None = None, labe
 
 
 def handle(*objects: Object) -> Handle:
-    """What a scheduler knows of these objects."""
+    """Return the scheduler's Handle over these objects."""
     informers, cache = Informers(), Cache()
     kinds = {
         "Node": "nodes", "Pod": "pods", "Namespace": "namespaces", "Service": "services",
@@ -65,12 +65,12 @@ def feasible(incoming: Object, *objects: Object) -> list[str]:
 
 
 def reasons(incoming: Object, *objects: Object) -> dict[str, str]:
-    """What each node is rejected for, the candidates' only."""
+    """Return the reasons for which each candidate node is rejected."""
     return {name: ", ".join(one.reasons) for name, one in look(incoming, *objects).diagnosis.node_to_status.items()}
 
 
 def message(incoming: Object, *objects: Object) -> str:
-    """What a pod that fits nowhere says."""
+    """Return the event message of a pod that fits on no node."""
     found = look(incoming, *objects)
     assert not found.feasible
     number = len(found.cycle.handle.cache.nodes())

@@ -1,4 +1,4 @@
-"""What a change of an object means, and whom of those that wait it may help."""
+"""Cluster events made from changes of objects, and the waiting pods they may help."""
 
 from __future__ import annotations
 
@@ -81,13 +81,13 @@ THERE = pod("p", on="a", requests={"cpu": "2"})
     (THERE, pod("p", on="a", requests={"cpu": "1"}), {POD_SCALE_DOWN}),
     (THERE, pod("p", on="a", requests={"cpu": "3"}), set()),
     (THERE, {**THERE, "status": {"phase": "Running"}}, set()),
-    (pod("p", nominated="a"), pod("p"), {POD_DELETE}),  # it gives up what it was promised
+    (pod("p", nominated="a"), pod("p"), {POD_DELETE}),  # it frees the node that it was nominated for
 ])  # fmt: skip
 def test_changes_of_pods_that_have_a_node(old: Object | None, new: Object | None, actions: set[str]) -> None:
     assert pod_event(change(old, new)).actions == actions
 
 
-def test_of_a_pod_that_changed_unseen_anything_may_be_true() -> None:
+def test_pod_event_of_unknown_old_state_has_all_actions() -> None:
     found = pod_event(change(None, THERE, is_update=True))
     assert (found.actions, found.unknown) == ({POD_ADD, POD_LABEL, POD_DELETE, POD_SCALE_DOWN}, True)
     assert pod_event(change(None, leaving(THERE), is_update=True)).unknown is False, "its end will be seen"
@@ -113,11 +113,11 @@ def test_changes_of_volumes_and_namespaces() -> None:
     assert namespace_event(change(None, labelled, is_update=True)).actions == {NAMESPACE}
 
 
-# --- whom it may help
+# --- the pods that an event may help
 
 
 def helps(plugin: str, incoming: Object, event: ClusterEvent) -> bool:
-    """Whether a pod that this plugin has rejected is tried again."""
+    """Report whether a pod that this plugin has rejected is tried again."""
     found = BY_NAME[plugin]
     return bool(found.events_to_register & event.actions) and found.queueing_hint(info(incoming), event)
 
@@ -147,7 +147,7 @@ BIG = pod("new", requests={"cpu": "4"})
     (at_pod(THERE, pod("p", on="a", requests={"cpu": "1"})), True),
     (at_pod(None, THERE), False),
 ])  # fmt: skip
-def test_who_lacks_resources(event: ClusterEvent, expected: bool) -> None:
+def test_queueing_hints_of_node_resources_fit(event: ClusterEvent, expected: bool) -> None:
     assert helps("NodeResourcesFit", BIG, event) is expected
 
 
@@ -164,7 +164,7 @@ def test_who_lacks_resources(event: ClusterEvent, expected: bool) -> None:
     ("NodeAffinity", pod("new", nodeSelector={"x": "y"}), at_node(None, node("a")), False),
     ("NodeAffinity", pod("new", nodeSelector={"x": "y"}), at_node(node("a", labels={"x": "y"}), node("a")), False),
 ])  # fmt: skip
-def test_who_was_turned_away_by_nodes(plugin: str, incoming: Object, event: ClusterEvent, expected: bool) -> None:
+def test_queueing_hints_of_node_filters(plugin: str, incoming: Object, event: ClusterEvent, expected: bool) -> None:
     assert helps(plugin, incoming, event) is expected
 
 
@@ -175,7 +175,7 @@ def with_port(name: str, number: int, on: str = "") -> Object:
 
 
 @pytest.mark.parametrize(("freed", "expected"), [(80, True), (81, False)])
-def test_who_wants_a_port(freed: int, expected: bool) -> None:
+def test_queueing_hints_of_node_ports(freed: int, expected: bool) -> None:
     assert helps("NodePorts", with_port("new", 80), at_pod(with_port("p", freed, "a"), None)) is expected
 
 
@@ -201,7 +201,7 @@ def web(on: str = "", app: str = "web", namespace: str = "default") -> Object:
     (at_node(node("a", labels={"zone": "z"}), node("a", labels={"zone": "z", "x": "y"})), False),
     (at_node(node("a", labels={"zone": "z"}), node("a", labels={"zone": "z"}, **TAINT)), True),
 ])  # fmt: skip
-def test_who_wants_to_be_spread(event: ClusterEvent, expected: bool) -> None:
+def test_queueing_hints_of_pod_topology_spread(event: ClusterEvent, expected: bool) -> None:
     incoming = pod("new", labels={"app": "web"}, topologySpreadConstraints=[SPREAD])
     assert helps("PodTopologySpread", incoming, event) is expected
 
@@ -225,9 +225,9 @@ NEAR, FAR = pod("new", **term("podAffinity")), pod("new", labels={"app": "web"},
     (FAR, at_pod(web("a"), None), True),
     (FAR, at_pod(None, web("a")), False),
     (FAR, at_pod(web("a", app="other"), None), False),
-    (FAR, at_pod(pod("p", on="a", **term("podAntiAffinity")), None), True),  # it minded the one that waits
+    (FAR, at_pod(pod("p", on="a", **term("podAntiAffinity")), None), True),  # it had rejected the waiting pod
     (FAR, at_node(node("a", labels={"host": "a"}), node("a")), True),
     (FAR, at_node(None, node("a")), True),
 ])  # fmt: skip
-def test_who_wants_to_be_near_or_far(incoming: Object, event: ClusterEvent, expected: bool) -> None:
+def test_queueing_hints_of_inter_pod_affinity(incoming: Object, event: ClusterEvent, expected: bool) -> None:
     assert helps("InterPodAffinity", incoming, event) is expected

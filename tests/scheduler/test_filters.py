@@ -1,4 +1,5 @@
-"""Each filter by itself: resources of every kind, operators, ports and addresses, policies of topology spread."""
+"""Each filter plugin by itself: resources of every kind, operators, ports and addresses, policies of topology
+spread."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ NO_VICTIMS = "1 No preemption victims found for incoming pod"
 
 
 def said(incoming: Object, *objects: Object) -> str:
-    """What a pod says that does not fit on one node: the reasons, and what preemption could do."""
+    """Return the message of a pod that does not fit on one node: the reasons, and the result of preemption."""
     text = message(incoming, *objects).replace("0/1 nodes are available: ", "").removesuffix(".")
     return text.replace(". no new claims to deallocate, preemption: ", " | ")
 
@@ -38,7 +39,7 @@ def machine(**resources: str) -> Object:
     ({"memory": "7680Mi", "cpu": "3500m"}, f"1 Insufficient cpu, 1 Insufficient memory | {NO_VICTIMS}"),
     ({"memory": "7680Mi", "cpu": "5"}, f"1 Insufficient cpu, 1 Insufficient memory | {NOT_HELPFUL}"),
 ])  # fmt: skip
-def test_what_a_node_lacks(requests: dict[str, str], why: str) -> None:
+def test_insufficient_resources_are_named(requests: dict[str, str], why: str) -> None:
     big = machine(**{"ephemeral-storage": "1Gi", "example.org/gpu": "2", "hugepages-2Mi": "4Mi"})
     there = pod("there", on="a", requests={"cpu": "1", "memory": "1Gi", "ephemeral-storage": "500Mi",
                                            "example.org/gpu": "1", "hugepages-2Mi": "2Mi"})  # fmt: skip
@@ -49,13 +50,13 @@ def test_a_request_for_nothing_fits_where_there_is_none_of_it() -> None:
     assert feasible(pod("new", requests={"example.org/gpu": "0", "cpu": "0"}), node("a", cpu="0")) == ["a"]
 
 
-def test_what_the_runtime_needs_for_itself_counts() -> None:
+def test_pod_overhead_counts() -> None:
     incoming = pod("new", requests={"cpu": "3"}, overhead={"cpu": "1500m"})
     assert said(incoming, node("a")) == f"1 Insufficient cpu | {NOT_HELPFUL}"
 
 
 @pytest.mark.parametrize(("own", "fits"), [("3", True), ("5", False)])
-def test_what_a_pod_asks_for_as_a_whole_stands_for_its_containers(own: str, fits: bool) -> None:
+def test_pod_level_requests_replace_those_of_containers(own: str, fits: bool) -> None:
     incoming = pod("new", requests={"cpu": "2"}, resources={"requests": {"cpu": own}})
     assert bool(feasible(incoming, node("a"))) is fits
 
@@ -96,7 +97,7 @@ def test_operators_of_node_affinity(requirement: Object, expected: list[str]) ->
     assert feasible(pod("new", affinity=required({"matchExpressions": [requirement]})), *nodes) == expected
 
 
-def test_one_term_must_hold_with_all_its_requirements() -> None:
+def test_node_affinity_one_term_must_match_completely() -> None:
     nodes = [node("a", labels={"zone": "x", "disk": "ssd"}), node("b", labels={"zone": "x"}), node("c")]
     both = {"matchExpressions": [expression("zone", "In", "x"), expression("disk", "Exists")]}
     named = {"matchFields": [expression("metadata.name", "In", "c")]}
@@ -182,10 +183,10 @@ SHOP = {"kind": "Namespace", "metadata": {"name": "shop", "labels": {"team": "x"
     ({"namespaceSelector": {"matchLabels": {"team": "y"}}}, ["a", "b"]),
     ({"namespaces": ["shop"], "namespaceSelector": {"matchLabels": {"team": "y"}}}, ["b"]),
     ({"namespaces": ["default"], "namespaceSelector": {}}, ["b"]),
-    ({"labelSelector": None, "namespaces": ["shop"]}, ["a", "b"]),  # none means no pod, {} every pod
+    ({"labelSelector": None, "namespaces": ["shop"]}, ["a", "b"]),  # no labelSelector selects no pod, {} every pod
     ({"labelSelector": {}, "namespaces": ["shop"]}, ["b"]),
 ])  # fmt: skip
-def test_whom_a_term_of_anti_affinity_means(more: Object, expected: list[str]) -> None:
+def test_anti_affinity_term_namespaces(more: Object, expected: list[str]) -> None:
     nodes = [node("a", labels={"host": "a"}), node("b", labels={"host": "b"})]
     incoming = pod("new", affinity=term("podAntiAffinity", **more))
     assert feasible(incoming, SHOP, *nodes, in_shop("there", "a")) == expected
@@ -227,14 +228,14 @@ THERE = (web("p1", "x1"), web("p2", "y1"))
 
 
 @pytest.mark.parametrize(("more", "expected"), [
-    ({}, []),  # zone z is empty, and closed
+    ({}, []),  # zone z is empty, and tainted
     ({"maxSkew": 2}, ["x1", "y1"]),
     ({"nodeTaintsPolicy": "Honor"}, ["x1", "y1"]),
     ({"nodeTaintsPolicy": "Honor", "minDomains": 3}, []),
     ({"minDomains": 3}, []),
     ({"whenUnsatisfiable": "ScheduleAnyway"}, ["x1", "y1"]),
 ])  # fmt: skip
-def test_which_domains_a_spread_constraint_counts(more: Object, expected: list[str]) -> None:
+def test_spread_constraint_counted_domains(more: Object, expected: list[str]) -> None:
     assert feasible(web("new", "", spread(**more)), *NODES, *THERE) == expected
 
 

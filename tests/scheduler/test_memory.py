@@ -1,4 +1,4 @@
-"""Nodes remember what they said to a pod of a template; it must be what they would say if they were asked again."""
+"""Cached results of nodes for pods of one template: they must equal the results of asking again."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -42,7 +42,7 @@ NODE_CHANGES = {
 
 
 def answers(incoming, seen: Handle):
-    """The nodes that fit with all their scores, and why the others do not."""
+    """Return the nodes that fit with all their scores, and the reasons of the others."""
     found = find_nodes_that_fit_pod(info(incoming), seen, FILTER_PLUGINS)
     scores = [plugin.score(found.cycle.pod, found.feasible, seen) for plugin in SCORE_PLUGINS] if found.feasible else []
     rejected = {name: one.reasons for name, one in found.diagnosis.node_to_status.items()}
@@ -51,7 +51,7 @@ def answers(incoming, seen: Handle):
 
 @settings(max_examples=60, deadline=None)
 @given(CHANGES)
-def test_what_nodes_remember_is_what_they_would_say(changes):
+def test_memoized_answers_equal_fresh_ones(changes):
     nodes = {name: labelled(name) for name in NODES}
     pods: dict[str, dict] = {}
     seen = handle(*nodes.values())

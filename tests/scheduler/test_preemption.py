@@ -1,4 +1,4 @@
-"""Which pods have to go for another one, and what is said when none can."""
+"""Victims of preemption, and the message when there are none."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_the_least_important_pods_go_and_no_more_than_must() -> None:
     assert names(candidate(urgent("2"), *there).victims) == ["lower", "lowest"]
 
 
-def test_of_equals_the_one_that_started_last_goes() -> None:
+def test_victims_of_equal_priority_newest_is_deleted() -> None:
     there = [node("a", cpu="2"), holding("old", 0, start="2026-11-20T10:00:00Z"),
              holding("new", 0, start="2026-11-20T11:00:00Z")]  # fmt: skip
     assert names(candidate(urgent(), *there).victims) == ["new"]
@@ -68,14 +68,14 @@ def test_a_pod_that_must_not_preempt_says_so() -> None:
     )
 
 
-def test_nobody_goes_for_a_pod_of_the_same_priority() -> None:
+def test_equal_priority_is_not_preempted() -> None:
     assert message(holding("p", 5, on=""), node("a", cpu="1"), holding("low", 5)) == (
         "0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, "
         "preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod."
     )
 
 
-def test_when_all_victims_together_are_not_enough_the_node_says_what_is_still_missing() -> None:
+def test_preemption_that_is_not_enough_names_what_is_missing() -> None:
     there = [node("a", cpu="2"), holding("low", 0), holding("equal", 1000)]
     assert message(urgent("2"), *there) == (
         "0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, "
@@ -111,7 +111,7 @@ def test_preemption_can_make_room_beside_pods_that_refuse_each_other() -> None:
     assert names(candidate(incoming, node("a", labels={"host": "a"}), there).victims) == ["there"]
 
 
-def test_of_equal_nodes_the_one_whose_victims_started_last_is_taken() -> None:
+def test_equal_candidates_newest_victims_win() -> None:
     nodes = [node("a", cpu="1"), node("b", cpu="1")]
     there = [holding("old", 0, on="a", start="2026-11-20T10:00:00Z"),
              holding("new", 0, on="b", start="2026-11-20T11:00:00Z")]  # fmt: skip
@@ -120,10 +120,10 @@ def test_of_equal_nodes_the_one_whose_victims_started_last_is_taken() -> None:
 
 @pytest.mark.parametrize(("victims", "taken"), [
     ({"a": [(9, "2")], "b": [(5, "1"), (5, "1")]}, "b"),  # the least important first victim
-    ({"a": [(5, "1"), (1, "1")], "b": [(5, "1"), (2, "1")]}, "a"),  # then the least sum
-    ({"a": [(-5, "1"), (-5, "1")], "b": [(-5, "2")]}, "b"),  # where each counts, negative ones as well
+    ({"a": [(5, "1"), (1, "1")], "b": [(5, "1"), (2, "1")]}, "a"),  # then the smallest sum
+    ({"a": [(-5, "1"), (-5, "1")], "b": [(-5, "2")]}, "b"),  # each priority counts, negative ones as well
 ])  # fmt: skip
-def test_which_victims_cost_least(victims: dict[str, list[tuple[int, str]]], taken: str) -> None:
+def test_candidate_preference(victims: dict[str, list[tuple[int, str]]], taken: str) -> None:
     there = [holding(f"{name}{index}", priority, cpu, on=name)
              for name, several in victims.items() for index, (priority, cpu) in enumerate(several)]  # fmt: skip
     assert candidate(urgent("2"), node("a", cpu="2"), node("b", cpu="2"), *there).node == taken

@@ -1,4 +1,4 @@
-"""Which pod comes next, and what wakes those that wait."""
+"""Order of the scheduling queue, and the events that wake waiting pods."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def waiting_pods() -> UnschedulablePods:
     return pods
 
 
-def test_waiting_pods_are_found_by_what_could_help_them() -> None:
+def test_unschedulable_pods_are_found_by_action() -> None:
     pods = waiting_pods()
     assert {one.name for one in pods.registered_for({"grown"})} == {"fit", "no-nodes"}
     assert {one.name for one in pods.registered_for({"deleted"})} == {"ports", "fit", "no-nodes"}
@@ -60,7 +60,7 @@ def test_waiting_pods_are_found_by_what_could_help_them() -> None:
     assert {one.name for one in pods.registered_for({"grown", "deleted"})} == {"ports"}
 
 
-def test_what_waits_is_remembered_from_one_process_to_the_next() -> None:
+def test_unschedulable_pods_survive_the_process() -> None:
     memory = waiting_pods().remember()
     pods = UnschedulablePods({"Ports": frozenset({"deleted"}), "Fit": frozenset({"deleted", "grown"})})
     pods.add(key("stale"), QueuedPodInfo(frozenset({"Fit"}), None))

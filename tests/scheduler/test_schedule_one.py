@@ -1,4 +1,4 @@
-"""Which nodes fit, and what is said when none does."""
+"""Nodes that fit a pod, and the message when none does."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_reasons_are_counted_and_sorted_as_text() -> None:
     )  # fmt: skip
 
 
-def test_what_a_node_could_never_hold_is_not_helped_by_preemption() -> None:
+def test_request_beyond_node_capacity_is_not_resolvable() -> None:
     big = pod("p", requests={"cpu": "9", "memory": "64Gi"})
     assert message(big, node("a")) == (
         "0/1 nodes are available: 1 Insufficient cpu, 1 Insufficient memory. " + tail(f"1 {HELPLESS}", 1)

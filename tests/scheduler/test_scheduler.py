@@ -1,4 +1,4 @@
-"""The scheduler in a cluster: what it binds, what it says, what wakes pods that wait."""
+"""The scheduler in a cluster: bindings, events, and the changes that wake waiting pods."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Run:
         return [one["message"] for one in self.client.list("events").items if one["reason"] == reason]
 
     def tries(self) -> list[Any]:
-        """All that was said of attempts that failed."""
+        """Return the messages of all failed attempts."""
         return [(one["involvedObject"], one["message"], one.get("series"))
                 for one in self.client.list("events").items if one["reason"] == "FailedScheduling"]  # fmt: skip
 
@@ -162,7 +162,7 @@ def test_another_process_knows_what_the_waiting_pods_wait_for(run: Run) -> None:
     assert len(run.events("FailedScheduling")) == 1
 
 
-def test_what_cannot_help_wakes_nobody(run: Run) -> None:
+def test_unrelated_change_wakes_no_pod(run: Run) -> None:
     run.add_node("a")
     run.add_pod("p", nodeSelector={"zone": "b"})
     run.settle()
@@ -240,7 +240,7 @@ ANTI_AFFINITY = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecu
     {"topologyKey": "host", "labelSelector": {"matchLabels": {"app": "web"}}}]}}  # fmt: skip
 
 
-def test_what_happened_to_a_pod_while_nobody_looked_can_help_a_pod_that_waits(run: Run) -> None:
+def test_unobserved_pod_change_wakes_waiting_pod(run: Run) -> None:
     run.add_node("a", labels={"host": "a"})
     run.add_pod("first", labels={"app": "web"})
     run.settle()
@@ -356,7 +356,7 @@ def promised(run: Run) -> dict[str, str]:
 
 
 def hold_node(run: Run) -> None:
-    """Node ``a`` is full of a pod that will not go, and ``middling`` waits for its room."""
+    """Fill node ``a`` with a pod that stays Terminating, while ``middling`` is nominated for its place."""
     classes(run, silver=500, gold=1000)
     run.add_node("a", cpu="1")
     run.add_pod("low", requests={"cpu": "1"})
@@ -368,7 +368,7 @@ def hold_node(run: Run) -> None:
     assert promised(run) == {"middling": "a"}
 
 
-def test_who_is_more_important_takes_over_what_was_promised(run: Run) -> None:
+def test_higher_priority_pod_takes_over_nomination(run: Run) -> None:
     hold_node(run)
     run.add_pod("urgent", requests={"cpu": "1"}, priorityClassName="gold")
     run.settle()

@@ -1,4 +1,4 @@
-"""Which of the nodes that fit is taken."""
+"""Scores of nodes that fit a pod."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def chosen(incoming: dict[str, Any], *objects: dict[str, Any]) -> str:
     return select_host(one, find_nodes_that_fit_pod(one, cluster, FILTER_PLUGINS).feasible, cluster).name
 
 
-def test_of_equal_nodes_the_first_by_name_is_taken() -> None:
+def test_equal_scores_first_node_by_name_wins() -> None:
     assert chosen(pod("p"), node("b"), node("a"), node("c")) == "a"
 
 
@@ -92,13 +92,13 @@ def test_a_soft_taint_outweighs_all_that_resources_say() -> None:
 
 
 @pytest.mark.parametrize(("there", "asked", "score"), [
-    ({}, {"cpu": "1", "memory": "2Gi"}, 75),  # a quarter of each: as even as before
+    ({}, {"cpu": "1", "memory": "2Gi"}, 75),  # a quarter of each: as balanced as before
     ({}, {"cpu": "2"}, 62),
-    ({"cpu": "2"}, {"memory": "4Gi"}, 87),  # it evens out what was uneven
+    ({"cpu": "2"}, {"memory": "4Gi"}, 87),  # balances an unbalanced node
     ({"cpu": "2"}, {"cpu": "1"}, 68),
     ({"cpu": "2"}, {}, 0),
 ])  # fmt: skip
-def test_how_evenly_a_node_would_be_used(there: dict[str, str], asked: dict[str, str], score: int) -> None:
+def test_balanced_allocation_score(there: dict[str, str], asked: dict[str, str], score: int) -> None:
     made = NodeInfo("a")
     made.set_node(node("a"))
     made.add(info(pod("o", on="a", requests=there)))
@@ -106,8 +106,8 @@ def test_how_evenly_a_node_would_be_used(there: dict[str, str], asked: dict[str,
 
 
 @pytest.mark.parametrize(("there", "score"), [({}, 97), ({"cpu": "2"}, 72), ({"cpu": "4", "memory": "8Gi"}, 0)])
-def test_how_much_a_node_has_left(there: dict[str, str], score: int) -> None:
-    """A pod that asks for nothing counts as 100m and 200Mi."""
+def test_least_allocated_score(there: dict[str, str], score: int) -> None:
+    """Score a pod without requests, which counts as 100m and 200Mi."""
     made = NodeInfo("a")
     made.set_node(node("a"))
     if there:

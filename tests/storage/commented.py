@@ -1,4 +1,5 @@
-"""Makes YAML as people write it: comments everywhere, in every style, each line knowing what it stands for."""
+"""Random YAML in the forms that people write: comments everywhere, every style, and for each line the entry it
+shows."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ KEYS = ["apiVersion", "args", "name", "image", "labels", "spec", "zone", "a.b/c"
 
 
 class Line(NamedTuple):
-    """A line of a document; ``path`` leads to the entry that it shows ("" as the last part: a comment apart)."""
+    """A line of a document; ``path`` leads to the entry that it shows ("" as the last part: a comment that belongs
+    to no entry)."""
 
     text: str
     path: Path
@@ -33,7 +35,7 @@ class Line(NamedTuple):
 
 
 def random_object(rng: Random, depth: int = 0, names: str = "pqrstuvw") -> dict[str, Any]:
-    """An object whose lists of objects have items with these ``names``."""
+    """Return a random object whose lists of objects have items with these ``names``."""
     keys = rng.sample(KEYS, rng.randint(1, 5))
     return {key: random_value(rng, depth + 1, names) for key in keys if key != "name" or not depth} or {"k": "v"}
 
@@ -61,7 +63,7 @@ def _shuffled(rng: Random, value: dict[str, Any]) -> dict[str, Any]:
 
 
 class Writer:
-    """Writes an object in a style that a generator of random numbers chooses."""
+    """A writer of objects in a style chosen by a random generator."""
 
     def __init__(self, rng: Random) -> None:
         self.rng = rng
@@ -96,7 +98,7 @@ class Writer:
             self.lines.append(Line("", ("",)))
 
     def mapping(self, obj: dict[str, Any], column: int, path: Path, lead: str) -> None:
-        """``lead``: what stands before the first key on its line ("": nothing but blanks)."""
+        """Write a mapping; ``lead`` is the text before its first key on that line ("": only blanks)."""
         pad = " " * column
         for key, value in obj.items():
             own = (*path, key)
@@ -120,7 +122,7 @@ class Writer:
                 self.comment(pad, own)
             self.entry((lead or pad) + "-", item, column, own, is_item=True)
             lead = ""
-        if not is_flush:  # then it would stand before the next key of the mapping around
+        if not is_flush:  # else it would stand before the next key of the outer mapping
             self.comment(pad, (*path, ""), chance=0.15)
 
     def entry(self, text: str, value: Any, column: int, path: Path, *, is_item: bool) -> None:
@@ -130,7 +132,7 @@ class Writer:
             self.flow(text + " ", value, path)
         else:
             self.scalar(text, value, column, path)
-            if not isinstance(value, str) or "\n" not in value:  # else it would be a line of a literal
+            if not isinstance(value, str) or "\n" not in value:  # else it would be a line of the literal
                 self.comment(" " * (column + 1), path, chance=0.05)
 
     def block(self, text: str, value: Any, column: int, path: Path, *, is_item: bool) -> None:
@@ -202,7 +204,7 @@ def _json(value: Any) -> str:
 
 
 def write(rng: Random, obj: dict[str, Any]) -> list[Line]:
-    """An object as lines in a random style."""
+    """Return the lines of an object in a random style."""
     writer = Writer(rng)
     writer.document(obj)
     return writer.lines
@@ -211,11 +213,11 @@ def write(rng: Random, obj: dict[str, Any]) -> list[Line]:
 # --- changes --------------------------------------------------------------------------------------------------------
 
 
-NEW_NAMES = "PQRSTUVW"  # no item that comes has the name of one that goes
+NEW_NAMES = "PQRSTUVW"  # no new item has the name of a removed one
 
 
 def changed(rng: Random, obj: dict[str, Any], moves: bool = False) -> dict[str, Any]:
-    """A copy of an object with a few changes anywhere in it."""
+    """Return a copy of an object with a few random changes."""
     copied = copy.deepcopy(obj)
     for _ in range(rng.randint(1, 4)):
         _change(rng, rng.choice(_collections(copied)), moves)
@@ -259,13 +261,13 @@ def _change_list(rng: Random, value: list[Any], moves: bool) -> None:
         value.insert(rng.randint(0, len(value)), new)
 
 
-# --- what a change leaves -------------------------------------------------------------------------------------------
+# --- comments and lines that a change leaves ------------------------------------------------------------------------
 
 _MISSING = object()
 
 
 def resolve(obj: Any, path: Path) -> Any:
-    """The value at a path, ``_MISSING`` if there is none."""
+    """Return the value at a path, ``_MISSING`` if there is none."""
     for part in path:
         if part == "":
             return obj
@@ -280,7 +282,7 @@ def resolve(obj: Any, path: Path) -> Any:
 
 
 def is_there(path: Path, old: Any, new: Any) -> bool:
-    """Tell whether what a comment stands for is in both objects, in collections of the same kind."""
+    """Report whether the entry of a comment is in both objects, in collections of the same kind."""
     for length in range(len(path) + 1):
         a, b = resolve(old, path[:length]), resolve(new, path[:length])
         if b is _MISSING or (isinstance(a, dict | list) and type(a) is not type(b) and path[length:]):
@@ -289,7 +291,7 @@ def is_there(path: Path, old: Any, new: Any) -> bool:
 
 
 def stays(line: Line, old: Any, new: Any) -> bool:
-    """Tell whether what a line shows is the same in both objects."""
+    """Report whether the entry of a line is the same in both objects."""
     if not line.path or not is_there(line.path, old, new):
         return False
     if line.is_comment:
@@ -298,5 +300,5 @@ def stays(line: Line, old: Any, new: Any) -> bool:
 
 
 def essence(line: str) -> str:
-    """A line without what a neighbour that comes or goes may change: its ``-``, a comma."""
+    """Return a line without the parts that change with its neighbours: its ``-``, a comma."""
     return re.sub(r",(?=\s*(#.*)?$)", "", line.strip().lstrip("- "))

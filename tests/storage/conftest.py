@@ -1,4 +1,4 @@
-"""Every test of storage ends with ``check()``: files, index, journal and change log agree."""
+"""Fixtures of storage: every test ends with ``check()``, so files, index, journal and change log agree."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def file_of(folder: Path, name: str, namespace: str = "default", resource: str =
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
-    """A cluster's folder, sound at the end."""
+    """A cluster's folder, checked for damage at the end."""
     state = tmp_path / "state"
     FolderStore.initialize(state, {})
     yield state
@@ -56,7 +56,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.fixture
 def open_store(folder: Path) -> Iterator[Callable[..., FolderStore]]:
-    """Opens stores on the folder, and closes them at the end."""
+    """A function that opens stores on the folder; they are closed at the end."""
     opened: list[FolderStore] = []
 
     def open_one(**options: Any) -> FolderStore:

@@ -1,4 +1,4 @@
-"""Files in a form that somebody gave them: committed, recovered and remembered as such."""
+"""Files with a formatting of their own: it survives commits and recovery, and the index knows of it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def update(folder: Path, value: str) -> None:
 
 @pytest.fixture
 def paint(folder: Path, store: FolderStore) -> Path:
-    """A file that was written by hand, and taken in."""
+    """A file that was written by hand, and that the index knows."""
     path = file_of(folder, "paint")
     path.parent.mkdir(parents=True)
     path.write_text(WRITTEN)
@@ -57,7 +57,7 @@ def test_edited_file_keeps_its_form_when_the_writer_is_killed(
     update(folder, "0")
     run_killed(after, lambda: update(folder, "2"))
     store = FolderStore(folder)
-    create(store, config_map("next"))  # the next holder of the lock finishes what was left
+    create(store, config_map("next"))  # the next holder of the lock finishes the commit
     obj = store.get(key("paint"))
     assert obj is not None
     assert paint.read_text() == MERGED.replace("'1'", f"'{obj['data']['a']}'")

@@ -1,4 +1,4 @@
-"""A commit survives the death of its process at any point, and the loss of power after any of its steps."""
+"""Commits survive the death of their process at any point, and the loss of power after any step."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ APPLIED = [{"manager": "kubectl", "operation": "Apply"}]
 
 
 class Unsynced(sqlite3.Connection):
-    """A killed process loses nothing that the system has: syncing would only make the many deaths slow."""
+    """A connection without syncs: a killed process loses nothing the kernel has, and syncs would slow down its many
+    deaths."""
 
     def execute(self, sql: str, *parameters: Any) -> sqlite3.Cursor:
         return super().execute("PRAGMA synchronous = OFF" if "synchronous" in sql else sql, *parameters)
@@ -89,7 +90,8 @@ AFTER = [
 
 
 def sound_after(folder: Path, acknowledged: bool) -> list[tuple[str, str, str]]:
-    """All or nothing, to a reader that cannot finish the work and to everyone else; returns which."""
+    """Check that a commit is all or nothing, to a reader without the lock and to everyone else; return the objects
+    seen."""
     with locked_by_another(folder):
         reader = FolderStore(folder)
         seen = state(reader)
@@ -107,7 +109,7 @@ def sound_after(folder: Path, acknowledged: bool) -> list[tuple[str, str, str]]:
 
 
 def rebuilt_as(folder: Path, seen: list[tuple[str, str, str]]) -> None:
-    """The files alone hold the same."""
+    """Check that an index rebuilt from the files holds the same objects."""
     copy = folder.parent / "copy"
     shutil.copytree(folder, copy, ignore=shutil.ignore_patterns(".kubepy"))
     store = FolderStore(copy)
@@ -121,7 +123,7 @@ def rebuilt_as(folder: Path, seen: list[tuple[str, str, str]]) -> None:
 
 @contextmanager
 def locked_by_another(folder: Path) -> Iterator[None]:
-    """Without a word of who holds it, so that a dead holder's stays for the next one to find."""
+    """Hold the lock without naming a holder, so that the name left by a dead holder stays."""
     lock = Lock(str(folder / ".kubepy" / "lock"))
     assert lock.try_acquire(1)
     try:
@@ -133,7 +135,7 @@ def locked_by_another(folder: Path) -> Iterator[None]:
 def each_death(
     tmp_path: Path, start: Callable[[Path], None], work: Callable[[Path], None]
 ) -> Iterator[tuple[Path, bool]]:
-    """The folder after a death at every point of the work, and whether the work was acknowledged before."""
+    """Yield the folder after a death at every point of the work, and whether the work was acknowledged before."""
     origin = tmp_path / "origin"
     FolderStore.initialize(origin, {})
     start(origin)
@@ -152,7 +154,7 @@ def each_death(
 
 
 def warm(folder: Path) -> None:
-    """A copy has other inodes: let the index learn them."""
+    """Let the index learn the inodes of a copied folder."""
     store = FolderStore(folder)
     store.list("configmaps")
     store.close()
@@ -241,12 +243,12 @@ def test_unwritable_file_undoes_the_whole_transaction(folder: Path) -> None:
     store.close()
 
 
-# --- power loss: what was renamed may not be on disk ---
+# --- power loss: a rename may not be on disk ---
 
 
 class PowerCut:
-    """A folder whose machine loses power right after a commit, before its folder entries are synced; ``lose`` says what
-    the disk forgets. The contents of files were synced before they got their names, so none is half there."""
+    """A folder after a power cut right after a commit, before its directory entries were synced; LOSSES take
+    unsynced changes away. The contents of files were synced before they got their names, so no file is half written."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.folder = folder
@@ -264,7 +266,7 @@ class PowerCut:
         self.monkeypatch.setattr(index, "boot_id", lambda: name)
 
     def lose_rename(self, name: str) -> None:
-        """The old file, inode and all, is back."""
+        """Bring the old file back, with its inode."""
         file_of(self.folder, name).unlink(missing_ok=True)
         os.link(self.kept / name, file_of(self.folder, name))
 

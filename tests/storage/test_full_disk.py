@@ -1,4 +1,4 @@
-"""A disk that fills up at any moment of a commit: nothing of it happens or all of it does, and the error says which."""
+"""A disk that fills up at any point of a commit: it happens as a whole or not at all, and the error names the cause."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FULL = "No space left on device"
 
 
 class Disk:
-    """Has room for so many writes, then for none; ``left`` below zero means that it was full."""
+    """A disk with room for a number of writes; ``left`` below zero means that one was refused."""
 
     def __init__(self, room: int) -> None:
         self.left = room
@@ -61,7 +61,7 @@ class Disk:
                 if sql == "COMMIT" and self.total_changes != getattr(self, "seen", 0) and disk.is_full():
                     raise sqlite3.OperationalError("database or disk is full")
                 done = super().execute("PRAGMA synchronous = OFF" if "synchronous" in sql else sql, *parameters)
-                if sql in ("COMMIT", "ROLLBACK"):  # what was rolled back is not written by the next COMMIT
+                if sql in ("COMMIT", "ROLLBACK"):  # the next COMMIT does not write rolled back changes
                     self.seen = self.total_changes
                 return done
 
@@ -133,7 +133,7 @@ def outcome_of(folder: Path, disk: Disk) -> str:
 
 
 def test_recovery_on_a_full_disk_leaves_nothing_half_done(tmp_path: Path) -> None:
-    """Recovery fails at every point, again and again, until there is room."""
+    """Fill the disk at every point of a recovery, again and again, until there is room."""
     folder = tmp_path / "state"
     FolderStore.initialize(folder, {})
     prepare(folder)

@@ -1,4 +1,4 @@
-"""One writer at a time; locks die with their process, and everybody can see who holds them."""
+"""Locks: one writer at a time, released when their process dies, with a holder that everybody can see."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_writer_waits_longer_while_the_holder_changes(
     left = iter(range(4))
 
     def too_late(timeout: float) -> bool:
-        """Somebody else is always a little faster."""
+        """Let another process take the lock first, several times."""
         time.sleep(timeout)
         others.release()
         if next(left, None) is None:

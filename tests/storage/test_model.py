@@ -1,4 +1,4 @@
-"""The store beside a plain dictionary: whatever is done to both, through the API or behind its back, they agree."""
+"""The store beside a plain dictionary: after any change through the API or to the files, both are equal."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ class Model(RuleBasedStateMachine):
 
     @rule()
     def catch_up(self) -> None:
-        """What a watcher knows after following the change log is what there is."""
+        """Check that following the change log gives the objects that exist."""
         try:
             for change in self.store.changes(self.since):
                 if change.type == "DELETED":

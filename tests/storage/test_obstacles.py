@@ -1,5 +1,5 @@
-"""A link, a file or a folder without permission where a folder of objects should be: nothing can be told of the objects
-in it, so they are neither gone nor changed."""
+"""A link, a file or a folder without permission in place of a folder of objects: nothing is known of its objects, so
+they count as neither removed nor changed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NODE = Key("nodes", "", "n")
 
 
 def linked(path: Path) -> None:
-    """The folder is somewhere else, and a link leads there."""
+    """Move the folder elsewhere and leave a link to it."""
     (state_folder,) = (one for one in path.parents if one.name == "state")
     elsewhere = state_folder.parent / "elsewhere"
     path.rename(elsewhere)
@@ -57,7 +57,7 @@ def put_back(path: Path) -> None:
 
 @contextmanager
 def denied(path: Path, *operations: str) -> Iterator[None]:
-    """The system lets nobody look below a path (mode 000), or (mode 444) only at the names there."""
+    """Deny access below a path (mode 000), or list names only (mode 444)."""
     def guard(name: str) -> Any:
         real = getattr(os, name)
 
@@ -93,7 +93,7 @@ def all_objects(store: FolderStore) -> list[str]:
 
 
 def is_held_back(store: FolderStore, problem: Problem) -> None:
-    """The objects in the folder default/configmaps are neither gone nor changed, and cannot be written."""
+    """Check that the objects in default/configmaps count as neither removed nor changed, and cannot be written."""
     revision = store.revision()
     assert store.list("configmaps", "default") == (
         revision, [config_map("a", resourceVersion="1"), config_map("b", resourceVersion="2")], (problem,))

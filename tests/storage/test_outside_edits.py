@@ -1,4 +1,4 @@
-"""What other programs do to the files becomes ordinary changes."""
+"""Edits by other programs become ordinary changes."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_edit_that_keeps_size_inode_and_mtime_is_seen_while_the_stamp_is_racy(
     create(store, config_map("a"))
     path = file_of(folder, "a")
     edit(path, '"1"', '"2"')
-    soon = time.time_ns() + 10**10  # racy for that long
+    soon = time.time_ns() + 10**10  # the stamp stays racy until then
     os.utime(path, ns=(soon, soon))
     stamp = path.stat()
     assert store.get(key("a"))["data"] == {"a": "2"}  # type: ignore[index]
@@ -193,14 +193,14 @@ def test_admission_gets_the_object_last_recorded(open_store: Callable[..., Folde
     store.get(key("a"))
     file_of(folder, "b").write_text(dump(config_map("b")))
     store.get(key("b"))
-    assert known == ["1", "2", "3", None]  # another uid: the admission has to know what was replaced
+    assert known == ["1", "2", "3", None]  # another uid: the admission is given the replaced object
 
 
-# --- removed, and not gone yet ---
+# --- removed, but kept for now ---
 
 
 def end(key: Key, obj: dict[str, Any], now: float) -> dict[str, Any] | None:
-    """Objects without namespace are only marked when their file is removed, until they have no "hold"."""
+    """Mark an object whose file is removed as ended while it has a "hold"; remove it otherwise."""
     return {**obj, "ended": now} if obj.get("hold") else None
 
 
@@ -330,7 +330,7 @@ def test_reading_leaves_the_folder_as_it_was(open_store: Callable[..., FolderSto
     def contents() -> dict[str, bytes]:
         return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
-    os.utime(folder / "kubepy.yaml", (1, 1))  # not so new that the index waits before it remembers the settings
+    os.utime(folder / "kubepy.yaml", (1, 1))  # old enough for the index to remember the settings
     writer = open_store()
     create(writer, config_map("a"))
     writer.close()
@@ -348,7 +348,7 @@ def test_edit_with_the_same_size_inode_and_time_is_seen_by_its_change_time(store
     create(store, config_map("a"))
     path = file_of(folder, "a")
     stat = path.stat()
-    time.sleep(0.05)  # the change time comes from the kernel's tick
+    time.sleep(0.05)  # the kernel's change times have a coarse resolution
     with path.open("r+") as file:
         text = file.read()
         file.seek(0)
@@ -360,11 +360,12 @@ def test_edit_with_the_same_size_inode_and_time_is_seen_by_its_change_time(store
     assert store.get(key("a"))["data"] == {"a": "2"}  # type: ignore[index]
 
 
-# --- beside another process that takes the edit in at this very moment ---
+# --- edits that another process records at the same moment ---
 
 
 class Meanwhile:
-    """Lets another store act once between a reader's scan of the files and its snapshot of the rows, or after that."""
+    """A second store that acts once, between a reader's scan of the files and its snapshot of the rows, or after the
+    snapshot."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, moment: str, act: Callable[[], object]) -> None:
         self.acts = [act]

@@ -1,4 +1,4 @@
-"""Files that cannot be objects are told with path and line; all others keep working, and nothing touches them."""
+"""Files that cannot be objects are reported with path and line; all others keep working, and nothing changes them."""
 
 from __future__ import annotations
 
@@ -224,11 +224,11 @@ def test_syntax_error_names_its_line_once(store: FolderStore, folder: Path) -> N
         f"{file_of(folder, 'bad')}:5: did not find expected node content: this file is left out")
 
 
-# --- files whose object counts as it last was ---
+# --- files whose object keeps its last valid content ---
 
 
 def admit_unless_forbidden(key: Key, obj: dict[str, Any], mtime: float, old: dict[str, Any] | None) -> dict[str, Any]:
-    """What no object may become is the value "no"."""
+    """Admit all objects but those with the value "no"."""
     if old is not None and obj["data"]["a"] == "no":
         raise EditError("data.a", 'data.a: may not be "no"')
     return obj

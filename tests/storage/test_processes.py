@@ -1,4 +1,4 @@
-"""Several processes at work in one folder, killed at any time, beside somebody who edits its files."""
+"""Several processes work in one folder and are killed at any time, while somebody edits its files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kubepy.storage.yaml import dump
 
 from .conftest import config_map, create, file_of, key
 
-# Counts up in two objects of one transaction, and says each number that has been committed.
+# Increments two objects in one transaction, and prints each number that has been committed.
 COUNTING = """
 import sys
 from kubepy.storage import ConflictError, Key
@@ -40,7 +40,7 @@ COUNTERS = ("one", "two", "three")
 
 
 class Counter:
-    """A process that counts, and what it has said so far."""
+    """A process that counts, and the last number that it printed."""
 
     def __init__(self, folder: Path, name: str) -> None:
         self.folder, self.name, self.acknowledged = folder, name, 0
@@ -71,7 +71,7 @@ def counting(folder: Path) -> Iterator[list[Counter]]:
 
 
 def pairs(store: FolderStore) -> dict[str, set[int]]:
-    """The numbers of each counter's two objects in one snapshot."""
+    """Return the numbers of each counter's two objects in one snapshot."""
     found: dict[str, set[int]] = {}
     for obj in store.list("configmaps", "default").objects:
         name, _, _ = obj["metadata"]["name"].rpartition("-")
@@ -100,7 +100,7 @@ def test_killed_processes_lose_nothing_acknowledged(folder: Path) -> None:
 
 
 def test_edits_beside_commits_of_another_process_are_all_seen(folder: Path) -> None:
-    """Somebody sets a counter's files to 1000000 while its process counts: it counts on from there, or is overtaken."""
+    """Set a counter's files to 1000000 while its process counts: it counts on from there, or a later commit wins."""
     store = FolderStore(folder)
     create(store, *(config_map(f"{name}{suffix}", "0") for name in COUNTERS for suffix in ("-a", "-b")))
     with counting(folder):

@@ -1,4 +1,4 @@
-"""``.kubepy/`` can go at any time, can be damaged or unwritable: the files are the truth."""
+"""``.kubepy/`` may be removed, damaged or unwritable at any time: the files are the truth."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_damaged_index_is_made_anew(
 
 
 def write_until_made_anew(store: FolderStore) -> None:
-    """A transaction that meets damage in mid-work says so once."""
+    """Create an object; a transaction that reports the damaged index is run once more."""
 
     def write() -> None:
         with store.transaction() as transaction:
@@ -185,7 +185,7 @@ def as_nobody() -> Iterator[None]:
 
 @pytest.fixture
 def public_folder() -> Iterator[Path]:
-    """A cluster that everybody can get to."""
+    """A cluster that everybody can read."""
     with tempfile.TemporaryDirectory() as base:
         os.chmod(base, 0o755)
         FolderStore.initialize(Path(base) / "state", {})
@@ -198,7 +198,7 @@ def test_read_only_folder_can_be_read(public_folder: Path, has_index: bool) -> N
     store = FolderStore(public_folder)
     create(store, config_map("a"), config_map("b"))
     store.close()
-    if has_index:  # that of its owner, who may only read here
+    if has_index:  # an index that the reader must not write
         make_read_only_of_nobody(public_folder / ".kubepy")
     else:
         shutil.rmtree(public_folder / ".kubepy")

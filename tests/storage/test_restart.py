@@ -1,4 +1,4 @@
-"""After another start of the machine the files say what there is; only what a power cut brought back is undone."""
+"""Restarts of the machine: the files are the truth, and only effects of a power cut are undone."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ def boot(monkeypatch: pytest.MonkeyPatch) -> Boot:
 
 
 def write(folder: Path, *values: str, names: tuple[str, ...] = ("a",), sync: bool = True) -> None:
-    """Commit values to objects one after the other, as a command does that ends normally (or with a power cut)."""
+    """Commit values to objects one after the other, as a command that ends normally (or by a power cut:
+    ``sync=False``)."""
     store = FolderStore(folder)
     for value in values:
         with store.transaction() as transaction:
@@ -61,13 +62,13 @@ def values(folder: Path) -> dict[str, str]:
 
 
 def bring_back(kept: Path, path: Path) -> None:
-    """An older version of a file is there again, inode and all."""
+    """Put an older version of a file back, with its inode."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.unlink(missing_ok=True)
     os.link(kept, path)
 
 
-# --- what anybody does to the files between two starts stays ---
+# --- changes of files between two starts stay ---
 
 
 @pytest.mark.parametrize("edit", [
@@ -125,14 +126,14 @@ def test_older_version_copied_back_with_its_time_wins_after_a_restart(folder: Pa
     backup = folder.parent / "backup"
     shutil.copy2(file_of(folder, "a"), backup)
     write(folder, "2")
-    if not in_place:  # as tar and rsync do
+    if not in_place:  # tar and rsync set times like this
         file_of(folder, "a").unlink()
     shutil.copy2(backup, file_of(folder, "a"))
     boot("second")
     assert values(folder) == {"a": "1"}
 
 
-# --- what a power cut does to them is undone ---
+# --- effects of a power cut are undone ---
 
 
 @pytest.mark.parametrize("sync", [True, False])
@@ -202,7 +203,7 @@ def test_new_file_in_place_of_a_deleted_one_is_an_object_after_a_restart(folder:
     write(folder, "1")
     copy = folder.parent / "copy"
     shutil.copy2(file_of(folder, "a"), copy)
-    os.link(file_of(folder, "a"), folder.parent / "kept")  # so that its inode is not given to the next file
+    os.link(file_of(folder, "a"), folder.parent / "kept")  # keeps its inode from being given to the next file
     delete(folder, "a", sync=False)
     file_of(folder, "a").parent.mkdir(parents=True, exist_ok=True)
     shutil.copy2(copy, file_of(folder, "a"))  # another inode
@@ -251,7 +252,7 @@ def test_reader_that_cannot_take_the_lock_sees_the_same_after_a_restart(folder: 
     assert values(folder) == {"a": "1", "b": "1", "d": "2"}
 
 
-# --- who syncs, and when ---
+# --- syncs: by whom, and when ---
 
 
 def test_command_syncs_and_marks_its_files_before_it_ends(folder: Path) -> None:
@@ -319,7 +320,7 @@ def test_store_of_a_folder_that_was_removed_closes(folder: Path) -> None:
 
 
 def test_edit_with_a_time_before_the_restart_is_seen(folder: Path, boot: Boot) -> None:
-    """An edit whose time lies before the commit (a clock that was wrong) is an edit all the same."""
+    """Edit with a time before the commit (a clock that was wrong): it counts as an edit too."""
     boot("first")
     write(folder, "1")
     file_of(folder, "a").write_text(dump(config_map("a", "theirs")))

@@ -1,4 +1,4 @@
-"""Whatever is stored comes back from its file as it was."""
+"""Stored objects are read back from their files unchanged."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_stored_object_read_from_its_file_is_the_same(data: list[dict[str, Any]]
                 try:
                     write = transaction.create if transaction.get(TOY) is None else transaction.update
                     write(TOY, obj)
-                except ValueError:  # lone surrogates, which no file holds
+                except ValueError:  # lone surrogates, which no file can hold
                     continue
             assert store.check() == []
         store.close()

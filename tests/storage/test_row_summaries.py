@@ -1,4 +1,4 @@
-"""The rows without JSON that connections remember equal the rows, whoever writes."""
+"""Row summaries cached by a connection equal the rows, whichever connection writes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def rows_of(database: Database) -> list[Row]:
 
 
 def write(database: Database, chance: Random) -> None:
-    """A few random changes in one transaction, which may come to nothing."""
+    """Write a few random changes in one transaction, which may be rolled back."""
     with database.write(durable=False):
         for _ in range(chance.randint(1, 3)):
             one = key(chance.choice("abcd"))

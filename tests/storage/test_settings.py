@@ -1,4 +1,4 @@
-"""What a cluster is: ``kubepy.yaml``, and files that keep a diff small."""
+"""Settings in ``kubepy.yaml``, and files that keep a diff small."""
 
 from __future__ import annotations
 

@@ -211,7 +211,7 @@ def test_revision_beyond_the_counter_is_compacted(store: FolderStore) -> None:
         store.changes(1)
 
 
-# --- what lives in .kubepy only ---
+# --- events and other data only in .kubepy ---
 
 
 def event(name: str) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""What ``dump`` writes: go-yaml v2's bytes, and nothing that reads back as something else."""
+"""Output of ``dump``: go-yaml v2's bytes, and text that is always read back as the same value."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_dumped_value_loads_as_the_same(value: dict[str, Any]) -> None:
     assert [document.object for document in documents] == [value]
 
 
-# Left out: what ruamel.yaml resolves to a type that it then cannot construct.
+# Left out: texts that ruamel.yaml resolves to a type that it then cannot construct.
 @settings(max_examples=200, deadline=None)
 @given(st.dictionaries(TEXT, VALUES, max_size=4).filter(lambda value: not re.search("<<|=|2024-13", repr(value))))
 def test_dumped_value_is_the_same_to_a_yaml_1_1_reader(value: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""What ``load_all`` reads: kubectl's documents, go-yaml's scalars, and its words for what it cannot read."""
+"""Input of ``load_all``: kubectl's documents, go-yaml's scalars, and go-yaml's errors."""
 
 from __future__ import annotations
 

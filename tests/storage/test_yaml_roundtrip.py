@@ -1,4 +1,4 @@
-"""``merge``: an object changes in a text that somebody wrote, and the rest of the text stays."""
+"""``merge``: an object changes in a file written by hand, and the rest of the text stays."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Change = Callable[[dict[str, Any]], object]
 
 
 def applied(text: str, change: Change) -> str:
-    """The text after a change; it means the changed object."""
+    """Return the text after a change, checked to be that of the changed object."""
     obj = parse(text.encode()).object
     change(obj)
     merged = merge(text.encode(), deepcopy(obj))
@@ -34,7 +34,7 @@ def applied(text: str, change: Change) -> str:
 
 
 def diff(text: str, change: Change) -> str:
-    """The lines that a change takes and brings."""
+    """Return the lines that a change removes and adds."""
     lines = difflib.ndiff(text.splitlines(), applied(text, change).splitlines())
     return "\n".join(line.rstrip() for line in lines if line[0] in "+-")
 
@@ -100,7 +100,7 @@ def containers(obj: dict[str, Any]) -> list[Any]:
     return items
 
 
-# --- the example of every day ---------------------------------------------------------------------------------------
+# --- a common example -----------------------------------------------------------------------------------------------
 
 
 def test_changed_image_changes_its_lines_only() -> None:
@@ -289,7 +289,7 @@ def test_aliases_that_still_mean_the_value_stay(change: Change, expected: str) -
     assert sorted(diff(ALIASES, change).splitlines()) == sorted(expected.splitlines())
 
 
-# --- at any price ---------------------------------------------------------------------------------------------------
+# --- changes that need the text to be written anew ------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("text", [
@@ -312,14 +312,14 @@ def test_file_is_written_anew_with_its_comments_at_worst(monkeypatch: pytest.Mon
     assert merged == b"# h\n# a\n# b\n# t\na: x\n"
 
 
-# --- any text, any change -------------------------------------------------------------------------------------------
+# --- random texts, random changes -----------------------------------------------------------------------------------
 
 SEEDS = st.integers(0, 2**32).map(Random)
 _COMMENT = re.compile(r"# c\d+\.")
 
 
 def text_of(lines: list[Line], obj: Any) -> str:
-    """The text of lines, if they mean the object as they should."""
+    """Return the text of lines; examples whose text does not mean the object are dropped."""
     text = "\n".join(line.text for line in lines) + "\n"
     try:
         assume(load_all(text, unique_keys=True)[0].object == obj)
@@ -346,7 +346,7 @@ def test_comments_and_lines_of_unchanged_values_are_kept(rng: Random) -> None:
 
 
 def is_among(line: Line, following: Iterator[str], obj: Any) -> bool:
-    """Tell whether a line comes among those that follow; beside another entry it may lose the ``-`` or the comma."""
+    """Report whether a line is one of those that follow; beside another entry it may lose the ``-`` or the comma."""
     shares_line = line.is_flow or (len(line.path) > 1 and isinstance(resolve(obj, line.path[:-2]), list))
     if shares_line:
         return essence(line.text) in map(essence, following)

@@ -1,4 +1,4 @@
-"""Storage tried from outside: ``python -m tests.torture`` (``make torture``).
+"""Fault injection into storage: ``python -m tests.torture`` (``make torture``).
 
 kill      a process killed at every call that changes something
 power     power cut after every such call, in two models of what a disk forgets
@@ -7,5 +7,5 @@ damage    a damaged index
 edits     files edited while commands of several processes run
 linear    eight writers and readers over a few objects, their histories checked for linearizability
 
-Every section names its points, so that each one can be repeated alone; a loss is printed with the command that does.
+Every section names its points, so that each can be repeated alone; a loss is printed with the command that repeats it.
 """

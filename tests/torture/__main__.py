@@ -1,4 +1,4 @@
-"""Try storage from outside.
+"""Inject faults into storage.
 
     python -m tests.torture                                       everything, for half an hour on two cores
     python -m tests.torture kill power --minutes 5                two sections
@@ -20,9 +20,9 @@ from .runner import Options, Report, Section, repeat, run_section, tell
 SECTIONS: dict[str, Section] = {section.name: section for section in (
     kill.SECTION, power.SECTION, restart.SECTION, damage.SECTION, edits.SECTION, linear.SECTION)}
 MINUTES = 28.0
-LEAST_SECONDS = 10.0  # that a section has, however long those before it took
+LEAST_SECONDS = 10.0  # the least time of a section, however long those before it took
 SAMPLE_SEED = 1
-# What `make test` tries of each section: so many points of these scenarios (none: of all).
+# Part of each section that `make test` runs: so many points of these scenarios (none given: of all).
 SAMPLE: dict[str, tuple[int, tuple[str, ...]]] = {
     "kill": (240, ("mixed", "managed-removed", "edits-and-commit", "rebuild", "init", "apply-server-side-changed",
                    "set-image", "repair")),
@@ -57,7 +57,7 @@ def _settings(options: argparse.Namespace, section: Section) -> Options:
 
 
 def run_all(sections: list[Section], options: argparse.Namespace) -> list[Report]:
-    """Each section has its share of the time that is left."""
+    """Run all sections; each gets its share of the time that is left."""
     start = time.monotonic()
     reports = []
     for number, section in enumerate(sections):

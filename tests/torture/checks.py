@@ -1,4 +1,4 @@
-"""What must hold of a folder after whatever happened to it."""
+"""Checks of a state folder after a fault."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ ALLOWED_OWN = {"index.db", "index.db-wal", "index.db-shm", "lock", "manager.lock
 
 
 class Lost(Exception):
-    """Something promised that did not hold."""
+    """A promise that does not hold."""
 
 
 class Expected(NamedTuple):
-    """What a folder may hold.
+    """The states that a folder may hold.
 
-    :param states: what the cluster was after each transaction, the first before any.
-    :param acknowledged: the number of transactions that were said to be done: no earlier state may be seen.
-    :param likeness: what of the objects must be as it was.
+    :param states: the cluster before the first transaction and after each.
+    :param acknowledged: the number of acknowledged transactions: earlier states are a loss.
+    :param likeness: the part of the objects that must be equal.
     """
 
     states: list[View | None]
@@ -42,7 +42,8 @@ class Expected(NamedTuple):
 
 
 def scenario_losses(scenario: Scenario, folder: Path, expected: Expected) -> list[str]:
-    """As :func:`aftermath`; work that is to be run again until it is done is run again before the last look."""
+    """Return the losses of a folder, as :func:`aftermath` does; work with ``finish`` is first run again until it is
+    done."""
     if scenario.finish is None:
         return aftermath(folder, scenario.opener, expected)
     try:
@@ -60,7 +61,7 @@ def scenario_losses(scenario: Scenario, folder: Path, expected: Expected) -> lis
 
 
 def aftermath(folder: Path, opener: Opener, expected: Expected) -> list[str]:
-    """Everything that does not hold in a folder after a process or its machine stopped; changes the folder."""
+    """Return everything that is wrong in a folder after a process or its machine stopped; changes the folder."""
     losses: list[str] = []
     try:
         _check(folder, opener, expected, losses)
@@ -88,7 +89,8 @@ def _check(folder: Path, opener: Opener, expected: Expected, losses: list[str]) 
 
 
 def check_sound(folder: Path, opener: Opener, seen: View, losses: list[str]) -> None:
-    """A writer works, ``check`` finds nothing, nothing is left over, the files alone hold what is seen."""
+    """Check that a writer works, ``check`` finds nothing, nothing is left over, and the files alone hold the same
+    objects."""
     after = attempt("a writer", lambda: _write(folder, opener))
     losses.extend(f"check after a writer: {line}" for line in after[:3])
     again = attempt("a reader after a writer", lambda: look(opener, folder))
@@ -137,7 +139,7 @@ def _difference(one: View, other: View, expected: Expected) -> str:
 
 
 def _nearest(seen: View | None, expected: Expected) -> str:
-    """How what was seen differs from the state that is most like it."""
+    """Return the difference to the most similar state."""
     if seen is None:
         return "no cluster"
     told = [_difference(state, seen, expected) for state in expected.states[expected.acknowledged:] if state]
@@ -145,7 +147,7 @@ def _nearest(seen: View | None, expected: Expected) -> str:
 
 
 def leftovers(folder: Path) -> Iterator[str]:
-    """Temporary files, empty folders, managers of nothing."""
+    """Yield temporary files, empty folders, and managers without an object."""
     paths = paths_below(folder)
     files = set(paths)
     for path in paths:
@@ -164,7 +166,7 @@ def leftovers(folder: Path) -> Iterator[str]:
 
 
 def _check_files(folder: Path, opener: Opener, seen: View, losses: list[str]) -> None:
-    """A clone of the files has the same objects, with their managers."""
+    """Check that a copy of the files without the index has the same objects, with their managers."""
     held = objects_of_files(capture(folder, own=False), folder.with_name("clone"), opener)
     if isinstance(held, str):
         losses.append(f"the files alone: {held}")
@@ -176,7 +178,7 @@ _held: dict[object, dict[str, Object] | str] = {}
 
 
 def objects_of_files(image: Image, clone: Path, opener: Opener) -> dict[str, Object] | str:
-    """The objects of files without an index, or what is wrong with them; each set of files is only read once."""
+    """Return the objects of files without an index, or a message if they cannot be read; results are cached."""
     known = sha256(repr(contents(image)).encode()).digest(), opener
     if known not in _held:
         if len(_held) > 1000:
@@ -202,7 +204,7 @@ def _read_clone(image: Image, clone: Path, opener: Opener) -> dict[str, Object] 
 
 
 def attempt(who: str, action: Callable[[], T]) -> T:
-    """Do something that must work. Raises Lost with what it raised."""
+    """Do something that must work. Raises Lost with the exception if it fails."""
     try:
         return action()
     except TimeoutError:
@@ -215,7 +217,7 @@ def attempt(who: str, action: Callable[[], T]) -> T:
 
 @contextmanager
 def locked_by_another(folder: Path) -> Iterator[None]:
-    """Without a word of who holds the lock, so that a dead holder's stays for the next one to find."""
+    """Hold the lock without naming a holder, so that the name left by a dead holder stays."""
     descriptor = os.open(folder / OWN / "lock", os.O_RDWR)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -225,7 +227,7 @@ def locked_by_another(folder: Path) -> Iterator[None]:
 
 
 def remove(folder: Path) -> None:
-    """Remove a folder of a trial, whatever is in it."""
+    """Remove the folder of a trial with all it contains."""
     for directory, folders, files in os.walk(folder, topdown=False):
         for name in files:
             os.unlink(os.path.join(directory, name))

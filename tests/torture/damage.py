@@ -1,6 +1,6 @@
-"""A damaged index: whatever stands in ``.kubepy/index.db`` and beside it, commands work and show what the files say.
+"""A damaged index: with any content of ``.kubepy/index.db`` and of files beside it, commands work and show the files.
 
-A point ``17/get`` is the 18th damage of its kind, of which the seed says where it hits, and the command that finds it.
+A point ``17/get`` is the 18th damage of its kind, at a place given by the seed, and the first command after it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ STEPS = (*RUNNING, command("apply", "--server-side", "-f", "-", stdin=SERVER_SID
 
 
 class Base(NamedTuple):
-    """A sound folder: closed, and as it is while somebody has the index open (with its log)."""
+    """An undamaged folder: closed, and while a process has the index open (with its log)."""
 
     closed: Image
     opened: Image
@@ -63,7 +63,7 @@ def _flip(path: Path, chance: random.Random, number: int) -> None:
 
 
 def _flip_header(path: Path, chance: random.Random, number: int) -> None:
-    """The first 100 bytes are the database's own, what follows is the root of its schema."""
+    """Change bytes of the database's header (the first 100) and of its schema's root page."""
     data = bytearray(path.read_bytes())
     for _ in range(1 + number % 4):
         data[chance.randrange(300)] = chance.randrange(256)
@@ -108,7 +108,7 @@ def _cut(path: Path, chance: random.Random, number: int) -> None:
 
 
 def _replace(path: Path, chance: random.Random, number: int) -> None:
-    """Something else altogether in its place."""
+    """Replace the index by something else."""
     kinds: list[Callable[[], object]] = [
         lambda: path.write_bytes(chance.randbytes(10_000)),
         lambda: path.write_text("not a database\n" * 500),
@@ -123,7 +123,7 @@ def _replace(path: Path, chance: random.Random, number: int) -> None:
 
 
 def _foreign(path: Path) -> None:
-    """Another program's database."""
+    """Replace the index by another program's database."""
     path.unlink()
     connection = sqlite3.connect(path)
     connection.executescript("CREATE TABLE objects (a); INSERT INTO objects VALUES (1); PRAGMA user_version = 3")
@@ -131,7 +131,7 @@ def _foreign(path: Path) -> None:
 
 
 def _beside(path: Path, chance: random.Random, number: int) -> None:
-    """Files that SQLite would look at beside the index."""
+    """Write files beside the index that SQLite reads."""
     suffix = ("-wal", "-shm", "-journal")[number % 3]
     target = path.with_name(path.name + suffix)
     kind = number // 3 % 4
@@ -140,7 +140,7 @@ def _beside(path: Path, chance: random.Random, number: int) -> None:
 
 
 def _log(path: Path, chance: random.Random, number: int) -> None:
-    """The log of transactions that are not in the database yet."""
+    """Damage the log of transactions that are not in the database yet."""
     target = path.with_name(path.name + "-wal")
     data = bytearray(target.read_bytes())
     kind = number % 4
@@ -162,7 +162,7 @@ def _log_and_index(path: Path, chance: random.Random, number: int) -> None:
     _flip(path, chance, number)
 
 
-# --- what the database says ---
+# --- damaged contents of the database ---
 
 GARBAGE = ("NULL", "x'ff00fe'", "'x'", "''", str(2**63 - 1), str(-(2**63)), "-1", "0", "1e308", "9e999",
            "CAST(x'fffe80' AS TEXT)", "'é\\u0000'", "zeroblob(70000)", "7.5")
@@ -175,7 +175,7 @@ JSONS = ("'{'", "'[]'", "'null'", "'{}'", "'7'", "'{\"metadata\": 7}'", "'{\"met
 
 
 def _typed(path: Path, chance: random.Random, number: int) -> None:
-    """Garbage in one column, of one row or of all."""
+    """Write garbage in one column, of one row or of all."""
     with _unchecked(path) as connection:
         places = [(table, column) for table in _tables(connection) for column in _columns(connection, table)]
         table, column = places[number % len(places)]
@@ -185,7 +185,7 @@ def _typed(path: Path, chance: random.Random, number: int) -> None:
 
 
 def _json(path: Path, chance: random.Random, number: int) -> None:
-    """Other JSON than that of the object."""
+    """Replace an object's JSON by other JSON."""
     with _unchecked(path) as connection:
         table = "objects" if number // len(JSONS) % 3 else "changes"
         where = "json IS NOT NULL ORDER BY rowid LIMIT 1 OFFSET " + str(chance.randrange(8))
@@ -194,7 +194,7 @@ def _json(path: Path, chance: random.Random, number: int) -> None:
 
 
 def _rows(path: Path, chance: random.Random, number: int) -> None:
-    """Rows that are missing, too many or of somebody else."""
+    """Remove, duplicate or rename rows, columns and tables."""
     with _unchecked(path) as connection:
         tables = _tables(connection)
         table = tables[number % len(tables)]
@@ -215,7 +215,7 @@ def _rows(path: Path, chance: random.Random, number: int) -> None:
 
 
 def _known_columns(path: Path, chance: random.Random, number: int) -> None:
-    """Values that a row could have, but not this one."""
+    """Write values that are valid for a row, but wrong for this one."""
     statements = (
         "UPDATE objects SET name = 'nobody' WHERE name = 'touched'",
         "UPDATE objects SET namespace = '../..' WHERE name = 'touched'",
@@ -269,7 +269,7 @@ def _known_columns(path: Path, chance: random.Random, number: int) -> None:
 
 @contextmanager
 def _unchecked(path: Path) -> Iterator[sqlite3.Connection]:
-    """A connection to which no constraint applies."""
+    """Open a connection to which no constraint applies."""
     connection = sqlite3.connect(path, isolation_level=None)
     connection.executescript("PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = "
                              "replace(replace(sql, 'NOT NULL', ''), 'STRICT', '') WHERE type = 'table'")
@@ -299,14 +299,14 @@ def _has_rowid(connection: sqlite3.Connection, table: str) -> bool:
 
 
 def _try(connection: sqlite3.Connection, statement: str) -> None:
-    """Damage that a constraint or another version of the schema does not allow is none."""
+    """Execute a statement; do nothing if a constraint or another version of the schema forbids it."""
     try:
         connection.execute(statement)
     except sqlite3.Error:
         return
 
 
-# The damage, how many of its kind there are, and whether the index has a log.
+# Each damage, the number of its points, and whether the index has a log.
 KINDS: dict[str, tuple[Damage, int, bool]] = {
     "flip": (_flip, 64, False),
     "flip-header": (_flip_header, 32, False),
@@ -327,11 +327,11 @@ KINDS: dict[str, tuple[Damage, int, bool]] = {
 }
 
 
-# --- trying it ---
+# --- running a point ---
 
 
 def share(scratch: Path) -> None:
-    """Make the folder whose index is to be damaged."""
+    """Make the folder whose index will be damaged."""
     folder = scratch / "base"
     for step in STEPS:
         run_step(step, folder)
@@ -348,7 +348,7 @@ def set_up(name: str, place: Path, seed: int) -> list[Point]:
 
 
 def _opened(folder: Path) -> Image:
-    """The folder while another process has the index open, so that its log is not folded in."""
+    """Return the folder while another process has the index open, so that its log still exists."""
     reader = sqlite3.connect(folder / INDEX)
     reader.execute("SELECT count(*) FROM objects").fetchall()
     run_step(command("label", "cm", "touched", "more=labels"), folder)
@@ -370,7 +370,7 @@ def run(point: Point, place: Path, folder: Path, seed: int) -> Outcome:
     text, _, first = point.name.partition("/")
     state = folder / "state"
     restore(base.opened if is_open else base.closed, state)
-    if not is_open:  # the stamps of the copy, so that nothing but the damage is new
+    if not is_open:  # keep the copy's stamps, so that only the damage is new
         look(open_cluster, state)
     damage(state / INDEX, random.Random(f"{seed} {point.scenario} {text}"), int(text))
 
@@ -393,7 +393,7 @@ def _losses(state: Path, first: str, expected: Objects) -> Iterator[str]:
         said = done.err.strip()
         if done.status not in ((0, 1) if words[0] == "fsck" else (0,)) or "internal error" in said:
             yield f"{' '.join(words)} ended with {done.status} and says {said[:300]!r}"
-        warned += 0 if words[0] == "fsck" else len(said.splitlines())  # fsck says what it finds, and what to do
+        warned += 0 if words[0] == "fsck" else len(said.splitlines())  # fsck reports the damage, and how to repair it
     if warned > 1:
         yield f"{warned} lines of warnings"
     yield from _compared(state, expected)

@@ -1,8 +1,8 @@
 """Processes that are killed between two calls that change something.
 
-A process is forked from this one, warm and with the code loaded. In it, the functions of ``os`` and the statements of
-SQLite that change a file count down; at zero the process ends as ``kill -9`` ends it: nothing is flushed, no
-``finally`` runs, locks fall.
+A process is forked from this one, with the code loaded. In it, the functions of ``os`` and the statements of SQLite
+that change a file count down; at zero the process ends as ``kill -9`` ends it: nothing is flushed, no ``finally``
+runs, locks are released.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _ACKNOWLEDGED, _DONE, _KILLED_AT, _FAILED = b"a", b"d", b"k", b"f"
 
 
 class Death(NamedTuple):
-    """The end of a process: killed or not, the transactions it said were done, the call it was killed at.
+    """The end of a process: killed or not, its acknowledged transactions, the call at which it was killed.
 
-    ``error`` is the traceback of work that failed by itself; ``ticks`` how many calls there were, for work that ended.
+    ``error`` is the traceback of work that failed by itself, ``ticks`` the number of calls of work that ended.
     """
 
     killed: bool
@@ -42,9 +42,9 @@ class Death(NamedTuple):
 
 
 class Killer:
-    """Lets so many changing calls happen, then kills the process; only ever used in a forked child.
+    """A counter that lets a number of changing calls happen, then kills the process; only used in a forked child.
 
-    :param report: a descriptor to which the last words go.
+    :param report: a descriptor to which the process writes before it dies.
     """
 
     def __init__(self, after: int, report: int) -> None:
@@ -69,8 +69,8 @@ class Killer:
         self._write(self._report, word + text.encode(errors="replace").replace(b"\0", b"?") + b"\0")
 
     def arm(self) -> None:
-        """Put counting functions in the place of those that change something. Nothing is synced: a killed process
-        loses nothing that the system has."""
+        """Replace the functions that change files by counting ones. Nothing is synced: a killed process loses
+        nothing that the kernel has."""
         os.fsync = os.fdatasync = lambda descriptor: None
         StateFolder.sync_all = lambda folder: None  # type: ignore[method-assign]
         for name in CHANGING:
@@ -137,7 +137,7 @@ class Killer:
 
 
 class StatementCounter:
-    """Counts the statements of one connection that change something, the end of their transaction included."""
+    """A counter of one connection's statements that change something, including the end of their transaction."""
 
     def __init__(self, killer: Killer) -> None:
         self._killer = killer
@@ -155,7 +155,7 @@ class StatementCounter:
 
 
 class CountedFile:
-    """A file opened for writing by ``open``; what is in its buffer dies with the process."""
+    """A file opened for writing by ``open``; data in its buffer is lost with the process."""
 
     def __init__(self, file: Any, killer: Killer) -> None:
         self._file = file
@@ -188,7 +188,7 @@ def _words(arguments: tuple[Any, ...]) -> str:
 
 
 def acknowledge_transactions(acknowledge: Callable[[], None]) -> None:
-    """Call a function whenever a transaction of a store has ended well, or a cluster was begun."""
+    """Call a function after each transaction of a store, and after the creation of a cluster."""
     transaction, initialize = FolderStore.transaction, FolderStore.initialize
 
     @contextmanager
@@ -206,7 +206,7 @@ def acknowledge_transactions(acknowledge: Callable[[], None]) -> None:
 
 
 def in_child(run: Callable[[int], None]) -> tuple[int, bytes]:
-    """Run a function in a forked child, which is given a descriptor to write to; returns exit status and what it wrote.
+    """Run a function in a forked child with a descriptor to write to; return its exit status and output.
 
     An exception in the child ends it with FAILED and its traceback as the last thing written.
     """
@@ -234,7 +234,7 @@ def in_child(run: Callable[[int], None]) -> tuple[int, bytes]:
 
 
 def run_killed(after: int, work: Callable[[], None]) -> Death:
-    """Run work in a process of its own that is killed before its changing call number ``after``, counted from 0."""
+    """Run work in a process that is killed before its changing call number ``after``, counted from 0."""
 
     def run(report: int) -> None:
         killer = Killer(after, report)

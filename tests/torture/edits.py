@@ -1,8 +1,8 @@
-"""Files edited while commands of several processes run: what was finished before a command started, it sees.
+"""Files edited while commands of several processes run: a command sees every edit that was finished before it started.
 
 A point is a round: one process edits objects' files, each time in one way, and looks with a new store right after; the
-others take edits in, and commit. An edit is a number that only the editor writes; commits change another field and keep
-it. Numbers only rise, so whatever shows a lower one after an edit was finished has not seen it, or has lost it.
+others record edits, and commit. An edit is a number that only the editor writes; commits change another field and keep
+it. Numbers only rise: a lower number after a finished edit means that the edit was missed or lost.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ NAMES = ("one", "two", "three")
 PAIR = ("left", "right")  # always committed together
 ROUNDS = 20
 EDITS = 50  # of each round
-WHOLE_WAYS = ("rename", "rename-old")  # at no moment is there no whole file
+WHOLE_WAYS = ("rename", "rename-old")  # the path always has a whole file
 UID = {"uid": "5c0f3c1e-0000-4000-8000-000000000002", "creationTimestamp": "2026-01-01T00:00:00Z"}
 
 
@@ -42,7 +42,7 @@ def _object(name: str, number: int, count: str) -> dict[str, Any]:
 
 
 def _count_of(path: Path) -> str:
-    """What the commits have counted to, as far as the file says."""
+    """Return the counter in the file, "0" if it cannot be read."""
     try:
         return str(load_all(path.read_text())[0].object["data"]["count"])
     except (FileNotFoundError, IndexError, KeyError, TypeError):
@@ -57,7 +57,7 @@ def _rename(path: Path, text: bytes) -> bool:
 
 
 def _rename_old(path: Path, text: bytes) -> bool:
-    """As ``cp -p`` and ``mv`` of an older file do: its mtime is of long ago."""
+    """Replace the file by one with an old mtime, as ``cp -p`` and ``mv`` of an older file do."""
     temporary = path.with_name(".edited")
     temporary.write_bytes(text)
     os.utime(temporary, ns=(10**18, 10**18))
@@ -66,7 +66,7 @@ def _rename_old(path: Path, text: bytes) -> bool:
 
 
 def _truncate(path: Path, text: bytes) -> bool:
-    """As an editor that writes the file itself. Returns whether the file it wrote is still the one at the path."""
+    """Overwrite the file, as some editors do. Return whether it is still the file at the path."""
     with open(path, "r+b") as file:
         file.truncate(0)
         file.write(text)
@@ -75,7 +75,7 @@ def _truncate(path: Path, text: bytes) -> bool:
 
 
 def _in_place(path: Path, text: bytes) -> bool:
-    """The same size in the same file, and its mtime set back (``touch -r``)."""
+    """Write text of the same size into the same file, and set its mtime back (``touch -r``)."""
     with open(path, "r+b") as file:
         before = os.fstat(file.fileno())
         if before.st_size != len(text):
@@ -108,7 +108,7 @@ WAYS: dict[str, Callable[[Path, bytes], bool]] = {
 
 
 def _take_in(folder: Path, way: str, chance: random.Random) -> None:
-    """A command that reads, again and again: whoever finds the lock free takes edits in. No list may be half."""
+    """Read all objects; a reader that finds the lock free records edits. No list may show half a commit."""
     store = open_store(folder)
     data = {obj["metadata"]["name"]: obj["data"] for obj in store.list("configmaps").objects}
     store.close()
@@ -121,7 +121,7 @@ def _take_in(folder: Path, way: str, chance: random.Random) -> None:
 
 
 def _count(folder: Path, way: str, chance: random.Random) -> None:
-    """A command that changes an object, and keeps what was edited."""
+    """Change an object, and keep the edited fields."""
     store = open_store(folder)
     name = chance.choice(NAMES)
     try:
@@ -134,7 +134,7 @@ def _count(folder: Path, way: str, chance: random.Random) -> None:
     except ConflictError:
         pass  # edited in the meantime
     except FolderError as error:
-        if f"/{name}.yaml" not in str(error):  # half written as it is just now, it cannot be read
+        if f"/{name}.yaml" not in str(error):  # half written at this moment, so it cannot be read
             raise
     finally:
         store.close()
@@ -147,7 +147,7 @@ OTHERS: dict[str, tuple[Work, ...]] = {"readers": (_take_in,) * 3, "writers": (_
 
 @contextmanager
 def _at_work(folder: Path, scratch: Path, point: Point, seed: int) -> Iterator[list[str]]:
-    """Other processes that work until the end of the block; then the list has what went wrong in them."""
+    """Run other processes until the end of the block; then the list has their failures."""
     way, _, others = point.scenario.rpartition("-and-")
     stop = scratch / "stop"
     children = [_start(work, (folder, way, random.Random(f"{seed} {point.name} {number}")), stop,
@@ -177,7 +177,7 @@ def _start(work: Work, arguments: tuple[Path, str, random.Random], stop: Path, f
         os._exit(1)
 
 
-# --- trying it ---
+# --- running a point ---
 
 
 def set_up(name: str, place: Path, seed: int) -> list[Point]:
@@ -197,7 +197,7 @@ def run(point: Point, place: Path, folder: Path, seed: int) -> Outcome:
 
 
 class _Editor:
-    """Somebody who edits a file, and then runs a command."""
+    """A process that edits a file, and then runs a command."""
 
     def __init__(self, folder: Path, way: Callable[[Path, bytes], bool], chance: random.Random) -> None:
         self._folder, self._way, self._chance = folder, way, chance
@@ -209,7 +209,7 @@ class _Editor:
         name = self._chance.choice(NAMES)
         path = file_of(self._folder, name)
         if not self._way(path, dump(_object(name, number, _count_of(path))).encode()):
-            return  # a commit had put another file in its place meanwhile: it was never finished there
+            return  # a commit had replaced the file meanwhile: the edit was never finished
         self.tries += 1
         self.last[name] = number
         self._look(name, number)

@@ -1,8 +1,8 @@
-"""Histories of operations of several processes, and whether they are linearizable.
+"""Histories of operations of several processes, and a check that they are linearizable.
 
-Every key is checked by itself as Wing and Gong do: a search for an order of its operations in which each has the result
-that it had, and none comes before one that ended before it began. An operation of a process that was killed may have
-happened or not. Lists are checked against the revisions of all keys, too: each is a snapshot of one moment.
+Every key is checked by itself as Wing and Gong do: by a search for an order of its operations in which each has its
+result, and none comes before one that ended before it began. An operation of a killed process may have happened or
+not. Lists are also checked against the revisions of all keys: each is a snapshot of one moment.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-NEVER = 1 << 62  # when an operation ended that nobody heard of again
+NEVER = 1 << 62  # the end of an operation that was never heard of again
 CREATE, UPDATE, DELETE, GET = "create", "update", "delete", "get"
 OK, EXISTS, MISSING, CONFLICT, UNKNOWN = "ok", "exists", "missing", "conflict", "unknown"
 
 
 class State(NamedTuple):
-    """An object's value, and its revision; 0 where the one who wrote it did not live to tell."""
+    """An object's value and revision; the revision is 0 if the writer was killed before it could report it."""
 
     value: str
     revision: int
@@ -25,8 +25,8 @@ class State(NamedTuple):
 class Operation(NamedTuple):
     """One operation on one key.
 
-    :param expected: the revision that an update or deletion goes by, 0 for none.
-    :param state: what a read saw, or what a successful write made of the object (its revision).
+    :param expected: the revision that an update or deletion requires, 0 for none.
+    :param state: the object of a read, or the result of a successful write (its revision).
     """
 
     start: int
@@ -49,7 +49,7 @@ class Listing(NamedTuple):
 
 
 def is_linearizable(operations: Iterable[Operation]) -> bool:
-    """Whether there is an order of the operations on one key, which begins without an object."""
+    """Report whether the operations on one key, which begin without an object, have a valid order."""
     ordered = sorted(operations)
     return _Search(ordered).run()
 
@@ -60,7 +60,7 @@ class _Search:
         self._seen: set[tuple[int, State | None]] = set()
 
     def run(self) -> bool:
-        """Depth first; a bit of ``done`` is an operation that has had its turn."""
+        """Search depth first; each bit of ``done`` stands for an operation already in the order."""
         pending: list[tuple[int, State | None]] = [(0, None)]
         required = sum(1 << index for index, one in enumerate(self._operations) if one.result != UNKNOWN)
         while pending:
@@ -75,7 +75,7 @@ class _Search:
         return False
 
     def _next(self, done: int) -> list[int]:
-        """The operations that began before any other that is left has ended."""
+        """Return the operations that may come next: they began before any other remaining one ended."""
         found: list[int] = []
         earliest = NEVER
         for index, operation in enumerate(self._operations):
@@ -89,7 +89,7 @@ class _Search:
 
 
 def after_operation(operation: Operation, state: State | None) -> Iterator[State | None]:
-    """The states that an operation with this result may leave behind; none where it cannot have had it."""
+    """Yield the states after an operation with this result; none if it cannot have had it in this state."""
     if operation.kind == GET:
         yield from _after_read(operation.state, state)
     elif operation.result == EXISTS:
@@ -125,7 +125,7 @@ def _is_expected(operation: Operation, state: State) -> bool:
 
 
 def check_keys(operations: Iterable[Operation], listings: Iterable[Listing]) -> Iterator[str]:
-    """The keys that have no linearization; a list is a read of every key."""
+    """Yield the keys without a linearization; a list is a read of every key."""
     by_key: dict[str, list[Operation]] = {}
     for operation in operations:
         by_key.setdefault(operation.key, []).append(operation)
@@ -138,10 +138,10 @@ def check_keys(operations: Iterable[Operation], listings: Iterable[Listing]) -> 
 
 
 def check_revisions(operations: list[Operation]) -> Iterator[str]:
-    """Revisions are given once, and rise with time."""
+    """Yield revisions that were given twice, or do not rise with time."""
     writes = sorted((one for one in operations if one.result == OK and one.kind != GET), key=lambda one: one.end)
     seen: set[int] = set()
-    highest: list[tuple[int, int]] = []  # when a write ended, and the highest revision until then
+    highest: list[tuple[int, int]] = []  # the end of a write, and the highest revision until then
     for write in writes:
         revision = _revision(write)
         if revision in seen:
@@ -155,7 +155,7 @@ def check_revisions(operations: list[Operation]) -> Iterator[str]:
 
 
 def check_listings(operations: list[Operation], listings: list[Listing]) -> Iterator[str]:
-    """Each list shows all that its revision holds, and nothing that came later."""
+    """Yield lists that lack an object of their revision, or have a later one."""
     writes = [one for one in operations if one.result == OK and one.kind != GET]
     lost_deletions = {one.key for one in operations if one.result == UNKNOWN and one.kind == DELETE}
     for listing in listings:

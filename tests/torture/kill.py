@@ -1,7 +1,7 @@
-"""A process killed at every call that changes something, and again while the next one finishes what was left.
+"""A process killed at every call that changes something, and the next one killed while it recovers.
 
-A point ``37`` is a death before the 38th changing call of the work; ``37.4`` is that, and then the death of the process
-that comes next before its fifth.
+A point ``37`` is a death before the 38th changing call of the work; ``37.4`` is the same, followed by the death of the
+next process before its fifth changing call.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from .runner import Loss, Outcome, Point, Section, outcome
 from .scenarios import ALL, Scenario
 from .views import look
 
-EVERY = 3  # of so many deaths of the work one is followed by deaths of whoever finishes it
-AGAIN = 25  # such deaths at most
+EVERY = 3  # after one of this many deaths the recovery is killed as well
+AGAIN = 25  # the most deaths of one recovery
 
 
 def set_up(name: str, place: Path, seed: int) -> list[Point]:
@@ -56,14 +56,14 @@ def run(point: Point, place: Path, folder: Path, seed: int) -> Outcome:
 
 
 def _ticks_after(tick: int, place: Path, scenario: Scenario, folder: Path) -> int:
-    """How many changing calls the process after a death makes."""
+    """Return the number of changing calls in the recovery after a death."""
     settle_in(_reference(place).before, folder, scenario)
     run_killed(tick, lambda: scenario.work(folder))
     return run_killed(NEVER, lambda: _recover(scenario, folder)).ticks
 
 
 def _killed(point: Point, place: Path, state: Path) -> list[str]:
-    """What is lost when the process of the work, and the one after it, are killed."""
+    """Return the losses when the process of the work, and the one after it, are killed."""
     scenario, reference = ALL[point.scenario], _reference(place)
     first, _, second = point.name.partition(".")
     settle_in(reference.before, state, scenario)

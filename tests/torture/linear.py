@@ -1,7 +1,7 @@
 """Eight processes that write and read a few objects, some of them killed: their histories must be linearizable.
 
-A point is a round with a history of its own. Every process notes each operation before and after it, with the time; of
-one that was killed meanwhile nobody knows whether it happened. A counter that all of them count up must be exact.
+A point is a round with a history of its own. Every process notes each operation before and after it, with the time; it
+is unknown whether the last operation of a killed process happened. A counter that all of them increment must be exact.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ CHOICES = (CREATE, UPDATE, UPDATE, DELETE, GET, GET, "list", "count")
 
 
 class _Process:
-    """One of the eight: does so many operations and notes them in a file of its own."""
+    """One of the eight processes: runs its operations and notes them in a file of its own."""
 
     def __init__(self, folder: Path, notes: Path, seed: str) -> None:
         self._folder = folder
@@ -74,7 +74,7 @@ class _Process:
         os.write(self._notes, json.dumps(words).encode() + b"\n")
 
     def _do(self, kind: str, name: str, value: str, expected: int) -> dict[str, Any]:
-        if self._store is None or self._chance.random() < 0.3:  # as a new command has, or a process that runs for long
+        if self._store is None or self._chance.random() < 0.3:  # a new command, or a long-running one
             self._store = open_store(self._folder)
         if kind == GET:
             return {"result": OK, "state": self._state(self._store.get(key(name)))}
@@ -121,7 +121,7 @@ def _count(transaction: Transaction) -> str:
     return value
 
 
-# --- trying it ---
+# --- running a point ---
 
 
 def set_up(name: str, place: Path, seed: int) -> list[Point]:
@@ -141,7 +141,7 @@ def run(point: Point, place: Path, folder: Path, seed: int) -> Outcome:
 
 
 def _run_processes(state: Path, notes: Path, chance: random.Random, kills: int) -> list[str]:
-    """Run all of them to their end; whoever is killed is followed by another."""
+    """Run all processes to their end; each killed one is followed by another."""
     seed = chance.random()
     children = {_start(state, notes / f"p{number}", f"{seed} {number}"): number for number in range(PROCESSES)}
     failures = []
@@ -174,7 +174,7 @@ Words = dict[str, Any]
 
 
 def _operations(path: Path) -> Iterator[Words]:
-    """What a process noted: each operation with its result, unknown where it did not live to note it."""
+    """Return the operations that a process noted; the result is unknown if it was killed before it could note it."""
     lines = [json.loads(line) for line in path.read_text().splitlines() if line.endswith("}")]
     for begun, ended in zip(lines[::2], [*lines[1::2], None], strict=False):
         yield {**begun, **(ended or {"result": UNKNOWN, "end": NEVER})}

@@ -1,8 +1,8 @@
 """Power cut at every step of a commit, and of the recovery from a power cut.
 
-A point ``41/order/zeros`` is a cut after 41 calls, in that model and choice (see ``simulated_disk``); ``end/…`` is one
-right after the commands ended, when somebody has removed ``.kubepy`` meanwhile. ``41/order/zeros+7/synced/none`` is
-another one while the next process finishes what the first left.
+A point ``41/order/zeros`` is a cut after 41 calls, in that model and choice (see ``simulated_disk``); ``end/…`` is a
+cut right after the commands ended, with ``.kubepy`` removed afterwards. ``41/order/zeros+7/synced/none`` is a second
+cut while the next process recovers from the first.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ from .simulated_disk import (
 )
 from .views import View, contents_only, in_files, look, names_only, open_store
 
-SEEDS = 3  # chances of each cut in the model of what was synced
-EVERY = 11  # of so many cuts one is followed by cuts of the recovery
-AGAIN = 20  # such cuts at most
+SEEDS = 3  # seeds of each cut in the model ``synced``
+EVERY = 11  # after one of this many cuts the recovery is cut as well
+AGAIN = 20  # the most cuts of one recovery
 END = "end"
 
 
 class Traced(NamedTuple):
-    """What a scenario did when it was recorded, and the states it went through."""
+    """The recorded calls of a scenario, and its states."""
 
     recording: Recording
     states: list[View | None]
 
 
 def _first_traced(scenario: Scenario) -> int:
-    """The step from which calls are recorded; what was done before is on the disk."""
+    """Return the first step whose calls are recorded; the effects of earlier steps are on the disk."""
     if scenario.traced is not None:
         return scenario.traced
     return 0 if scenario.opener is open_store else min(len(scenario.steps) - 1, len(CLUSTER))
@@ -104,7 +104,7 @@ def run(point: Point, place: Path, folder: Path, seed: int) -> Outcome:
 
 
 def _record_recovery(point: Point, place: Path, folder: Path) -> Recording:
-    """What the first process after a cut does."""
+    """Record the first process after a cut."""
     scenario = ALL[point.scenario]
     _lay_out(_traced(place).recording, point.name.partition("+")[0], folder)
     simulation.boot("boot-2")

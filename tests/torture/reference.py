@@ -1,4 +1,4 @@
-"""What a scenario does when nothing happens to it: the folder before its work, and the states it goes through."""
+"""A scenario run without faults: the folder before its work, and its states."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ INDEX = ".kubepy/index.db"
 
 
 class Reference(NamedTuple):
-    """``before``: the folder that the last step finds. ``states``: after each transaction of the steps from ``first``
-    on, the one before them included. ``ticks``: the changing calls of the last step."""
+    """A scenario without faults. ``before``: the folder before its last step. ``states``: before the recorded steps
+    and after each of their transactions. ``ticks``: the number of changing calls in the last step."""
 
     before: Image
     states: list[View | None]
@@ -25,11 +25,11 @@ class Reference(NamedTuple):
 
 
 class ScenarioFails(Exception):
-    """Work that fails although nobody disturbs it."""
+    """A scenario that fails without a fault."""
 
 
 def reference_of(scenario: Scenario, scratch: Path) -> Reference:
-    """Raises ScenarioFails."""
+    """Run a scenario without faults. Raises ScenarioFails."""
     prepared = scratch / "prepared"
     for step in scenario.prepare:
         run_step(step, prepared)
@@ -50,8 +50,8 @@ def run_step(step: Step, folder: Path) -> None:
 
 
 def states_of(scenario: Scenario, folder: Path, steps: tuple[Step, ...]) -> list[View | None]:
-    """The states of the cluster while steps run, each in a process of its own: before, after each transaction, and at
-    the end (that of work without a transaction, which takes in edits)."""
+    """Return the states of the cluster while steps run, each in a process of its own: before, after each
+    transaction, and at the end (work without a transaction, such as recording edits, has only that)."""
 
     def run(report: int) -> None:
         states = [look(scenario.opener, folder)]
@@ -70,7 +70,7 @@ def states_of(scenario: Scenario, folder: Path, steps: tuple[Step, ...]) -> list
     if status:
         raise ScenarioFails(last_line(said))
     states: list[View | None] = pickle.loads(said)
-    if states[-1] == states[-2]:  # there was a transaction for everything
+    if states[-1] == states[-2]:  # all changes were transactions
         states.pop()
     return states
 

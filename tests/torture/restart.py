@@ -1,4 +1,4 @@
-"""The machine started anew after commands that ended normally, and files changed meanwhile: the files are the truth.
+"""The machine restarted after commands that ended normally, with files changed in between: the files are the truth.
 
 A point ``kept/read/1`` is a change to one file (or to all), the command that comes first afterwards, and how often the
 machine was started: ``0`` not at all, ``1`` after the change, ``2`` before it and after it.
@@ -25,7 +25,7 @@ from .simulated_disk import NOTHING_LOST, SYNCED, Disk, Recording, Survivor, dis
 from .views import Objects, View, difference, in_files, look, open_store
 
 FIRST = ("read", "read-locked-out", "write", "check")
-NOW_NS = 1_795_000_000 * 10**9  # when somebody changes files: after the commands
+NOW_NS = 1_795_000_000 * 10**9  # when the files are changed: after the commands
 NEW_INODE = 1 << 50
 UID = {"uid": "5c0f3c1e-0000-4000-8000-000000000001", "creationTimestamp": "2026-01-01T00:00:00Z"}
 MANAGED = [APPLIED[0]]
@@ -36,11 +36,11 @@ DELETED = ("deleted", "deleted-managed")
 NEVER_THERE = "never"
 
 
-# --- what the commands did ---
+# --- the commands before the restart ---
 
 
 def _object(name: str, version: int) -> dict[str, Any]:
-    """An object as the commands wrote it, first and second."""
+    """Return an object as the first or the second command wrote it."""
     obj = secret(name, f"b2xk{version}A==") if name == "password" else config_map(name, f"value {version}")
     obj["metadata"].update(UID)
     if "managed" in name:
@@ -58,7 +58,7 @@ def _first(folder: Path) -> None:
 
 
 def _many(folder: Path) -> None:
-    """A commit so large that its files are best synced together."""
+    """Commit so many files that the whole file system is synced at once."""
     store = open_store(folder)
     with store.transaction() as transaction:
         for number in MANY:
@@ -88,21 +88,21 @@ HISTORIES = {"small": (begin, _first, _second), "large": (begin, _first, _many)}
 
 
 class History(NamedTuple):
-    """The disk after the first and after the last command, each that they wrote on having ended normally."""
+    """The disk after the first and after the last command; all commands ended normally."""
 
     older: Disk
     newer: Disk
 
 
-# --- what somebody does to the files ---
+# --- changes of files ---
 
 
 class Change(NamedTuple):
-    """A change of the disk, and what is to be seen of it.
+    """A change of the disk, and the state expected after it.
 
-    :param files: what the files then hold (None: not there), which no command may change.
-    :param objects: what then counts, by name (None: no object); objects that are not named are as they were.
-    :param unreadable: objects that are either left out or as they last were.
+    :param files: the contents of files (None: removed), which no command may change.
+    :param objects: the objects that change, by name (None: no object); all others stay as they were.
+    :param unreadable: objects that are either left out or keep their last content.
     """
 
     disk: Disk
@@ -124,7 +124,7 @@ def sidecar_of(name: str) -> str:
 
 
 def _file(survivor: Survivor, data: bytes, *, inode: int = NEW_INODE, mtime_ns: int = NOW_NS) -> Survivor:
-    """A file as somebody leaves it now; the time of change is always now."""
+    """Return a file as a program leaves it now; its ctime is always now."""
     return survivor._replace(inode=inode, data=data, mtime_ns=mtime_ns, ctime_ns=NOW_NS)
 
 
@@ -181,7 +181,7 @@ def _old_markers(history: History, name: str) -> Change:
 
 
 def _zeros(history: History, name: str) -> Change:
-    """Not empty, and no YAML: a file that cannot be read is never written over."""
+    """Fill the file with zeros: neither empty nor YAML, so it is never overwritten."""
     current = _present(history.newer[path_of(name)])
     return _spoiled(history, name, _file(current, bytes(len(current.data)), inode=current.inode))
 
@@ -213,14 +213,14 @@ def _tar(history: History, name: str) -> Change:
 
 
 def _mv_link(history: History, name: str) -> Change:
-    """A hard link that was kept of an older version, moved back: it has that version's inode, size and mtime."""
+    """Move a hard link of an older version back: it has that version's inode, size and mtime."""
     older = _present(history.older[path_of(name)])
     return _put(history, name, _file(older, older.data, inode=older.inode, mtime_ns=older.mtime_ns),
                 _version(name, 1))
 
 
 def _touch_r(history: History, name: str) -> Change:
-    """Another content of the same size in the same file, its mtime set back."""
+    """Write text of the same size into the same file, and set its mtime back."""
     current = _present(history.newer[path_of(name)])
     file = _file(current, _text(name, 3), inode=current.inode, mtime_ns=current.mtime_ns)
     assert len(file.data) == len(current.data)
@@ -252,7 +252,7 @@ def _new_empty(history: History, name: str) -> Change:
 
 
 def _emptied(history: History, name: str) -> Change:
-    """An empty file of an object that there is, is made whole again after another boot."""
+    """Empty the file of an existing object: it is written again after a restart."""
     current = _present(history.newer[path_of(name)])
     disk: Disk = {**history.newer, path_of(name): _file(current, b"", inode=current.inode)}
     return Change(disk, {path_of(name): current.data}, {name: _version(name, 2)})
@@ -271,7 +271,7 @@ def _same_file_other_text(history: History, name: str) -> Change:
 
 
 def _deleted_file_back(history: History, name: str) -> Change:
-    """The very file that was deleted, back with its inode, size, mtime and content, is removed after another boot."""
+    """Bring a deleted file back with its inode, size, mtime and content: it is removed again after a restart."""
     older = _present(history.older[path_of(name)])
     disk: Disk = {**history.newer, path_of(name): older}
     return Change(disk, {path_of(name): None}, {name: None})
@@ -291,7 +291,7 @@ def _managers(data: Callable[[Survivor], bytes | None]) -> Changing:
 
 
 def _all_by_rsync(history: History, name: str) -> Change:
-    """The whole folder taken back to what it was, times kept."""
+    """Take the whole folder back to its older content, with the times."""
     disk: Disk = {path: survivor for path, survivor in history.newer.items() if path.partition("/")[0] == OWN}
     files: dict[str, bytes | None] = {path: None for path, survivor in history.newer.items()
                                       if survivor and path not in history.older}
@@ -305,14 +305,14 @@ def _all_by_rsync(history: History, name: str) -> Change:
 
 
 def _older_index(history: History, name: str) -> Change:
-    """``.kubepy`` from a backup beside the files of today."""
+    """Restore an older ``.kubepy`` beside the current files."""
     disk = {path: survivor for path, survivor in history.newer.items() if path.partition("/")[0] != OWN}
     disk.update({path: survivor for path, survivor in history.older.items() if path.partition("/")[0] == OWN})
     files = {path: survivor.data for path, survivor in history.newer.items() if survivor and path.endswith(".yaml")}
     return Change(disk, {**files, **{path_of(one): None for one in DELETED}}, {})
 
 
-# Each change, what it is tried on, and whether it takes another boot to count.
+# Each change, its targets, and whether it has an effect only after a restart.
 CHANGES: dict[str, tuple[Changing, tuple[str, ...], bool]] = {
     "cut-in-place": (_cut_in_place, TARGETS, False),
     "cut-short": (_cut_short, TARGETS, False),
@@ -348,11 +348,11 @@ CHANGES: dict[str, tuple[Changing, tuple[str, ...], bool]] = {
 }
 
 
-# --- trying it ---
+# --- running a point ---
 
 
 def share(scratch: Path) -> None:
-    """Let the commands run whose files are then changed."""
+    """Run the commands whose files are changed afterwards."""
     simulation.install()
     simulation.boot("boot-1")
     for size, steps in HISTORIES.items():
@@ -404,7 +404,7 @@ def run(point: Point, place: Path, folder: Path, seed: int) -> Outcome:
 
 
 def _started_once(history: History, folder: Path) -> History:
-    """What is on the disk when the machine was started and a command run, before anybody changed a file."""
+    """Return the disk after a restart and a command, before any file is changed."""
     simulation.lay_out(history.newer, folder)
     simulation.boot("boot-2")
     recording = simulation.record(folder, (lambda started: look(open_store, started) and None,))
@@ -412,7 +412,7 @@ def _started_once(history: History, folder: Path) -> History:
 
 
 def _expected(size: str, change: Change) -> Objects:
-    """The objects there are, as files hold them."""
+    """Return the objects expected, as files hold them."""
     names = ["kept", *TARGETS, *(f"many-{number}" for number in MANY if size == "large")]
     objects: dict[str, dict[str, Any] | None] = {name: _object(name, 2 if name in TARGETS else 1) for name in names}
     objects.update(change.objects)
@@ -465,7 +465,7 @@ def _check(state: Path, change: Change, expected: Objects, losses: list[str], wh
     store = open_store(state)
     wrong = attempt(f"check {when}", store.check)
     store.close()
-    if not change.managers_count:  # a bad file of managers stays, and is told of
+    if not change.managers_count:  # a bad file of managers stays, and is reported
         wrong = [line for line in wrong if not line.startswith(sidecar_of("managed"))]
     losses.extend(f"check {when}: {line}" for line in wrong[:2])
 
@@ -476,7 +476,7 @@ def _differences(change: Change, expected: Objects, seen: View) -> str:
             if key not in aside and not key.startswith("configmaps/elsewhere/")}
     wanted = {key: obj for key, obj in expected.items() if key not in aside}
     changed = {_view_key(name) for name in change.objects}
-    if not change.managers_count or changed:  # the managers of a file from outside are those beside it, if any
+    if not change.managers_count or changed:  # a file from outside has the managers beside it, if any
         held, wanted = ({key: without_managers(obj) if key in changed else obj for key, obj in each.items()}
                         for each in (held, wanted))
     return difference(json.loads(json.dumps(wanted)), held)

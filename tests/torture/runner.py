@@ -1,4 +1,4 @@
-"""Runs the points of a section on all cores, within its time, and tells what was lost."""
+"""Run the points of a section on all cores, within its time, and report losses."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from typing import NamedTuple
 from .checks import remove
 from .scratch import scratch_folder
 
-POINT_SECONDS = 60  # after which a point counts as hanging
-SHOWN = 60  # kinds of losses that are printed for a section
+POINT_SECONDS = 60  # a point that takes longer counts as hanging
+SHOWN = 60  # kinds of losses printed for a section
 CHUNK = 4
 
 
 class Options(NamedTuple):
-    """What the command line asks for. ``points`` 0: as many as there is time for; no ``scenarios``: all of them."""
+    """Options of the command line. ``points`` 0: as many as there is time for; no ``scenarios``: all of them."""
 
     seed: int
     jobs: int
@@ -32,7 +32,7 @@ class Options(NamedTuple):
 
 
 class Point(NamedTuple):
-    """``urgent``: to be tried before others when time is short."""
+    """A point of a scenario; ``urgent`` ones are tried first, for when time is short."""
 
     scenario: str
     name: str
@@ -40,7 +40,7 @@ class Point(NamedTuple):
 
 
 class Loss(NamedTuple):
-    """A promise that did not hold at a point, which may be one of several that were tried together."""
+    """A promise that did not hold at a point; several points may have been tried together."""
 
     scenario: str
     point: str
@@ -48,25 +48,25 @@ class Loss(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """The end of one point: how many tries it was, and what was lost."""
+    """The end of one point: the number of tries, and the losses."""
 
     tries: int
     losses: list[Loss]
 
 
 def outcome(point: Point, losses: list[str]) -> Outcome:
-    """The outcome of a point that was one try."""
+    """Return the outcome of a point that was one try."""
     return Outcome(1, [Loss(point.scenario, point.name, text) for text in losses])
 
 
 class Section(NamedTuple):
-    """One kind of trial.
+    """A kind of fault.
 
-    :param set_up: makes in a folder what the points of a scenario need; returns them.
-    :param run: tries one point in a folder of its own; given the folder of the scenario and the seed.
+    :param set_up: prepares a folder for the points of a scenario, and returns the points.
+    :param run: tries one point in a folder of its own; takes the scenario's folder and the seed as well.
     :param minutes: its share of half an hour.
-    :param share: makes, once, what the scenarios have in common; given the folder in which theirs are.
-    :param alone: each point uses several processes itself.
+    :param share: prepares, once, the folder above those of the scenarios.
+    :param alone: each point starts several processes, so points run one after the other.
     """
 
     name: str
@@ -90,7 +90,7 @@ class HangError(TimeoutError):
 
 
 def run_section(section: Section, options: Options, seconds: float) -> Report:
-    """Try as many of its points as there is time for; a set-up that fails is a loss, too."""
+    """Try as many of the section's points as there is time for; a set-up that fails is a loss, too."""
     start = time.monotonic()
     with scratch_folder(section.name) as scratch:
         jobs = 1 if section.alone else options.jobs
@@ -114,7 +114,7 @@ def run_section(section: Section, options: Options, seconds: float) -> Report:
 
 
 def choose(points: list[Point], options: Options) -> list[Point]:
-    """The points in an order that the seed gives, the urgent ones first."""
+    """Return the points in a random order given by the seed, the urgent ones first."""
     ordered = sorted(points)
     random.Random(options.seed).shuffle(ordered)
     ordered.sort(key=lambda point: not point.urgent)
@@ -147,7 +147,7 @@ def run_point(section: Section, point: Point, scratch: Path, seed: int) -> Outco
             return section.run(point, scratch / f"scenario-{point.scenario}", folder, seed)
     except HangError:
         return outcome(point, [f"did not end within {POINT_SECONDS} s"])
-    except Exception as error:  # the harness could not go on: that is no success
+    except Exception as error:  # the run could not go on: that is no success
         return outcome(point, [f"{type(error).__name__}: {error}"])
     finally:
         remove(folder)
@@ -194,7 +194,7 @@ def tell(report: Report, seed: int) -> None:
 
 
 def kinds_of(losses: list[Loss]) -> list[list[Loss]]:
-    """Losses grouped by their words, numbers and the call they came after left aside; the most frequent kind first."""
+    """Group losses by their text without numbers and calls; the most frequent kind first."""
     kinds: dict[str, list[Loss]] = {}
     for loss in sorted(losses):
         words = loss.text.partition(": ")[2] or loss.text
@@ -203,7 +203,7 @@ def kinds_of(losses: list[Loss]) -> list[list[Loss]]:
 
 
 def repeating(section: str, loss: Loss, seed: int) -> str:
-    """The command that tries a point again."""
+    """Return the command that tries a point again."""
     scenario = f" --scenario {loss.scenario}" if loss.scenario else ""
     place = f" --point {loss.point}" if loss.point else ""
     return f"python -m tests.torture {section}{scenario}{place} --seed {seed}"

@@ -1,4 +1,4 @@
-"""Kinds of commits: what is there before, and what a process then does.
+"""Kinds of commits: the cluster before them, and the work of a process.
 
 Clusters have a fixed clock and a seed, so that the same work gives the same objects whenever it is done.
 """
@@ -34,7 +34,7 @@ from .views import (
 )
 
 SETTINGS = {"clock": "2026-09-21T14:13:20Z", "seed": 7}
-LONG_AGO = 1_780_000_000 * 10**9  # the mtime of files written by hand, ns
+LONG_AGO = 1_780_000_000 * 10**9  # the mtime of files written by hand, in ns
 MANIFESTS = Path(__file__).parents[2] / "manifests"
 APPLIED = [{"manager": "kubectl", "operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1",
             "fieldsV1": {"f:data": {"f:a": {}}}}]
@@ -45,14 +45,14 @@ Step = Callable[[Path], None]
 
 @dataclass(frozen=True)
 class Scenario:
-    """One kind of commit.
+    """A kind of commit.
 
-    :param steps: commands that each run in a process of their own; the last one is the one that is tried.
-    :param opener: how the folder is opened to look at it.
-    :param likeness: what of the objects must be as in a run that nobody disturbs; not resource versions where edits
-        from outside are seen before they have one, and only names where UIDs are random.
-    :param traced: the step from which calls are recorded for the loss of power, where steps before it are by hand.
-    :param finish: runs the work again after a death, until it is done; returns what is wrong.
+    :param steps: commands, each run in a process of its own; faults are injected into the last one.
+    :param opener: opens the folder to look at it.
+    :param likeness: the part of the objects that must be as in a run without faults: no resource versions where
+        edits are seen before they have one, and only names where UIDs are random.
+    :param traced: the first step whose calls are recorded for power cuts, if the steps before it are edits by hand.
+    :param finish: runs the work again after a death, until it is done; returns an error message or "".
     """
 
     name: str
@@ -71,7 +71,7 @@ class Scenario:
         return self.steps[-1]
 
 
-# --- what steps are made of ---
+# --- building steps ---
 
 
 def config_map(name: str, value: str = "1", namespace: str = "default", **metadata: Any) -> dict[str, Any]:
@@ -80,7 +80,7 @@ def config_map(name: str, value: str = "1", namespace: str = "default", **metada
 
 
 def applied(name: str, value: str = "1", manager: str = "kubectl") -> dict[str, Any]:
-    """A config map that server-side apply has touched, so that it has a file of managers."""
+    """Return a config map that server-side apply has touched, so that it has a file of managers."""
     return config_map(name, value, managedFields=[{**APPLIED[0], "manager": manager}])
 
 
@@ -109,7 +109,7 @@ def file_of(folder: Path, name: str, namespace: str = "default", resource: str =
 
 def commit(create: Callable[[], list[dict[str, Any]]] = list, update: Callable[[], list[dict[str, Any]]] = list,
            delete: tuple[Key, ...] = (), meta: tuple[tuple[str, str], ...] = ()) -> Step:
-    """A step that is one transaction."""
+    """Return a step that is one transaction."""
 
     def run(folder: Path) -> None:
         store = open_store(folder)
@@ -132,13 +132,13 @@ def begin(folder: Path) -> None:
 
 
 def settings_only(folder: Path) -> None:
-    """What somebody writes who wants a certain clock and seed in a cluster yet to be made."""
+    """Write only ``kubepy.yaml``: a clock and a seed for a cluster that does not exist yet."""
     folder.mkdir()
     (folder / "kubepy.yaml").write_text(dump({"formatVersion": 1, **SETTINGS}))
 
 
 class Done(NamedTuple):
-    """The end of a command: its exit status, and what it said."""
+    """The end of a command: its exit status and output."""
 
     status: int
     out: str
@@ -149,7 +149,7 @@ class Done(NamedTuple):
 
 
 def command(*words: str, stdin: str = "", status: int = 0) -> Step:
-    """A step that is a command of ``kubepy``. Raises RuntimeError when it ends with another status."""
+    """Return a step that is a command of ``kubepy``. The step raises RuntimeError on another exit status."""
 
     def run(folder: Path) -> None:
         done = kubepy(folder, *words, stdin=stdin)
@@ -162,13 +162,13 @@ def command(*words: str, stdin: str = "", status: int = 0) -> Step:
 def kubepy(folder: Path, *words: str, stdin: str = "") -> Done:
     """Run a command in this process."""
     out, err = io.StringIO(), io.StringIO()
-    with mock.patch.multiple(manager, BATCH_SECONDS=math.inf, MAX_BATCH_SECONDS=math.inf):  # however slow the machine
+    with mock.patch.multiple(manager, BATCH_SECONDS=math.inf, MAX_BATCH_SECONDS=math.inf):  # on slow machines, too
         status = main([f"--state={folder}", *words], stdin=io.StringIO(stdin), stdout=out, stderr=err)
     return Done(status, out.getvalue(), err.getvalue())
 
 
 def write(path: str, text: str) -> Step:
-    """A step in which somebody writes a file by hand."""
+    """Return a step that writes a file by hand."""
 
     def run(folder: Path) -> None:
         target = folder / path
@@ -180,7 +180,7 @@ def write(path: str, text: str) -> Step:
 
 
 def look(folder: Path) -> None:
-    """A step that only reads, and so takes in what was edited."""
+    """Read the cluster, which records edits."""
     store = open_store(folder)
     store.list("configmaps")
     store.close()
@@ -194,7 +194,7 @@ def remove_index(folder: Path) -> None:
 
 
 def all_of(*steps: Step) -> Step:
-    """Several steps in one process."""
+    """Return several steps as one, in one process."""
 
     def run(folder: Path) -> None:
         for step in steps:
@@ -238,7 +238,7 @@ def _many() -> list[dict[str, Any]]:
 
 
 def _edit_files(folder: Path) -> None:
-    """What somebody does with an editor, git and rm, the sidecars included."""
+    """Change files as people do with an editor, git and rm, including the files of managers."""
     for path in (file_of(folder, "changed"), file_of(folder, "managed")):
         edited = path.read_text().replace("'1'", "'2'").replace('"1"', '"2"')
         path.write_text(edited)
@@ -249,7 +249,7 @@ def _edit_files(folder: Path) -> None:
 
 
 def _finish_init(folder: Path) -> str:
-    """Run ``init`` again: it must finish, unless there is nothing left to do. Returns what is wrong."""
+    """Run ``init`` again: it must finish, unless there is nothing left to do. Return an error message or ""."""
     done = kubepy(folder, "init", "--nodes=3")
     if done.status not in (0, 1) or (done.status == 1 and "already" not in done.err):
         return f"init, run again, ended with {done.status}: {done}"
@@ -258,7 +258,8 @@ def _finish_init(folder: Path) -> str:
 
 
 def _spoil(folder: Path) -> None:
-    """Leave what ``fsck --repair`` has to do: a secret that others may read, managers of nothing, bad managers."""
+    """Damage the folder for ``fsck --repair``: a secret that others may read, managers without an object, bad
+    managers."""
     os.chmod(file_of(folder, "password", resource="secrets"), 0o644)
     managed = folder / "namespaces/default/services/.managed"
     (managed / "nobody.yaml").write_text("managedFields: []\n")
@@ -266,7 +267,7 @@ def _spoil(folder: Path) -> None:
 
 
 def _finish_repair(folder: Path) -> str:
-    """Repair again, after which nothing may be wrong. Returns what is."""
+    """Repair again and check that nothing is wrong; return an error message or ""."""
     kubepy(folder, "fsck", "--repair")
     done = kubepy(folder, "fsck")
     return f"fsck after fsck --repair ended with {done.status}: {done}" if done.status else ""
@@ -311,7 +312,7 @@ STORAGE = (
              likeness=in_files),
 )
 COMMANDS = (
-    # An init that died before its index was made is finished with one that counts from another revision on.
+    # An init killed before it made its index is finished with an index that counts from another revision.
     Scenario("init", (settings_only, command("init", "--nodes=3")), open_cluster, likeness=without_revisions,
              finish=_finish_init),
     Scenario("init-new", (command("init", "--nodes=3"),), open_cluster, likeness=names_only, finish=_finish_init),

@@ -1,4 +1,4 @@
-"""Folders to try things in, and copies of a state folder that are quickly made."""
+"""Scratch folders, and fast copies of a state folder."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OWN = ".kubepy"
 
 
 class Item(NamedTuple):
-    """A file (``data`` None: a folder) as it is to be made."""
+    """A file (``data`` None: a folder) of an image."""
 
     data: bytes | None
     mode: int
@@ -26,13 +26,13 @@ Image = dict[str, Item]
 
 
 def scratch_root() -> str:
-    """A file system in memory where there is one; nothing here depends on it."""
+    """Return a file system in memory if there is one; it only saves time."""
     return IN_MEMORY if os.path.isdir(IN_MEMORY) and os.access(IN_MEMORY, os.W_OK) else tempfile.gettempdir()
 
 
 @contextmanager
 def scratch_folder(name: str) -> Iterator[Path]:
-    """A new folder of this process, removed at the end."""
+    """Create a folder of this process, removed at the end."""
     path = Path(tempfile.mkdtemp(prefix=f"kubepy-torture-{name}-", dir=scratch_root()))
     try:
         yield path
@@ -41,7 +41,7 @@ def scratch_folder(name: str) -> Iterator[Path]:
 
 
 def capture(folder: Path, *, own: bool = True) -> Image:
-    """What is in a folder; ``own``: with ``.kubepy``."""
+    """Return the contents of a folder; ``own``: including ``.kubepy``."""
     image: Image = {}
     if not folder.is_dir():
         return image
@@ -58,7 +58,7 @@ def capture(folder: Path, *, own: bool = True) -> Image:
 
 
 def restore(image: Image, folder: Path) -> None:
-    """Make a folder of an image; parents come before what is in them."""
+    """Make a folder of an image; parents come before their contents."""
     folder.mkdir(parents=True, exist_ok=True)
     for path, item in sorted(image.items()):
         target = f"{folder}/{path}"
@@ -73,5 +73,5 @@ def restore(image: Image, folder: Path) -> None:
 
 
 def contents(image: Image) -> tuple[tuple[str, bytes | None], ...]:
-    """What the files hold, to be compared."""
+    """Return the contents of the files, to be compared."""
     return tuple(sorted((path, item.data) for path, item in image.items() if item.data is not None))

@@ -1,8 +1,9 @@
-"""A disk that forgets: what processes do to a folder is recorded, and then laid out as a power cut would leave it.
+"""A simulated disk: the calls that change a folder are recorded, and the folder is laid out as a power cut would leave
+it.
 
 Two models. ``order``: names are made, moved and removed in the order of the calls up to the cut (a journal of
-metadata), while the content of a file that was not synced is lost. ``synced``: of what was not made durable by a sync
-(of the file for its content, of its folder for its name, or of the whole file system) any part may be lost.
+metadata), while the content of a file that was not synced is lost. ``synced``: any part of the changes without a sync
+may be lost (a sync of the file for its content, of its folder for its name, or of the whole file system).
 
 SQLite keeps its own promises: the index survives up to its last transaction with ``synchronous=FULL`` (or its last
 close), and may keep later ones.
@@ -23,15 +24,15 @@ from typing import Any, NamedTuple
 
 from kubepy.storage.folder.files import StateFolder
 
-FOLDER = -1  # the node of every folder
-BEFORE = -1  # when what was there at the start was done
+FOLDER = -1  # the node of all folders
+BEFORE = -1  # the time of operations before the recording
 ORDER, SYNCED = "order", "synced"
 CONTENT_LOSSES = ("empty", "zeros", "half")
-NOTHING_LOST, ALL_LOST = "all", "none"  # of what was not synced, this survives
+NOTHING_LOST, ALL_LOST = "all", "none"  # unsynced changes that survive
 
 
 class Touch(NamedTuple):
-    """A change of one file itself; None: as before."""
+    """A change of a file itself; None: unchanged."""
 
     node: int
     data: bytes | None
@@ -43,8 +44,8 @@ class Touch(NamedTuple):
 class Operation(NamedTuple):
     """One call.
 
-    :param entries: names that it sets to a node, or takes away (None).
-    :param nodes: files whose content is durable after it. ``folders``: folders whose names are. ``everything``: all.
+    :param entries: names that it binds to a node, or removes (None).
+    :param nodes: files whose content is durable after it; ``folders``: folders whose names are; ``everything``: all.
     """
 
     call: str
@@ -56,14 +57,14 @@ class Operation(NamedTuple):
 
 
 class Node(NamedTuple):
-    """A file by the number of its inode. ``is_index``: a database."""
+    """A file by its inode number. ``is_index``: a database."""
 
     inode: int
     is_index: bool
 
 
 class Recording(NamedTuple):
-    """What was there at the start, the calls, and how many of them were made when each thing was acknowledged."""
+    """The disk at the start, the calls, and the number of calls before each acknowledgement."""
 
     nodes: list[Node]
     start: tuple[Operation, ...]
@@ -89,7 +90,7 @@ Disk = dict[str, Survivor | None]  # None: a folder
 
 
 class Recorder:
-    """Records what this process does below a folder; only ever used in a forked child."""
+    """A recorder of this process's calls below a folder; only used in a forked child."""
 
     def __init__(self, root: Path) -> None:
         self._prefix = f"{root}/"
@@ -114,7 +115,7 @@ class Recorder:
         self._ends.append(len(self._operations))
 
     def arm(self) -> None:
-        """Note what is there, and put recording functions in the place of those that change something."""
+        """Note the current files, and replace the functions that change files by recording ones."""
         self._note_start()
         self._arm_names()
         self._arm_files()
@@ -155,7 +156,8 @@ class Recorder:
         return Touch(node, data, found.st_mtime_ns, found.st_ctime_ns, stat.S_IMODE(found.st_mode))
 
     def _path(self, path: Any, directory: int | None = None) -> str | None:
-        """A path relative to the folder; None outside of it. A descriptor stands for what it was opened on."""
+        """Return a path relative to the folder, None outside of it. A descriptor stands for the path it was opened
+        with."""
         if isinstance(path, int):
             return self._descriptors.get(path)
         text = os.fsdecode(path)
@@ -220,7 +222,7 @@ class Recorder:
         node = self._tree.get(path) if path is not None else None
         if path is not None and node is not None and node != FOLDER:
             touch = self._touch_of(path, node, with_data=has_content)
-            if touch != self._last.get(node):  # closing a file that was flushed before writes nothing
+            if touch != self._last.get(node):  # closing a flushed file writes nothing
                 self._record(Operation(f"{call} {path}", touch=touch))
 
     def _on_synced(self, path: str | None) -> None:
@@ -259,7 +261,7 @@ class Recorder:
         builtins.open = io.open = open_file  # type: ignore[assignment]
 
     def _on_opened(self, descriptor: int, path: str | None, *, truncated: bool) -> None:
-        """Every descriptor is known by the name it was opened by: syncing needs no right to write."""
+        """Remember the path of every descriptor, also of read-only ones: syncing needs no right to write."""
         if path is None:
             if self._prefix.rstrip("/") == os.path.realpath(f"/proc/self/fd/{descriptor}"):
                 self._descriptors[descriptor] = ""
@@ -373,14 +375,14 @@ def write_recording(recording: Recording, descriptor: int) -> None:
         pickle.dump(recording, pipe)
 
 
-# --- what is left ---
+# --- the disk after a cut ---
 
 
 def disk_after(recording: Recording, cut: int, model: str, choice: str) -> Disk:
-    """The disk after a power cut when ``cut`` calls were made.
+    """Return the disk after a power cut at ``cut`` calls.
 
-    :param choice: in the model ``order`` what becomes of content that was not synced (CONTENT_LOSSES); in ``synced``
-        what survives of all that was not: nothing, all, or what chance says, whose seed it then is.
+    :param choice: in the model ``order`` the fate of unsynced content (CONTENT_LOSSES); in ``synced`` the unsynced
+        changes that survive: none, all, or random ones, for which it is the seed.
     """
     done = [*recording.start, *recording.operations[:cut]]
     durable = _durable(done, len(recording.start))
@@ -393,14 +395,14 @@ def disk_after(recording: Recording, cut: int, model: str, choice: str) -> Disk:
 
 
 class _Kept(NamedTuple):
-    """For each call, whether its names and whether its change of a file are on the disk."""
+    """Flags of each call: its names are on the disk, its change of a file is on the disk."""
 
     names: list[bool]
     touches: list[bool]
 
 
 def _durable(done: list[Operation], at_start: int) -> _Kept:
-    """What the calls after each one have synced; what was there at the start is on the disk."""
+    """Return which calls later calls have synced; the state at the start is on the disk."""
     nodes: set[int] = set()
     folders: set[str] = set()
     everything = False
@@ -421,7 +423,7 @@ def _by_chance(durable: _Kept, chance: random.Random) -> _Kept:
 
 
 def _names(done: list[Operation], survives: list[bool]) -> dict[str, int]:
-    """The names on the disk. What is in a folder is gone with its name, or never there without it."""
+    """Return the names on the disk. The contents of a folder disappear with its name."""
     tree: dict[str, int] = {}
     for operation, is_there in zip(done, survives, strict=True):
         for path, node in operation.entries if is_there else ():
@@ -435,7 +437,7 @@ def _names(done: list[Operation], survives: list[bool]) -> dict[str, int]:
 
 
 class _Contents:
-    """What files hold after a cut."""
+    """The contents of files after a cut."""
 
     def __init__(self, recording: Recording, done: list[Operation], durable: _Kept, survives: _Kept,
                  choice: str) -> None:
@@ -447,7 +449,7 @@ class _Contents:
                 self._touches.setdefault(operation.touch.node, []).append((operation.touch, *flags))
 
     def of(self, node: int, *, torn: bool) -> Survivor:
-        """``torn``: content that was not synced is lost, whatever became of the file's name and times."""
+        """Return the file after a cut. ``torn``: unsynced content is lost, whatever became of its name and times."""
         touches = self._touches[node]
         chance = random.Random(f"{self._choice} {node}")
         is_index = self._nodes[node].is_index
@@ -469,7 +471,7 @@ class _Contents:
         return data
 
     def _transaction(self, touches: list[tuple[Touch, bool, bool]], chance: random.Random) -> bytes:
-        """An index as it was after its last durable transaction, or after a later one."""
+        """Return an index after its last durable transaction, or after a later one."""
         written = [(touch.data, durable) for touch, durable, _ in touches if touch.data is not None]
         oldest = max((index for index, (_, durable) in enumerate(written) if durable), default=0)
         if self._choice in (ALL_LOST, "empty"):
@@ -483,14 +485,13 @@ def _torn(data: bytes, how: str) -> bytes:
     return {"empty": b"", "zeros": bytes(len(data)), "half": data[: len(data) // 2]}[how]
 
 
-# --- laying it out ---
+# --- laying out ---
 
 
 class VirtualStamps:
-    """Shows files that were laid out with the inode and the time of change that they had on the simulated disk.
+    """Stamps of laid out files, replaced by the inode and ctime they had on the simulated disk.
 
-    Other files show numbers that no simulated one can have. A file that was changed since shows its real time of
-    change.
+    Other files get inodes that no simulated file can have. A file that was changed since has its real ctime.
     """
 
     OTHERS = 1 << 40
@@ -525,7 +526,7 @@ class VirtualStamps:
 
 
 class Entries:
-    """What ``os.scandir`` gives, with the stamps shown."""
+    """The entries of ``os.scandir``, with the simulated stamps."""
 
     def __init__(self, real: Any, shown: Callable[[os.stat_result], os.stat_result]) -> None:
         self._real, self._shown = real, shown
@@ -547,7 +548,7 @@ class Entries:
 
 
 class Entry:
-    """A DirEntry with its stamp shown."""
+    """A DirEntry with its simulated stamp."""
 
     def __init__(self, real: os.DirEntry[str], shown: Callable[[os.stat_result], os.stat_result]) -> None:
         self._real, self._shown = real, shown
@@ -565,7 +566,7 @@ class Entry:
 
 
 def lay_out(disk: Disk, folder: Path, stamps: VirtualStamps) -> None:
-    """Make a folder of what is on a disk. A file with several names is laid out once."""
+    """Make a folder of a disk. A file with several names is laid out once."""
     folder.mkdir(parents=True, exist_ok=True)
     for path, survivor in sorted(disk.items()):
         target = f"{folder}/{path}"

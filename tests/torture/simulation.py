@@ -1,4 +1,4 @@
-"""This process on a simulated disk: with the stamps of files and the boot of the machine that are given to it."""
+"""This process on a simulated disk, with the simulated stamps of its files and boot id of its machine."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ _boot = ["boot-0"]
 
 @lru_cache(maxsize=1)
 def install() -> None:
-    """Let this process, and those forked from it, see simulated stamps and boots from now on."""
+    """Make this process, and its later children, see simulated stamps and boot ids."""
     _stamps.install()
     index.boot_id = lambda: _boot[0]
 
 
 def boot(name: str) -> None:
-    """Let the machine have been started anew."""
+    """Simulate a restart of the machine."""
     _boot[0] = name
 
 
 def lay_out(disk: Disk, folder: Path) -> None:
-    """Make a folder of what is on a disk; what was laid out before loses its stamps."""
+    """Make a folder of a disk; stamps of an earlier folder are forgotten."""
     _stamps.clear()
     simulated_disk.lay_out(disk, folder, _stamps)
 
 
 def record(folder: Path, steps: tuple[Step, ...]) -> Recording:
-    """Run steps in a process that records them. Raises ScenarioFails."""
+    """Record steps in a process of their own. Raises ScenarioFails."""
 
     def run(report: int) -> None:
         recorder = Recorder(folder)

@@ -1,4 +1,4 @@
-"""A sample of ``make torture``, chosen by a fixed seed; and the tools of the trials, tried themselves."""
+"""A sample of ``make torture``, chosen by a fixed seed; and tests of the fault injection itself."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_sample_of_torture_loses_nothing(section: str) -> None:
 
 
 def test_store_that_replaces_files_too_early_loses_in_kill(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Files that are replaced before the commit is recorded: a death in between shows half a commit."""
+    """Replace files before the commit is recorded: a death in between shows half a commit."""
     from kubepy.storage.folder.commit_files import Journal
 
     record_commit, settle = Journal._record, Journal._settle
@@ -64,7 +64,7 @@ def test_store_that_replaces_files_too_early_loses_in_kill(monkeypatch: pytest.M
 
 
 def _written(folder: Path) -> None:
-    """A file written and renamed over another, each with or without a sync."""
+    """Record a file written and renamed over another, each with or without a sync."""
     (folder / "a").mkdir()
     for name, synced in (("synced", True), ("lost", False)):
         descriptor = os.open(folder / "a" / f"{name}.new", os.O_WRONLY | os.O_CREAT)

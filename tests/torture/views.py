@@ -1,4 +1,4 @@
-"""A cluster as a reader sees it, to be compared with another look at it."""
+"""A cluster as a reader sees it, to be compared with another view of it."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from kubepy.storage.folder.store import FolderStore
 Object = dict[str, Any]
 Objects = dict[str, Object]
 Opener = Callable[[Path], FolderStore]
-Likeness = Callable[[Objects], Objects]  # what of objects counts when they are compared
-NOW = 1_790_000_000.0  # the time of every cluster here stands still
+Likeness = Callable[[Objects], Objects]  # the part of each object that is compared
+NOW = 1_790_000_000.0  # all clusters here have a fixed clock
 VOLATILE = "events"
-SHOWN = 4  # differences that are told
+SHOWN = 4  # differences that are printed
 
 
 class View(NamedTuple):
-    """Everything that a store shows: objects by ``resource/namespace/name``, revision, problems."""
+    """A store's contents: objects by ``resource/namespace/name``, revision, problems."""
 
     revision: int
     objects: Objects
@@ -29,17 +29,17 @@ class View(NamedTuple):
 
 
 def open_store(folder: Path) -> FolderStore:
-    """The store by itself, which knows nothing of kinds."""
+    """Open the store by itself, which knows nothing of kinds."""
     return FolderStore(folder, volatile={VOLATILE: 3600.0}, now=lambda: NOW)
 
 
 def open_cluster(folder: Path) -> FolderStore:
-    """The store as commands open it: objects from outside are completed as their kind demands."""
+    """Open the store as commands do: objects from outside are completed as their kind demands."""
     return Cluster.open(folder).store
 
 
 def look(opener: Opener, folder: Path) -> View | None:
-    """None where there is no cluster."""
+    """Return the view of a folder, None if it has no cluster."""
     try:
         store = opener(folder)
     except NoClusterError:
@@ -74,13 +74,13 @@ def without_revisions(objects: Objects) -> Objects:
 
 
 def in_files(objects: Objects) -> Objects:
-    """What files are to hold of objects: not events, nor managers of what server-side apply has not touched."""
+    """Return the part of objects that files hold: no events, and managers only after server-side apply."""
     return {key: {**obj, "metadata": _without(obj["metadata"], _not_in_files(obj))}
             for key, obj in objects.items() if not key.startswith(f"{VOLATILE}/")}
 
 
 def contents_only(objects: Objects) -> Objects:
-    """What files hold, managers left aside: a bad file of managers may cost them."""
+    """Return the part of objects that files hold, without managers, which a bad file of managers may cost."""
     return {key: {**obj, "metadata": _without(obj["metadata"], ("managedFields",))}
             for key, obj in in_files(objects).items()}
 
@@ -96,7 +96,7 @@ def _without(metadata: Object, fields: Iterable[str]) -> Object:
 
 
 def difference(expected: Objects, actual: Objects) -> str:
-    """The differences of two sets of objects in a line; empty when there are none."""
+    """Return the differences of two sets of objects in a line; "" when there are none."""
     if expected == actual:
         return ""
     lines = [f"lacks {key}" for key in expected.keys() - actual.keys()]
@@ -123,7 +123,7 @@ def _short(value: Any) -> str:
 
 
 def paths_below(folder: Path) -> list[str]:
-    """Every file and folder below a folder, relative to it, folders with a slash at the end."""
+    """Return all files and folders below a folder, relative to it; folders end with a slash."""
     found: list[str] = []
     for directory, folders, files in os.walk(folder):
         place = os.path.relpath(directory, folder)

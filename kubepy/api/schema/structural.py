@@ -108,8 +108,14 @@ def _walk(schema: Schema, value: Any, path: str) -> Iterator[FieldError]:
         match schema.get("x-kubernetes-list-type"):
             case "set":
                 yield from (duplicate(f"{path}[{index}]", value[index]) for index in _repeats(value))
+            case "map" if not all(item is None or isinstance(item, dict) for item in value):
+                index, item = next((index, item) for index, item in enumerate(value)
+                                   if item is not None and not isinstance(item, dict))
+                yield invalid_value(f"{path}[{index}]", item, "must be an object for an array of list-type map")
             case "map":
-                yield from _check_map(schema.get("x-kubernetes-list-map-keys") or [], value, path)
+                keys = schema.get("x-kubernetes-list-map-keys") or []
+                item_keys = [{key: item[key] for key in keys if key in item} if item else {} for item in value]
+                yield from (duplicate(f"{path}[{index}]", item_keys[index]) for index in _repeats(item_keys))
         for index, item in enumerate(value):
             yield from _walk(schema.get("items") or {}, item, f"{path}[{index}]")
     elif isinstance(value, dict):
@@ -119,15 +125,6 @@ def _walk(schema: Schema, value: Any, path: str) -> Iterator[FieldError]:
                 yield from _walk(others, value[key], f"{path}[{key}]")
             elif key in fields:
                 yield from _walk(fields[key], value[key], f"{path}.{key}" if path else key)
-
-
-def _check_map(keys: list[str], value: list[Any], path: str) -> Iterator[FieldError]:
-    for index, item in enumerate(value):
-        if item is not None and not isinstance(item, dict):
-            yield invalid_value(f"{path}[{index}]", item, "must be an object for an array of list-type map")
-            return
-    item_keys = [{key: item[key] for key in keys if key in item} if item else {} for item in value]
-    yield from (duplicate(f"{path}[{index}]", item_keys[index]) for index in _repeats(item_keys))
 
 
 def _repeats(values: list[Any]) -> list[int]:
@@ -166,8 +163,10 @@ def find_field(schema: Schema, path: str, *, arrays: bool = True) -> FieldPath:
         if token == "[" and not arrays:
             raise ValueError("array notation is not allowed")
         if token == "[":
-            name = _quoted(_next(tokens))
-            place = _step(place, name)
+            name = _next(tokens)
+            if len(name) < 2 or name[0] != "'" or name[-1] != "'":
+                raise ValueError(f"expected single quoted string but got {name}")
+            place = _step(place, _ESCAPED.sub(_unescape, name[1:-1]))
             if (end := _next(tokens)) != "]":
                 raise ValueError(f"expected ] but got {end}")
         elif token == ".":
@@ -192,12 +191,6 @@ def _step(place: FieldPath, name: str) -> FieldPath:
     if not properties and isinstance(others, dict):
         return FieldPath(f"{place.text}[{name}]", others)
     raise ValueError("does not refer to a valid field")
-
-
-def _quoted(token: str) -> str:
-    if len(token) < 2 or token[0] != "'" or token[-1] != "'":
-        raise ValueError(f"expected single quoted string but got {token}")
-    return _ESCAPED.sub(_unescape, token[1:-1])
 
 
 def _unescape(match: re.Match[str]) -> str:

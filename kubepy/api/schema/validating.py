@@ -73,17 +73,17 @@ def types_of(schema: Schema) -> tuple[str, ...]:
 
 
 def _wrong_type(schema: Schema, value: Any, path: str) -> tuple[FieldError, ...]:
-    expected, found = types_of(schema), json_type(value)
+    expected, actual = types_of(schema), json_type(value)
     format_ = _format_of(schema)
     if value is None:
         return (_of_type(path, ",".join(expected), "null"),) if expected and not schema.get("nullable") else ()
     is_number = "number" in expected or "integer" in expected
-    fits = found in expected or (found == "integer" and "number" in expected)
+    fits = actual in expected or (actual == "integer" and "number" in expected)
     if format_ and not isinstance(value, str | list) and not fits:
         return (_of_type(path, format_, _FORMATS.get(type(value), "")),)
     if format_ and isinstance(value, str | list) and not is_number:
         return ()
-    return (_of_type(path, ",".join(expected), found),) if expected and not fits else ()
+    return (_of_type(path, ",".join(expected), actual),) if expected and not fits else ()
 
 
 _FORMATS = {int: "int64", float: "float64"}
@@ -98,8 +98,8 @@ def _format_of(schema: Schema) -> str:
     return name if name in _NUMBER_FORMATS.get(types[0], ()) and len(types) == 1 else ""
 
 
-def _of_type(path: str, expected: str, found: str) -> FieldError:
-    return type_invalid(path, found, f"{_in_body(path)} must be of type {expected}: {quote(found)}")
+def _of_type(path: str, expected: str, actual: str) -> FieldError:
+    return type_invalid(path, actual, f"{_in_body(path)} must be of type {expected}: {quote(actual)}")
 
 
 def json_type(value: Any) -> str:

@@ -210,7 +210,7 @@ def _struct(type_name: str) -> Decoder:
             if value is not None:
                 raise mismatch(value, where, table.go_type(type_name))
             value = {}
-        found: Object = {}
+        result: Object = {}
         for key, item in value.items():
             slot = slots.get(key)
             if slot is None:
@@ -219,15 +219,15 @@ def _struct(type_name: str) -> Decoder:
             kind, drop, lazy = slot
             if (kind == "string" and type(item) is str) or (kind == "bool" and type(item) is bool):
                 if item or not drop:
-                    found[key] = item
+                    result[key] = item
                 continue
             decoded = lazy.decoder(item, (where, key, name), state)
             if not drop or (decoded if drop == _DROP_EMPTY else decoded is not None):
-                found[key] = decoded
+                result[key] = decoded
         for key, lazy in required:
-            if key not in found:
-                found[key] = lazy.decoder(None, (where, key, name), state)
-        return found
+            if key not in result:
+                result[key] = lazy.decoder(None, (where, key, name), state)
+        return result
 
     return decode_struct
 

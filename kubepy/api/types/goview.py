@@ -72,15 +72,15 @@ def _struct(type_name: str, value: dict[str, Any]) -> dict[str, Any]:
     versioned = f"{_VERSIONED.get(package, package + '/v1')}.{name}"
     names = {field.go: field.json for field in table.flat_fields(versioned)} if table.is_struct(versioned) else {}
     value = _moved(type_name, value)
-    found: dict[str, Any] = {}
+    shown: dict[str, Any] = {}
     for field in table.fields(type_name):
         if not field.inline:
-            found[field.go] = go_fields(field.type, value.get(names.get(field.go, field.go)))
+            shown[field.go] = go_fields(field.type, value.get(names.get(field.go, field.go)))
         elif field.type == "meta/v1.ObjectMeta":
-            found |= _meta(field.type, value.get("metadata") or {})
+            shown |= _meta(field.type, value.get("metadata") or {})
         elif field.type != "meta/v1.TypeMeta":
-            found |= _struct(field.type, value)
-    return found
+            shown |= _struct(field.type, value)
+    return shown
 
 
 # Fields of PodSpec that the internal type keeps in its SecurityContext: JSON name → Go name there.

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from kubepy.api.clock import SUFFIX_ALPHABET
-from kubepy.api.meta import AnyObject, Object
+from kubepy.api.meta import AnyObject
 from kubepy.api.types import table
 from kubepy.api.values.goformat import to_json
 
@@ -23,11 +23,11 @@ _PRIME_128, _OFFSET_128 = 2**88 + 2**8 + 0x3B, 0x6C62272E07BB014262B821756295C58
 
 def compute_hash(template: AnyObject, collision_count: int | None = None) -> str:
     """Return the hash of a pod template as the API server stores it (``controller.ComputeHash``)."""
-    return _compute_hash(json.dumps(template), collision_count)
+    return _hash_template(json.dumps(template), collision_count)
 
 
 @lru_cache(maxsize=256)
-def _compute_hash(template: str, collision_count: int | None) -> str:
+def _hash_template(template: str, collision_count: int | None) -> str:
     data = go_syntax("core/v1.PodTemplateSpec", json.loads(template)).encode()
     if collision_count is not None:
         data += collision_count.to_bytes(8, "little")
@@ -93,18 +93,13 @@ def _write(type_name: str, value: Any, parts: list[str], *, typed: bool = True) 
     if type_name in _SPECIAL:
         parts.append(_SPECIAL[type_name](value))
     elif table.is_struct(type_name):
-        _write_struct(type_name, value or {}, parts)
+        fields = table.fields(type_name)
+        for index, field in enumerate(fields):
+            parts.append(f"{' ' if index else '{'}{field.go}:")
+            _write(field.type, value if field.inline else (value or {}).get(field.json), parts)
+        parts.append("}" if fields else "{}")
     else:
         _write_plain(table.underlying(type_name) or type_name, value, parts)
-
-
-def _write_struct(type_name: str, value: Object, parts: list[str]) -> None:
-    opening = "{"
-    for field in table.fields(type_name):
-        parts.append(f"{opening}{field.go}:")
-        _write(field.type, value if field.inline else value.get(field.json), parts)
-        opening = " "
-    parts.append("}" if opening == " " else "{}")
 
 
 def _write_plain(type_name: str, value: Any, parts: list[str]) -> None:

@@ -180,8 +180,10 @@ def _parse(text: str, layout: _Layout) -> datetime:
     seconds, _, fraction = parts["05"].replace(",", ".").partition(".")
     micro = int((fraction or parts.get(".000000", "")[1:]).ljust(6, "0")[:6])
     try:
+        zone = parts["Z07:00"].replace("Z", "+00:00")
+        offset = timedelta(hours=int(zone[1:3]), minutes=int(zone[4:6])) * (-1 if zone[0] == "-" else 1)
         local = datetime(int(parts["2006"]), int(parts["01"]), int(parts["02"]), int(parts["15"]), int(parts["04"]),
-                         int(seconds), micro, _zone(parts["Z07:00"]))
+                         int(seconds), micro, timezone(offset))
         return local.astimezone(UTC)
     except (ValueError, OverflowError):
         raise DecodeError(f"parsing time {quote_bytes(text)}: day out of range") from None
@@ -190,8 +192,3 @@ def _parse(text: str, layout: _Layout) -> datetime:
 _RANGES = {"01": (1, 12, "month"), "15": (0, 23, "hour"), "04": (0, 59, "minute"), "05": (0, 59, "second")}
 
 
-def _zone(text: str) -> timezone:
-    if text == "Z":
-        return UTC
-    sign = -1 if text[0] == "-" else 1
-    return timezone(sign * timedelta(hours=int(text[1:3]), minutes=int(text[4:6])))

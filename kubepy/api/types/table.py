@@ -98,8 +98,6 @@ def map_parts(type_name: str) -> tuple[str, str]:
 
 
 def _qualified(type_: str, package: str) -> str:
-    return _NAME.sub(lambda match: _with_package(match[0], package), type_)
-
-
-def _with_package(name: str, package: str) -> str:
-    return name if "." in name or name in _PRIMITIVES else f"{package}.{name}"
+    """Return a type with the package of every name in it that has none."""
+    return _NAME.sub(lambda match: match[0] if "." in match[0] or match[0] in _PRIMITIVES else f"{package}.{match[0]}",
+                     type_)

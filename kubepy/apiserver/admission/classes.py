@@ -20,16 +20,16 @@ def set_default_ingress_class(attributes: Attributes) -> None:
     spec = attributes.obj.setdefault("spec", {})
     if spec.get("ingressClassName") is not None or CLASS_ANNOTATION in annotations_of(attributes.obj):
         return
-    marked = [one for one in attributes.transaction.list(INGRESS_CLASSES)
-              if annotations_of(one).get(DEFAULT_CLASS) == "true"]
-    if marked:
-        newest = max(one["metadata"]["creationTimestamp"] for one in marked)
-        spec["ingressClassName"] = next(one["metadata"]["name"] for one in marked
-                                        if one["metadata"]["creationTimestamp"] == newest)
+    defaults = [ingress_class for ingress_class in attributes.transaction.list(INGRESS_CLASSES)
+                if annotations_of(ingress_class).get(DEFAULT_CLASS) == "true"]
+    if defaults:
+        newest = max(default["metadata"]["creationTimestamp"] for default in defaults)
+        spec["ingressClassName"] = next(default["metadata"]["name"] for default in defaults
+                                        if default["metadata"]["creationTimestamp"] == newest)
 
 
 def set_default_storage_class(attributes: Attributes) -> None:
-    """A claim that names no class gets the default one."""
+    """Give a claim that names no class the default one."""
     spec = attributes.obj.setdefault("spec", {})
     if not has_class(attributes.obj) and (default := default_class(attributes.transaction.list(CLASSES))) is not None:
         spec["storageClassName"] = default["metadata"]["name"]
@@ -44,24 +44,21 @@ def protect_volume(attributes: Attributes) -> None:
 
 
 def _add_finalizer(attributes: Attributes, finalizer: str) -> None:
-    """What is in use is not removed."""
+    """Add a finalizer, so that an object in use is not removed."""
     finalizers = attributes.obj["metadata"].get("finalizers") or []
     if finalizer not in finalizers:
         attributes.obj["metadata"]["finalizers"] = [*finalizers, finalizer]
 
 
 def check_resize(attributes: Attributes) -> None:
-    """A claim grows when it is bound and its class allows it."""
+    """Refuse the growth of a claim that is not bound, or whose class does not allow it. Raises Forbidden."""
     claim, old = attributes.obj, attributes.old
     if old is None or requested_size(claim) <= requested_size(old):
         return
     if (old.get("status") or {}).get("phase") != "Bound":
         raise attributes.forbidden("Only bound persistent volume claims can be expanded")
-    if not _may_grow(attributes, class_of(claim), class_of(old)):
+    name = class_of(claim)
+    storage_class = attributes.transaction.get(Key(CLASSES, "", name)) if name and name == class_of(old) else None
+    if storage_class is None or not storage_class.get("allowVolumeExpansion"):
         raise attributes.forbidden("only dynamically provisioned pvc can be resized and the storageclass that "
                                    "provisions the pvc must support resize")
-
-
-def _may_grow(attributes: Attributes, name: str, old_name: str) -> bool:
-    storage_class = attributes.transaction.get(Key(CLASSES, "", name)) if name and name == old_name else None
-    return storage_class is not None and bool(storage_class.get("allowVolumeExpansion"))

@@ -1,4 +1,4 @@
-"""LimitRanges: what containers get that name no amounts, and which amounts are refused.
+"""LimitRanges: defaults for containers that name no amounts, and limits on the amounts of others.
 
 Upstream: ``plugin/pkg/admission/limitranger``. Where it goes through a Go map, here names are in order.
 """
@@ -17,16 +17,16 @@ ANNOTATION = "kubernetes.io/limit-ranger"
 
 
 def _limits(attributes: Attributes) -> list[list[Object]]:
-    """The items of each LimitRange of the namespace."""
-    found = attributes.transaction.list(LIMIT_RANGES, attributes.namespace)
-    return [(one.get("spec") or {}).get("limits") or [] for one in found]
+    """Return the items of each LimitRange of the namespace."""
+    return [(limit_range.get("spec") or {}).get("limits") or []
+            for limit_range in attributes.transaction.list(LIMIT_RANGES, attributes.namespace)]
 
 
 # --- defaults -------------------------------------------------------------------------------------------------------
 
 
 def apply_limit_defaults(attributes: Attributes) -> None:
-    """Containers without amounts get those of the namespace's LimitRanges, and an annotation says which."""
+    """Give containers the default amounts of the namespace's LimitRanges, and note them in an annotation."""
     for items in _limits(attributes):
         defaults = _container_defaults(items)
         spec = attributes.obj["spec"]
@@ -61,7 +61,7 @@ def _complete(container: Object, defaults: dict[str, dict[str, str]], word: str)
 
 
 def check_limits(attributes: Attributes) -> None:
-    """Raises Forbidden with all that a LimitRange refuses."""
+    """Refuse amounts beyond a LimitRange. Raises Forbidden with all of its complaints."""
     if attributes.is_being_deleted:
         return
     check = _pod_complaints if attributes.resource.key == "pods" else _claim_complaints
@@ -125,7 +125,7 @@ def _beyond_ratio(rule: str, enforced: Quantity, request: Quantity | None, limit
 
 
 def _claim_complaints(item: Object, claim: Object) -> Iterator[str]:
-    """Only what a claim asks for counts; its limits mean nothing."""
+    """Check the requests of a claim; its limits mean nothing."""
     if item.get("type") != "PersistentVolumeClaim":
         return
     requests = amounts_of(claim["spec"], "requests")

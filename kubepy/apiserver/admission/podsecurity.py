@@ -1,7 +1,7 @@
-"""Pod Security: what the labels of a namespace forbid pods, and what they warn of (``plugin/…/security/podsecurity``).
+"""Pod Security: the labels of a namespace forbid pods, or warn of them (``plugin/…/security/podsecurity``).
 
-``enforce`` refuses pods; ``warn`` warns of pods and of the templates of workloads. What ``audit`` would write, nobody
-reads here.
+``enforce`` refuses pods; ``warn`` warns of pods and of the templates of workloads. ``audit`` is ignored: there is no
+audit log.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _TEMPLATES = {
 
 
 class Policy(NamedTuple):
-    """What a namespace's labels say. ``wrong``: of which of them it cannot be told."""
+    """The policy that a namespace's labels ask for; ``wrong`` are the errors in them."""
 
     enforce: LevelVersion
     warn: LevelVersion
@@ -46,7 +46,11 @@ class Policy(NamedTuple):
 
 
 def policy_of(labels: Mapping[str, str]) -> Policy:
-    """A label that cannot be read enforces the strictest, and warns of nothing; warnings follow what is enforced."""
+    """Read the policy in labels.
+
+    A label that cannot be read enforces the strictest level and warns of nothing. Without a level of their own,
+    warnings follow the enforced one.
+    """
     wrong: list[FieldError] = []
     found = {mode: _level_version(labels, mode, wrong) for mode in MODES}
     enforce, warn = found["enforce"], found["warn"]
@@ -74,7 +78,7 @@ def _wrong(label: str, value: str, why: str) -> FieldError:
 
 
 def _policy_around(attributes: Attributes) -> Policy | None:
-    """The policy of the object's namespace; nearly none has any."""
+    """Return the policy of the object's namespace, None if it has none."""
     namespace = attributes.transaction.get(Key("namespaces", "", attributes.namespace))
     labels = labels_of(namespace) if namespace is not None else {}
     return policy_of(labels) if _has_policy(labels) else None
@@ -90,30 +94,29 @@ def _has_policy(labels: Mapping[str, str]) -> bool:
 def check_pod(attributes: Attributes) -> None:
     """Refuse a pod that the namespace does not take, or warn of it. Raises Forbidden."""
     policy = _policy_around(attributes)
-    if policy is None or (attributes.old is not None and not _changes_containers(attributes.obj, attributes.old)):
+    if policy is None:
         return
     metadata, spec = attributes.obj["metadata"], attributes.obj["spec"]
-    if found := podsecurity.violations(policy.enforce, metadata, spec):
-        raise attributes.forbidden(f'violates PodSecurity "{policy.enforce}": {", ".join(map(str, found))}')
+    if attributes.old is not None and _images(spec) <= _images(attributes.old["spec"]):
+        return  # only new images and containers are checked again
+    if violations := podsecurity.violations(policy.enforce, metadata, spec):
+        raise attributes.forbidden(f'violates PodSecurity "{policy.enforce}": {", ".join(map(str, violations))}')
     _warn(attributes, policy, metadata, spec)
 
 
-def _changes_containers(pod: Object, old: Object) -> bool:
-    """Only images and new containers are looked at again."""
-    def images(one: Object) -> list[tuple[str, str]]:
-        return [(container["name"], container.get("image", "")) for field in ("containers", "initContainers",
-                "ephemeralContainers") for container in one["spec"].get(field) or ()]
-
-    return not set(images(pod)) <= set(images(old))
+def _images(spec: Object) -> set[tuple[str, str]]:
+    """Return the names and images of all containers."""
+    return {(container["name"], container.get("image", ""))
+            for field in ("containers", "initContainers", "ephemeralContainers") for container in spec.get(field) or ()}
 
 
 def _warn(attributes: Attributes, policy: Policy, metadata: Object, spec: Object) -> None:
-    if found := podsecurity.violations(policy.warn, metadata, spec):
-        attributes.server.warn(f'would violate PodSecurity "{policy.warn}": {", ".join(map(str, found))}')
+    if violations := podsecurity.violations(policy.warn, metadata, spec):
+        attributes.server.warn(f'would violate PodSecurity "{policy.warn}": {", ".join(map(str, violations))}')
 
 
 def warn_of_template(attributes: Attributes) -> None:
-    """A workload is let through; its pods may not be."""
+    """Warn of the pods that a workload would make; the workload itself is let through."""
     policy = _policy_around(attributes)
     template: Object = attributes.obj
     for field in _TEMPLATES[attributes.resource.key]:
@@ -126,21 +129,18 @@ def warn_of_template(attributes: Attributes) -> None:
 
 
 def check_namespace(attributes: Attributes) -> None:
-    """Refuse labels that cannot be read; a stricter level is tried on the pods that are there. Raises Invalid."""
+    """Refuse labels that cannot be read, and warn of the pods that a stricter level would forbid. Raises Invalid."""
     if not _has_policy(labels_of(attributes.obj)):
         return
     policy = policy_of(labels_of(attributes.obj))
     before = policy_of(labels_of(attributes.old)) if attributes.old is not None else None
     if policy.wrong and (before is None or policy.wrong != before.wrong):
         raise errors.invalid("Namespace", attributes.name, policy.wrong)
-    if before is not None and _is_stricter(policy.enforce, before.enforce):
-        attributes.server.warn_all(_warnings_of_pods(attributes, policy.enforce))
-
-
-def _is_stricter(new: LevelVersion, old: LevelVersion) -> bool:
-    if new == old or new.level == "privileged":
-        return False
-    return new.minor != old.minor or podsecurity.LEVELS.index(new.level) > podsecurity.LEVELS.index(old.level)
+    new, old = policy.enforce, None if before is None else before.enforce
+    if old is None or new == old or new.level == "privileged":
+        return
+    if new.minor != old.minor or podsecurity.LEVELS.index(new.level) > podsecurity.LEVELS.index(old.level):
+        attributes.server.warn_all(_warnings_of_pods(attributes, new))
 
 
 def _warnings_of_pods(attributes: Attributes, enforce: LevelVersion) -> Iterable[str]:
@@ -149,13 +149,18 @@ def _warnings_of_pods(attributes: Attributes, enforce: LevelVersion) -> Iterable
     for pod in pods[:MAX_PODS]:
         found = podsecurity.violations(enforce, pod["metadata"], pod["spec"])
         if found:
-            names.setdefault(", ".join(one.reason for one in found), []).append(pod["metadata"]["name"])
+            names.setdefault(", ".join(violation.reason for violation in found), []).append(pod["metadata"]["name"])
     if len(pods) > MAX_PODS:
         yield f"new PodSecurity enforce level only checked against the first {MAX_PODS} of {len(pods)} existing pods"
     if names:
         yield (f'existing pods in namespace "{attributes.name}" violate the new PodSecurity enforce level '
                f'"{enforce}"')
-    yield from sorted(f"{_pods(found)}: {reasons}" for reasons, found in names.items())
+    texts = []
+    for reasons, violators in names.items():
+        others = len(violators) - 1
+        more = f" (and {others} other {'pod' if others == 1 else 'pods'})" if others else ""
+        texts.append(f"{min(violators)}{more}: {reasons}")
+    yield from sorted(texts)
 
 
 def _one_of_each_controller_first(pods: list[Object]) -> list[Object]:
@@ -168,10 +173,3 @@ def _one_of_each_controller_first(pods: list[Object]) -> list[Object]:
         if owner:
             seen.add(owner)
     return first + others
-
-
-def _pods(names: list[str]) -> str:
-    others = len(names) - 1
-    if not others:
-        return names[0]
-    return f"{min(names)} (and {others} other {'pod' if others == 1 else 'pods'})"

@@ -8,7 +8,7 @@ the validations and their messages.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from kubepy.api import errors
@@ -16,7 +16,7 @@ from kubepy.api.cel.checker import CompileError, compile_policy_expression
 from kubepy.api.cel.cost import MATCH_CONDITIONS_BUDGET, OUT_OF_BUDGET, BudgetExceeded, CostBudget
 from kubepy.api.cel.interpreter import evaluate_within
 from kubepy.api.cel.values import MAX_MESSAGE, CelError, Record
-from kubepy.api.errors import Cause, Status
+from kubepy.api.errors import Cause
 from kubepy.api.meta import Object, labels_of
 from kubepy.api.selectors import from_label_selector
 from kubepy.api.values.goformat import quote
@@ -30,7 +30,7 @@ ERRORS = {error.reason: error for error in (errors.Unauthorized, errors.Forbidde
 
 
 class Decision(NamedTuple):
-    """A denial: why, the reason that the answer has, and of which validation. ``is_error``: one that could not run."""
+    """A denial by the validation at ``position``. ``is_error``: the validation could not run."""
 
     message: str
     reason: str = "Invalid"
@@ -43,7 +43,7 @@ class ConfigurationError(Exception):
 
 
 def check_policies(attributes: Attributes, operation: str) -> None:
-    """Raises what the policies deny, and warns of what they only warn of. ``operation``: CREATE, UPDATE or DELETE."""
+    """Refuse or warn as the policies say. ``operation``: CREATE, UPDATE or DELETE. Raises Status."""
     bindings: dict[str, list[Object]] = {}
     for binding in attributes.transaction.list(BINDINGS):
         bindings.setdefault(binding["spec"].get("policyName", ""), []).append(binding)
@@ -56,18 +56,14 @@ def check_policies(attributes: Attributes, operation: str) -> None:
                 denied.append(message)
                 reasons.append(reason)
     if denied:
-        raise _denial(attributes, denied[0], reasons[0])
-
-
-def _denial(attributes: Attributes, message: str, reason: str) -> Status:
-    forbidden = attributes.forbidden(message, [Cause("", message)])
-    return ERRORS[reason](forbidden.message, name=forbidden.name, kind=attributes.resource.plural,
-                          resource=forbidden.resource, causes=forbidden.causes)
+        forbidden = attributes.forbidden(denied[0], [Cause("", denied[0])])
+        raise ERRORS[reasons[0]](forbidden.message, name=forbidden.name, kind=attributes.resource.plural,
+                                 resource=forbidden.resource, causes=forbidden.causes)
 
 
 def _decisions(policy: Object, bindings: list[Object], attributes: Attributes,
                operation: str) -> Iterator[tuple[str, str]]:
-    """What each binding denies, with its reason."""
+    """Return the message and reason of each denial by the bindings of a policy."""
     for binding in bindings:
         spec = binding["spec"]
         if not _matches(spec.get("matchResources") or {}, attributes, operation):
@@ -94,9 +90,9 @@ def _decisions(policy: Object, bindings: list[Object], attributes: Attributes,
 def _matches(resources: Object, attributes: Attributes, operation: str, *, needs_rules: bool = False) -> bool:
     if attributes.resource.group == GROUP or not _namespace_matches(resources.get("namespaceSelector"), attributes):
         return False
-    objects = [one for one in (attributes.obj, attributes.old) if one is not None]
+    objects = [obj for obj in (attributes.obj, attributes.old) if obj is not None]
     selector = from_label_selector(resources.get("objectSelector") or {})
-    if not any(selector.matches(labels_of(one)) for one in objects):
+    if not any(selector.matches(labels_of(obj)) for obj in objects):
         return False
     if any(_rule_matches(rule, attributes, operation) for rule in resources.get("excludeResourceRules") or ()):
         return False
@@ -124,23 +120,19 @@ def _rule_matches(rule: Object, attributes: Attributes, operation: str) -> bool:
         return False
     return (_one_of(operation, rule.get("operations")) and _one_of(resource.group, rule.get("apiGroups"))
             and _one_of(resource.version, rule.get("apiVersions"))
-            and any(_names(name, resource.plural, attributes.subresource) for name in rule.get("resources") or ()))
+            and any(plural in ("*", resource.plural) and subresource in ("*", attributes.subresource)
+                    for plural, _, subresource in (name.partition("/") for name in rule.get("resources") or ())))
 
 
 def _one_of(value: str, allowed: list[str] | None) -> bool:
     return bool(allowed) and ("*" in (allowed or ()) or value in (allowed or ()))
 
 
-def _names(name: str, plural: str, subresource: str) -> bool:
-    wanted, _, sub = name.partition("/")
-    return wanted in ("*", plural) and sub in ("*", subresource)
-
-
 # --- parameters -----------------------------------------------------------------------------------------------------
 
 
 def _params(kind: Object | None, reference: Object | None, attributes: Attributes) -> list[Object | None]:
-    """The objects that a binding gives its policy; one None if it needs none. Raises ConfigurationError."""
+    """Return the objects that a binding gives its policy; one None if it needs none. Raises ConfigurationError."""
     if kind is None or reference is None:
         return [None]
     resource = attributes.server.scheme.for_kind(kind.get("apiVersion", ""), kind.get("kind", ""))
@@ -156,7 +148,7 @@ def _params(kind: Object | None, reference: Object | None, attributes: Attribute
     else:
         selector = from_label_selector(reference.get("selector") or {})
         objects = attributes.transaction.list(resource.key, namespace if resource.namespaced else None)
-        found = [one for one in objects if selector.matches(labels_of(one))]
+        found = [obj for obj in objects if selector.matches(labels_of(obj))]
     if not found and reference.get("parameterNotFoundAction") == "Deny":
         raise ConfigurationError("no params found for policy binding with `Deny` parameterNotFoundAction")
     return found
@@ -166,11 +158,11 @@ def _params(kind: Object | None, reference: Object | None, attributes: Attribute
 
 
 class _Variables(Record):
-    """``variables.name``: each is worked out when it is first named, out of the budget of what names it."""
+    """``variables.name``: each is evaluated when it is first named, at the cost of the expression that names it."""
 
     def __init__(self, definitions: list[Object], scope: dict[str, Any], budget: CostBudget) -> None:
         super().__init__()
-        self._expressions = {one["name"]: one["expression"] for one in definitions}
+        self._expressions = {definition["name"]: definition["expression"] for definition in definitions}
         self._scope = scope
         self._budget = budget
 
@@ -197,7 +189,7 @@ class _Evaluation:
         self._scope["variables"] = _Variables(spec.get("variables") or [], self._scope, budget)
 
     def value_of(self, expression: str) -> Any:
-        """Raises CelError, in the words of the answer, and BudgetExceeded."""
+        """Evaluate an expression. Raises CelError, in the words of the answer, and BudgetExceeded."""
         try:
             return evaluate_within(compile_policy_expression(expression).node, self._scope, self._budget)
         except (CelError, CompileError) as error:
@@ -205,7 +197,7 @@ class _Evaluation:
 
 
 def _evaluate(spec: Object, param: Object | None, attributes: Attributes, operation: str) -> list[Decision]:
-    """The denials of the policy, in the order of its validations; nothing where its conditions do not hold."""
+    """Return the denials of the policy, in the order of its validations; none where its conditions do not hold."""
     scope = _scope(param, attributes, operation)
     try:
         if not _conditions_hold(spec, scope):
@@ -224,7 +216,10 @@ def _evaluate(spec: Object, param: Object | None, attributes: Attributes, operat
 
 
 def _conditions_hold(spec: Object, scope: dict[str, Any]) -> bool:
-    """One condition that does not hold is enough. Raises CelError with what else fails, and BudgetExceeded."""
+    """Tell whether all conditions hold.
+
+    One that is false decides, even where others fail. Raises CelError with all failures, and BudgetExceeded.
+    """
     evaluation = _Evaluation(spec, scope, CostBudget(MATCH_CONDITIONS_BUDGET))
     holds, failures = True, []
     for condition in spec.get("matchConditions") or ():
@@ -238,17 +233,19 @@ def _conditions_hold(spec: Object, scope: dict[str, Any]) -> bool:
 
 
 def _denials(spec: Object, evaluation: _Evaluation) -> Iterator[Decision]:
-    """Raises BudgetExceeded."""
+    """Evaluate the validations, and yield those that deny or fail. Raises BudgetExceeded."""
     for index, validation in enumerate(spec.get("validations") or ()):
         try:
             if evaluation.value_of(validation["expression"]) is not True:
-                yield Decision(_plain_message(validation), validation.get("reason") or "Invalid", index)
+                message = str(validation.get("message") or "").strip()
+                yield Decision(message or f"failed expression: {validation['expression'].strip()}",
+                               validation.get("reason") or "Invalid", index)
         except CelError as error:
             yield Decision(str(error), is_error=True, position=index)
 
 
 def _with_messages(spec: Object, decisions: list[Decision], evaluation: _Evaluation) -> list[Decision]:
-    """Every messageExpression is evaluated, needed or not; all validations fail if the budget ends there."""
+    """Evaluate every messageExpression, needed or not; all validations fail if the budget ends there."""
     validations = spec.get("validations") or []
     try:
         messages = [_message(validation.get("messageExpression"), evaluation) for validation in validations]
@@ -261,7 +258,7 @@ def _with_messages(spec: Object, decisions: list[Decision], evaluation: _Evaluat
 
 
 def _message(expression: str | None, evaluation: _Evaluation) -> str:
-    """The message of a messageExpression; "" for the plain message instead. Raises BudgetExceeded."""
+    """Return the message of a messageExpression; "" to use the plain message. Raises BudgetExceeded."""
     if not expression:
         return ""
     try:
@@ -270,11 +267,6 @@ def _message(expression: str | None, evaluation: _Evaluation) -> str:
         return ""
     text = value.strip() if isinstance(value, str) else ""
     return "" if "\n" in text or len(text.encode()) > MAX_MESSAGE else text
-
-
-def _plain_message(validation: Mapping[str, Any]) -> str:
-    message = str(validation.get("message") or "").strip()
-    return message or f"failed expression: {validation['expression'].strip()}"
 
 
 def _scope(param: Object | None, attributes: Attributes, operation: str) -> dict[str, Any]:

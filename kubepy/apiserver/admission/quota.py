@@ -1,4 +1,4 @@
-"""ResourceQuotas: what a request uses of them, and that it fits (``apiserver/pkg/admission/plugin/resourcequota``)."""
+"""ResourceQuotas: requests are charged to them, and must fit (``apiserver/pkg/admission/plugin/resourcequota``)."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ QUOTAS = "resourcequotas"
 
 
 class Charge(NamedTuple):
-    """A quota before and after what a request uses of it."""
+    """A quota before and after a request is charged to it."""
 
     old: Object
     new: Object
 
 
 def charge(attributes: Attributes) -> list[Charge]:
-    """The quotas that a request changes. Raises Forbidden if it does not fit one of them."""
+    """Return the quotas that a request changes. Raises Forbidden if it does not fit one of them."""
     found = [_in_force(attributes, quota) for quota in attributes.transaction.list(QUOTAS, attributes.namespace)]
     if not _is_measured(attributes):
         return []
@@ -33,22 +33,22 @@ def charge(attributes: Attributes) -> list[Charge]:
         _check_measurable(attributes, quota, evaluator)
     now = attributes.server.clock.now()
     charges = [_charge(attributes, quota, _used(attributes, quota, evaluator, now)) for quota in restricting]
-    return [one for one in charges if one is not None]
+    return [charge for charge in charges if charge is not None]
 
 
 def _in_force(attributes: Attributes, quota: Object) -> Object:
-    """A quota as its controller, which may not be running here, has it moments after it was written."""
+    """Return a quota with the status that its controller, which may not be running, would soon give it."""
     status = quota.get("status") or {}
     if (status.get("hard") or {}) == (quota["spec"].get("hard") or {}):
         return quota
-    served = [one.key for one in attributes.server.scheme if one.namespaced]
-    observed = quotas.observed_status(quota, served, lambda one: attributes.transaction.list(one, attributes.namespace),
+    served = [resource.key for resource in attributes.server.scheme if resource.namespaced]
+    observed = quotas.observed_status(quota, served, lambda key: attributes.transaction.list(key, attributes.namespace),
                                       attributes.server.clock.now())
     return {**quota, "status": observed}
 
 
 def _is_measured(attributes: Attributes) -> bool:
-    """Creations count; of updates those of claims, services and the sizes of pods."""
+    """Tell whether a request counts: creations, and updates of claims, services and the sizes of pods."""
     if attributes.old is None:
         return True
     if attributes.subresource:
@@ -58,7 +58,7 @@ def _is_measured(attributes: Attributes) -> bool:
 
 def _check_measurable(attributes: Attributes, quota: Object, evaluator: Evaluator) -> None:
     name, status = quota["metadata"]["name"], quota["status"]
-    restricted = [one for one in status["hard"] if evaluator.measures(one)]
+    restricted = [name for name in status["hard"] if evaluator.measures(name)]
     if attributes.resource.key == "pods":
         missing = quotas.unnamed_resources(attributes.obj, restricted)
         if missing:
@@ -69,7 +69,7 @@ def _check_measurable(attributes: Attributes, quota: Object, evaluator: Evaluato
 
 
 def _used(attributes: Attributes, quota: Object, evaluator: Evaluator, now: datetime) -> Amounts:
-    """What the object uses; at an update of one that the quota was about already, what it uses more."""
+    """Return the usage of the object; at an update of an object that the quota counts already, the increase."""
     usage = evaluator.usage(attributes.obj, now)
     if attributes.old is not None and quotas.matches(quota, evaluator, attributes.old):
         usage = quotas.subtract(usage, evaluator.usage(attributes.old, now))

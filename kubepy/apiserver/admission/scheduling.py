@@ -1,4 +1,4 @@
-"""Nodes and pods as scheduling wants them: taints of new nodes, priority, tolerations, runtime classes.
+"""Admission for scheduling: taints of new nodes, priority, tolerations, runtime classes.
 
 Upstream: ``plugin/pkg/admission/{nodetaint,priority,defaulttolerationseconds,runtimeclass}``.
 """
@@ -19,7 +19,7 @@ RUNTIME_CLASSES = "runtimeclasses.node.k8s.io"
 
 
 def taint_node(attributes: Attributes) -> None:
-    """A new node is not ready until its kubelet says so."""
+    """Taint a new node as not ready; its kubelet removes the taint."""
     spec = attributes.obj.setdefault("spec", {})
     taints = spec.get("taints") or []
     if not any(taint.get("key") == NOT_READY and taint.get("effect") == "NoSchedule" for taint in taints):
@@ -30,7 +30,7 @@ def taint_node(attributes: Attributes) -> None:
 
 
 def set_priority(attributes: Attributes) -> None:
-    """``priority`` and ``preemptionPolicy`` from the pod's PriorityClass."""
+    """Set ``priority`` and ``preemptionPolicy`` from the pod's PriorityClass. Raises Forbidden for other values."""
     spec = attributes.obj.setdefault("spec", {})
     priority_class = _priority_class(attributes)
     priority = int(priority_class.get("value", 0))
@@ -44,7 +44,7 @@ def set_priority(attributes: Attributes) -> None:
 
 
 def _priority_class(attributes: Attributes) -> Object:
-    """The class that the pod names or the default one; an empty one if there is none."""
+    """Return the class that the pod names, else the default one, else an empty one. Raises Forbidden."""
     if name := attributes.obj["spec"].get("priorityClassName"):
         found = attributes.transaction.get(Key(PRIORITY_CLASSES, "", name))
         if found is None:
@@ -54,8 +54,9 @@ def _priority_class(attributes: Attributes) -> Object:
 
 
 def _default_priority_class(attributes: Attributes) -> Object | None:
-    defaults = [one for one in attributes.transaction.list(PRIORITY_CLASSES) if one.get("globalDefault")]
-    return min(defaults, key=lambda one: int(one.get("value", 0)), default=None)
+    defaults = [priority_class for priority_class in attributes.transaction.list(PRIORITY_CLASSES)
+                if priority_class.get("globalDefault")]
+    return min(defaults, key=lambda default: int(default.get("value", 0)), default=None)
 
 
 def _refuse_other(attributes: Attributes, what: str, field: str, computed: Any) -> None:
@@ -66,7 +67,7 @@ def _refuse_other(attributes: Attributes, what: str, field: str, computed: Any) 
 
 
 def keep_priority(attributes: Attributes) -> None:
-    """A pod's priority is settled when it is made."""
+    """Keep a pod's priority, which is settled when it is made."""
     old, spec = (attributes.old or {}).get("spec", {}), attributes.obj.setdefault("spec", {})
     for field in ("priority", "preemptionPolicy"):
         if field in old:
@@ -74,7 +75,7 @@ def keep_priority(attributes: Attributes) -> None:
 
 
 def check_one_default(attributes: Attributes) -> None:
-    """At most one PriorityClass is the default."""
+    """Refuse a second PriorityClass that is the default. Raises Forbidden."""
     if not attributes.obj.get("globalDefault"):
         return
     default = _default_priority_class(attributes)
@@ -87,7 +88,7 @@ def check_one_default(attributes: Attributes) -> None:
 
 
 def add_default_tolerations(attributes: Attributes) -> None:
-    """A pod stays five minutes on a node that fails, unless it says otherwise."""
+    """Let a pod stay five minutes on a node that fails, unless it says otherwise."""
     spec = attributes.obj.setdefault("spec", {})
     tolerations = spec.get("tolerations") or []
     missing = [key for key in (NOT_READY, UNREACHABLE) if not _tolerates(tolerations, key)]
@@ -98,14 +99,15 @@ def add_default_tolerations(attributes: Attributes) -> None:
 
 
 def _tolerates(tolerations: list[Object], key: str) -> bool:
-    return any(one.get("key", "") in ("", key) and one.get("effect", "") in ("", "NoExecute") for one in tolerations)
+    return any(toleration.get("key", "") in ("", key) and toleration.get("effect", "") in ("", "NoExecute")
+               for toleration in tolerations)
 
 
 # --- runtime classes ------------------------------------------------------------------------------------------------
 
 
 def apply_runtime_class(attributes: Attributes) -> None:
-    """Overhead, node selector and tolerations of the class that the pod names."""
+    """Set overhead, node selector and tolerations of the class that the pod names. Raises Forbidden."""
     runtime_class = _runtime_class(attributes)
     if runtime_class is None:
         return
@@ -118,17 +120,20 @@ def apply_runtime_class(attributes: Attributes) -> None:
             spec["overhead"] = dict(fixed)
     if (scheduling := runtime_class.get("scheduling")) is not None:
         _select_nodes(attributes, scheduling.get("nodeSelector") or {})
-        _merge_tolerations(spec, scheduling.get("tolerations") or [])
+        tolerations = spec.get("tolerations") or []
+        if added := [clone(toleration) for toleration in scheduling.get("tolerations") or []
+                     if toleration not in tolerations]:
+            spec["tolerations"] = [*tolerations, *added]
 
 
 def _runtime_class(attributes: Attributes) -> Object | None:
     name = attributes.obj["spec"].get("runtimeClassName")
     if name is None:
         return None
-    found = attributes.transaction.get(Key(RUNTIME_CLASSES, "", name))
-    if found is None:
+    runtime_class = attributes.transaction.get(Key(RUNTIME_CLASSES, "", name))
+    if runtime_class is None:
         raise attributes.forbidden(f"pod rejected: RuntimeClass {quote(name)} not found")
-    return found
+    return runtime_class
 
 
 def _select_nodes(attributes: Attributes, selector: dict[str, str]) -> None:
@@ -136,19 +141,13 @@ def _select_nodes(attributes: Attributes, selector: dict[str, str]) -> None:
     for key in sorted(selector):
         if own.get(key, selector[key]) != selector[key]:
             raise attributes.forbidden(f"conflict: runtimeClass.scheduling.nodeSelector[{key}] = {selector[key]}; "
-                                 f"pod.spec.nodeSelector[{key}] = {own[key]}")
+                                       f"pod.spec.nodeSelector[{key}] = {own[key]}")
     if selector:
         attributes.obj["spec"]["nodeSelector"] = {**own, **selector}
 
 
-def _merge_tolerations(spec: Object, more: list[Object]) -> None:
-    own = spec.get("tolerations") or []
-    if added := [clone(one) for one in more if one not in own]:
-        spec["tolerations"] = [*own, *added]
-
-
 def check_overhead(attributes: Attributes) -> None:
-    """A pod has overhead only from its RuntimeClass."""
+    """Refuse overhead that does not come from the pod's RuntimeClass. Raises Forbidden."""
     runtime_class = _runtime_class(attributes)
     given = attributes.obj["spec"].get("overhead") or {}
     if runtime_class is not None and runtime_class.get("overhead") is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from kubepy.api.meta import Object
 from kubepy.lazy import lazy_imports
@@ -12,14 +12,17 @@ with lazy_imports():
 
 
 def fill(target: Object, defaults: Mapping[str, object]) -> None:
-    """Set what is absent or a zero value."""
+    """Set fields that are absent or zero values."""
     for key, value in defaults.items():
         if not target.get(key):
             target[key] = value
 
 
 def round_up_all(amounts: Object | None) -> None:
-    """Amounts are canonical already, so only those in ``n`` and ``u`` can be finer than a thousandth."""
+    """Round amounts up to thousandths (``SetDefaults_ResourceList``).
+
+    They are canonical already, so only amounts in ``n`` and ``u`` can be finer than that.
+    """
     for name, amount in (amounts or {}).items():
         if amount[-1:] in ("n", "u"):
             parsed = quantity.Quantity.parse(amount)
@@ -30,7 +33,7 @@ def round_up_all(amounts: Object | None) -> None:
 
 
 def default_limit_range(limit_range: Object) -> None:
-    """Of a container: the default limit comes from max, the default request from that or from min."""
+    """Take a container's default limit from its max, and its default request from that or from min."""
     for item in (limit_range.get("spec") or {}).get("limits") or ():
         for field in ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio"):
             round_up_all(item.get(field))
@@ -66,7 +69,7 @@ def default_node(node: Object) -> None:
 
 
 def _unite_pod_networks(spec: Object) -> None:
-    """``podCIDR`` is the first of ``podCIDRs``; where they disagree it alone counts."""
+    """Make ``podCIDR`` the first of ``podCIDRs``; where they disagree, ``podCIDR`` alone counts."""
     first, networks = spec.get("podCIDR"), spec.get("podCIDRs") or []
     if first and (not networks or networks[0] != first):
         spec["podCIDRs"] = [first]
@@ -136,46 +139,36 @@ def default_claim_spec(spec: Object) -> None:
 
 
 def default_volume_object(volume: Object) -> None:
-    """A PersistentVolume."""
+    """Set the defaults of a PersistentVolume."""
     spec, status = volume.setdefault("spec", {}), volume.setdefault("status", {})
     fill(status, {"phase": "Pending"})
     fill(spec, {"persistentVolumeReclaimPolicy": "Retain"})
     spec.setdefault("volumeMode", "Filesystem")
     round_up_all(spec.get("capacity"))
-    for kind, fill_in in SOURCES.items():
+    for kind in SOURCES:
         if spec.get(kind) is not None:
-            fill_in(spec[kind])
+            default_source(kind, spec[kind])
 
 
-def _default_host_path(source: Object) -> None:
-    if source.get("type") is None:
-        source["type"] = ""
-
-
-def _default_iscsi(source: Object) -> None:
-    fill(source, {"iscsiInterface": "default"})
-
-
-def _default_rbd(source: Object) -> None:
-    fill(source, {"pool": "rbd", "user": "admin", "keyring": "/etc/ceph/keyring"})
-
-
-def _default_scale_io(source: Object) -> None:
-    fill(source, {"storageMode": "ThinProvisioned", "fsType": "xfs"})
-
-
-def _default_azure_disk(source: Object) -> None:
-    """An empty fsType is one that was given: only an absent one is filled in."""
-    for key, value in (("cachingMode", "ReadWrite"), ("kind", "Shared"), ("fsType", "ext4"), ("readOnly", False)):
-        if source.get(key) is None:
-            source[key] = value
-
-
-# What a PersistentVolume and a volume of a pod may both be, and what is filled in.
-SOURCES: dict[str, Callable[[Object], None]] = {
-    "hostPath": _default_host_path, "iscsi": _default_iscsi, "rbd": _default_rbd, "scaleIO": _default_scale_io,
-    "azureDisk": _default_azure_disk,
+# The sources of volumes that a PersistentVolume and a volume of a pod have in common.
+SOURCES: dict[str, dict[str, object]] = {
+    "azureDisk": {"cachingMode": "ReadWrite", "kind": "Shared", "fsType": "ext4", "readOnly": False},
+    "hostPath": {"type": ""},
+    "iscsi": {"iscsiInterface": "default"},
+    "rbd": {"pool": "rbd", "user": "admin", "keyring": "/etc/ceph/keyring"},
+    "scaleIO": {"storageMode": "ThinProvisioned", "fsType": "xfs"},
 }
+_POINTERS = ("azureDisk", "hostPath")  # their fields are pointers in Go: an empty one is set
+
+
+def default_source(kind: str, source: Object) -> None:
+    """Set the defaults of a volume's source."""
+    if kind not in _POINTERS:
+        fill(source, SOURCES[kind])
+        return
+    for field, value in SOURCES[kind].items():
+        if source.get(field) is None:
+            source[field] = value
 
 
 def default_storage_class(storage_class: Object) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from functools import cache, lru_cache
+from functools import lru_cache
 
 from kubepy.api.meta import Object
 from kubepy.api.objects.pods import CONTAINER_LISTS, aggregate
-from kubepy.apiserver.defaults.core import SOURCES, default_claim_spec, fill, round_up_all
+from kubepy.apiserver.defaults.core import SOURCES, default_claim_spec, default_source, fill, round_up_all
 
 FILE_MODE = 0o644
 HOUR = 3600
@@ -29,26 +29,15 @@ def default_pod(pod: Object) -> None:
         spec["terminationGracePeriodSeconds"] = 1
     for field in ("containers", "initContainers"):
         for container in spec.get(field) or ():
-            if container.get("resources"):
-                _default_requests(container["resources"])
+            resources = container.get("resources") or {}
+            if resources.get("limits") is not None:  # in a pod only, never in a template
+                resources["requests"] = {**resources["limits"], **(resources.get("requests") or {})}
     if spec.get("resources") is not None:
         default_pod_resources(spec)
     if "enableServiceLinks" not in spec:
         spec["enableServiceLinks"] = True
     if spec.get("hostNetwork"):
-        _default_host_ports(spec)
-
-
-def _default_requests(resources: Object) -> None:
-    """Requests from limits: in a pod only, never in a template."""
-    limits = resources.get("limits")
-    if limits is not None:
-        resources["requests"] = {**limits, **(resources.get("requests") or {})}
-
-
-def _default_host_ports(spec: Object) -> None:
-    for field in ("containers", "initContainers"):
-        for container in spec.get(field) or ():
+        for container in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
             for port in container.get("ports") or ():
                 if not port.get("hostPort") and port.get("containerPort"):
                     port["hostPort"] = port["containerPort"]
@@ -60,7 +49,7 @@ def default_pod_template(template: Object) -> None:
 
 
 def _drop_init_annotations(metadata: Object) -> None:
-    """Alpha and beta annotations of init containers are dropped (``dropInitContainerAnnotations``)."""
+    """Drop the alpha and beta annotations of init containers (``dropInitContainerAnnotations``)."""
     annotations = metadata.get("annotations")
     if not annotations or not INIT_ANNOTATIONS & annotations.keys():
         return
@@ -100,28 +89,20 @@ def default_container(container: Object) -> None:
         if not port.get("protocol"):
             port["protocol"] = "TCP"
     for variable in container.get("env") or ():
-        if variable.get("valueFrom") is not None:
-            _default_variable_source(variable["valueFrom"])
+        source = variable.get("valueFrom") or {}
+        _default_field_reference(source)
+        if source.get("fileKeyRef") is not None:
+            source["fileKeyRef"].setdefault("optional", False)
     for kind in PROBES:
-        if container.get(kind) is not None:
-            _default_probe(container[kind])
+        if (probe := container.get(kind)) is not None:
+            fill(probe, PROBE)
+            if probe.get("httpGet") is not None:
+                fill(probe["httpGet"], HTTP_GET)
+            if probe.get("grpc") is not None and probe["grpc"].get("service") is None:
+                probe["grpc"]["service"] = ""
     for handler in (container.get("lifecycle") or {}).values():
         if isinstance(handler, dict) and handler.get("httpGet") is not None:
             fill(handler["httpGet"], HTTP_GET)
-
-
-def _default_probe(probe: Object) -> None:
-    fill(probe, PROBE)
-    if probe.get("httpGet") is not None:
-        fill(probe["httpGet"], HTTP_GET)
-    if probe.get("grpc") is not None and probe["grpc"].get("service") is None:
-        probe["grpc"]["service"] = ""
-
-
-def _default_variable_source(source: Object) -> None:
-    _default_field_reference(source)
-    if source.get("fileKeyRef") is not None:
-        source["fileKeyRef"].setdefault("optional", False)
 
 
 def _default_field_reference(holder: Object | None) -> None:
@@ -139,8 +120,12 @@ def default_volume(volume: Object) -> None:
     for kind, source in volume.items():
         if kind in WITH_MODE and source is not None:
             _default_mode(kind, source)
-        elif kind in _SOURCES and source is not None:
-            _SOURCES[kind](source)
+        elif kind in SOURCES and source is not None:
+            default_source(kind, source)
+        elif kind == "image" and source is not None and not source.get("pullPolicy"):
+            source["pullPolicy"] = pull_policy(source.get("reference", ""))
+        elif kind == "ephemeral" and source is not None and source.get("volumeClaimTemplate") is not None:
+            default_claim_spec(source["volumeClaimTemplate"].setdefault("spec", {}))
 
 
 def _default_mode(kind: str, source: Object) -> None:
@@ -158,20 +143,6 @@ def _default_mode(kind: str, source: Object) -> None:
 def _default_downward_items(source: Object | None) -> None:
     for item in (source or {}).get("items") or ():
         _default_field_reference(item)
-
-
-def _default_image_volume(source: Object) -> None:
-    if not source.get("pullPolicy"):
-        source["pullPolicy"] = pull_policy(source.get("reference", ""))
-
-
-def _default_ephemeral(source: Object) -> None:
-    template = source.get("volumeClaimTemplate")
-    if template is not None:
-        default_claim_spec(template.setdefault("spec", {}))
-
-
-_SOURCES = {**SOURCES, "image": _default_image_volume, "ephemeral": _default_ephemeral}
 
 
 # --- resources of the pod as a whole -------------------------------------------------------------------------------
@@ -211,15 +182,10 @@ _IMAGE = (rf"(?:(?P<domain>{_DOMAIN})/)?(?P<path>{_PART}(?:/{_PART})*)"
 _IDENTIFIER = "[a-f0-9]{64}"  # an image id is no name
 
 
-@cache
-def _image() -> re.Pattern[str]:
-    return re.compile(_IMAGE, re.ASCII)
-
-
 @lru_cache(maxsize=1024)
 def image_tag(image: str) -> str:
-    """The tag; ``latest`` where neither tag nor digest is given; "" for a digest alone or a name that cannot be."""
-    match = _image().fullmatch(image)
+    """Return the tag of an image; ``latest`` without tag and digest; "" for a digest alone or an invalid name."""
+    match = re.fullmatch(_IMAGE, image, re.ASCII)  # re keeps the compiled pattern
     if match is None or re.fullmatch(_IDENTIFIER, image):
         return ""
     return match["tag"] or ("" if match["digest"] else "latest")

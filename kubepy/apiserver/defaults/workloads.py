@@ -46,11 +46,12 @@ def default_replica_set(replica_set: Object) -> None:
 
 
 def default_stateful_set(stateful_set: Object) -> None:
-    """``maxUnavailable`` is behind a gate that is off in v1.36."""
+    """Set the defaults of a StatefulSet; ``maxUnavailable`` is behind a gate that is off in v1.36."""
     spec = stateful_set.setdefault("spec", {})
     default_pod_template(spec.setdefault("template", {}))
     for claim in spec.get("volumeClaimTemplates") or ():
-        _default_claim_template(claim)
+        claim.update(apiVersion="v1", kind="PersistentVolumeClaim")
+        default_claim(claim)
     if not spec.get("podManagementPolicy"):
         spec["podManagementPolicy"] = "OrderedReady"
     _default_stateful_set_strategy(spec.setdefault("updateStrategy", {}))
@@ -62,13 +63,8 @@ def default_stateful_set(stateful_set: Object) -> None:
     spec.setdefault("revisionHistoryLimit", 10)
 
 
-def _default_claim_template(claim: Object) -> None:
-    claim.update(apiVersion="v1", kind="PersistentVolumeClaim")
-    default_claim(claim)
-
-
 def _default_stateful_set_strategy(strategy: Object) -> None:
-    """A type that was written out gets no block: upstream tells it from one that was not."""
+    """Default the strategy; a type that is written out gets no ``rollingUpdate``, as upstream."""
     if not strategy.get("type"):
         strategy["type"] = "RollingUpdate"
         strategy.setdefault("rollingUpdate", {})
@@ -78,7 +74,7 @@ def _default_stateful_set_strategy(strategy: Object) -> None:
 
 
 def default_replication_controller(controller: Object) -> None:
-    """Selector and labels come from the template where they are left out."""
+    """Take selector and labels from the template where they are left out."""
     spec = controller.setdefault("spec", {})
     template = spec.get("template")
     if template is not None:
@@ -113,7 +109,7 @@ def default_job(job: Object) -> None:
 
 
 def default_labels(job: Object) -> None:
-    """A job without labels has those of its template."""
+    """Give a job without labels those of its template."""
     labels = job["spec"]["template"]["metadata"].get("labels")
     if labels and not job["metadata"].get("labels"):
         job["metadata"]["labels"] = dict(labels)
@@ -128,7 +124,7 @@ def _default_template_and_policies(spec: Object) -> None:
 
 
 def default_cron_job(cron_job: Object) -> None:
-    """The job inside gets its own defaults only when it is made."""
+    """Set the defaults of a CronJob; the job inside gets its own when it is made."""
     spec = cron_job.setdefault("spec", {})
     template = spec.setdefault("jobTemplate", {})
     template.setdefault("metadata", {})

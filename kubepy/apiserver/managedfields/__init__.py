@@ -1,7 +1,7 @@
-"""Who set which field: ``metadata.managedFields``, and server-side apply, which goes by it.
+"""The managers of fields: ``metadata.managedFields``, and server-side apply, which goes by it.
 
-A set of fields is a set of paths (``fieldpath``); ``typed`` and ``merging`` walk two objects along their schema; an
-``updater`` moves fields between managers; ``entries`` is how the API writes it down. Controllers' writes are never
-tracked: what no entry names is told to be theirs when somebody asks (``tracking``), so that they pay nothing.
+A set of fields is a set of paths (``fieldpath``). ``typed`` and ``merging`` walk two objects along their schema,
+``updater`` moves fields between managers, and ``entries`` reads and writes managedFields. Writes of controllers are not
+tracked, so that they cost nothing: ``tracking`` infers their fields when somebody asks.
 Upstream: ``sigs.k8s.io/structured-merge-diff``, ``apimachinery/pkg/util/managedfields``.
 """

@@ -20,7 +20,7 @@ Entry = dict[str, Any]
 
 
 class Manager(NamedTuple):
-    """Who manages: appliers are one whatever the version, updaters one for each version and subresource."""
+    """A manager of fields: an applier is the same in all versions, an updater differs by version and subresource."""
 
     name: str
     operation: str
@@ -28,7 +28,7 @@ class Manager(NamedTuple):
     subresource: str = ""
 
     def __str__(self) -> str:
-        """As conflicts name it."""
+        """Name the manager as conflicts do."""
         text = goformat.quote(self.name)
         if self.subresource:
             text += f" with subresource {goformat.quote(self.subresource)}"
@@ -36,7 +36,7 @@ class Manager(NamedTuple):
 
 
 class Managed(NamedTuple):
-    """What a manager manages, in which version, and since when ("": not known)."""
+    """The fields of a manager, the version that they are in, and the time of its last change ("": not known)."""
 
     fields: Fields
     api_version: str
@@ -52,15 +52,15 @@ def manager_of(name: str, operation: str, api_version: str, subresource: str = "
 
 
 def decode(entries: Iterable[Any]) -> Managers:
-    """The managers of entries; of two entries for one manager the later counts.
+    """Return the managers of entries; of two entries for one manager the later counts.
 
-    Raises ValueError for what is no list of entries.
+    Raises ValueError for invalid entries.
     """
     return dict(decode_all(entries))
 
 
 def decode_all(entries: Iterable[Any]) -> Pairs:
-    """The same for every entry."""
+    """Return the manager and fields of every entry. Raises ValueError."""
     managers: Pairs = []
     for index, entry in enumerate(entries):
         operation, api_version = entry.get("operation"), entry.get("apiVersion")
@@ -78,7 +78,7 @@ def decode_all(entries: Iterable[Any]) -> Pairs:
 
 
 def encode(managers: Managers) -> list[Entry]:
-    """The entries in the API's order: appliers first, then by time."""
+    """Return the entries in the API's order: appliers first, then by time."""
     return encode_all(managers.items())
 
 
@@ -102,16 +102,16 @@ def _entry(manager: Manager, managed: Managed) -> Entry:
 
 
 class FieldConflict(NamedTuple):
-    """A field that an applier sets otherwise than the manager who has it."""
+    """A field that an applier sets to another value than its manager."""
 
     manager: Manager
     path: Path
 
 
 def conflict_status(conflicts: list[FieldConflict]) -> errors.Status:
-    """The answer to an apply that met conflicts; they are in order of managers and fields."""
-    causes = [errors.Cause("FieldManagerConflict", f"conflict with {one.manager}", path_text(one.path))
-              for one in conflicts]
+    """Make the answer to an apply that met conflicts; they are in order of managers and fields."""
+    causes = [errors.Cause("FieldManagerConflict", f"conflict with {conflict.manager}", path_text(conflict.path))
+              for conflict in conflicts]
     return errors.Conflict(_message(conflicts), causes=causes)
 
 
@@ -120,7 +120,7 @@ def _message(conflicts: list[FieldConflict]) -> str:
         manager, path = conflicts[0]
         return f"Apply failed with 1 conflict: conflict with {manager}: {path_text(path)}"
     lines: list[str] = []
-    for manager in sorted({one.manager for one in conflicts}):
+    for manager in sorted({conflict.manager for conflict in conflicts}):
         lines.append(f"conflicts with {manager}:")
-        lines += [f"- {path_text(one.path)}" for one in conflicts if one.manager == manager]
+        lines += [f"- {path_text(conflict.path)}" for conflict in conflicts if conflict.manager == manager]
     return f"Apply failed with {len(conflicts)} conflicts: " + "\n".join(lines)

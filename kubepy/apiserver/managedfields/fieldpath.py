@@ -28,12 +28,12 @@ def field(name: str) -> str:
 
 
 def keys(values: dict[str, Any]) -> str:
-    """The element of a list item; its keys are sorted."""
+    """Return the path element of a list item by its sorted keys."""
     return f"k:{_json(dict(sorted(values.items())))}"
 
 
 def item(value: Any) -> str:
-    """The element of a scalar in a set."""
+    """Return the path element of a scalar in a set."""
     return f"v:{_json(value)}"
 
 
@@ -42,7 +42,7 @@ def _json(value: Any) -> str:
 
 
 def fields_path(*names: str) -> Path:
-    """The path of nested fields."""
+    """Return the path of nested fields."""
     return tuple(field(name) for name in names)
 
 
@@ -50,7 +50,7 @@ def fields_path(*names: str) -> Path:
 
 
 def to_fields_v1(fields: Iterable[Path]) -> dict[str, Any]:
-    """The tree of a set. A field that is in the set and has others below it says so by ``.``."""
+    """Return the tree of a set; a field that is a member and has others below it has the entry ``.``."""
     root: dict[str, Any] = {}
     for path in sorted(fields):
         node = root
@@ -65,7 +65,7 @@ def _without_lone_members(node: dict[str, Any]) -> dict[str, Any]:
 
 
 def from_fields_v1(tree: Any) -> Fields:
-    """Raises ValueError for what is no fieldsV1."""
+    """Return the set of a tree. Raises ValueError for an invalid tree."""
     found: set[Path] = set()
     _collect(tree, (), found)
     return frozenset(found)
@@ -89,13 +89,9 @@ def _collect(node: Any, path: Path, found: set[Path]) -> None:
 
 
 def in_order(fields: Iterable[Path]) -> list[Path]:
-    """As upstream iterates over a set: at each level first its members, then what is below them."""
-    return sorted(fields, key=_order)
-
-
-def _order(path: Path) -> list[tuple[Any, ...]]:
-    last = len(path) - 1
-    return [(position < last, *_element_order(element)) for position, element in enumerate(path)]
+    """Sort a set as upstream iterates over it: at each level first the members, then the paths below them."""
+    return sorted(fields, key=lambda path: [(position < len(path) - 1, *_element_order(element))
+                                            for position, element in enumerate(path)])
 
 
 def _element_order(element: str) -> tuple[Any, ...]:
@@ -104,19 +100,19 @@ def _element_order(element: str) -> tuple[Any, ...]:
         return (0, text)
     value = json.loads(text)
     if kind == "k":
-        return (1, [(name, *_value_order(one)) for name, one in value.items()])
+        return (1, [(name, *_value_order(key)) for name, key in value.items()])
     return (2 if kind == "v" else 3, *_value_order(value))
 
 
 def _value_order(value: Any) -> tuple[int, Any]:
-    """Values of one kind are compared with each other: numbers, strings, booleans."""
+    """Return a sort key: values of one kind are compared with each other, then numbers, strings, booleans."""
     if isinstance(value, bool):
         return (2, value)
     return (0, value) if isinstance(value, int | float) else (1, str(value))
 
 
 def path_text(path: Path) -> str:
-    """``.spec.containers[name="c"].image``."""
+    """Write a path as ``.spec.containers[name="c"].image``."""
     return "".join(_element_text(element) for element in path)
 
 

@@ -17,11 +17,12 @@ with lazy_imports():
 
 
 def merge(live: Any, config: Any, schema: Schema | None, path: Path = ()) -> Any:
-    """The live value with the configuration in it: its leaves win, nothing goes, lists take its order.
+    """Merge a configuration into the live value: its leaves win, nothing is removed, lists take its order.
 
-    Raises TypedError; of items that the live list has twice, the configuration's replace both.
+    Of items that the live list has twice, the configuration's replace both. Raises TypedError.
     """
-    if config is ABSENT or (config is None and live and _is_granular(live, schema)):
+    is_granular = isinstance(live, dict | list) and not is_atomic(schema, live)
+    if config is ABSENT or (config is None and live and is_granular):
         return live
     if isinstance(config, dict) and isinstance(live, dict) and not is_atomic(schema, config):
         names = [*live, *(name for name in config if name not in live)]
@@ -32,10 +33,6 @@ def merge(live: Any, config: Any, schema: Schema | None, path: Path = ()) -> Any
     return config
 
 
-def _is_granular(value: Any, schema: Schema | None) -> bool:
-    return isinstance(value, dict | list) and not is_atomic(schema, value)
-
-
 def _merge_lists(live: list[Any], config: list[Any], schema: Schema, path: Path) -> list[Any]:
     before, after = elements(schema, live, path), elements(schema, config, path)
     old = {element: ABSENT if before.count(element) > 1 else value
@@ -43,26 +40,15 @@ def _merge_lists(live: list[Any], config: list[Any], schema: Schema, path: Path)
     new = dict(zip(after, config, strict=True))
     if len(new) < len(after):
         twice = next(element for element in after if after.count(element) > 1)
-        raise TypedError(path, f"duplicate entries for key {_shown(twice)}")
-    return [_merged_item(live, old, new, schema, path, index, element)
-            for index, element in interleaved(before, after)]
-
-
-def _shown(element: str) -> str:
-    return fieldpath.path_text((element,))
-
-
-def _merged_item(live: list[Any], old: dict[str, Any], new: dict[str, Any], schema: Schema, path: Path, index: int,
-                 element: str) -> Any:
-    if element not in new:
-        return live[index]
-    return merge(old.get(element, ABSENT), new[element], schema.items(), (*path, element))
+        raise TypedError(path, f"duplicate entries for key {fieldpath.path_text((twice,))}")
+    return [merge(old.get(element, ABSENT), new[element], schema.items(), (*path, element)) if element in new
+            else live[index] for index, element in interleaved(before, after)]
 
 
 def interleaved(live: list[str], config: list[str]) -> list[tuple[int, str]]:
-    """The order of a merged list: that of the configuration, each item of the live list alone behind those it followed.
+    """Order a merged list: as the configuration, each item of the live list alone behind those that it followed.
 
-    Gives the index in ``live`` (-1 for what is in the configuration) and the element.
+    Yields the index in ``live`` (-1 for items of the configuration alone) and the path element.
     """
     shared = [element for element in config if element in live]
     merged: set[str] = set()
@@ -93,7 +79,10 @@ def interleaved(live: list[str], config: list[str]) -> list[tuple[int, str]]:
 
 
 def remove(value: Any, fields: Fields, schema: Schema | None, path: Path = ()) -> Any:
-    """The value without these fields and items; what is left empty by that is null, and atomic values stay whole."""
+    """Return the value without these fields and items.
+
+    A container that becomes empty by that is null; atomic values stay whole.
+    """
     if not isinstance(value, dict | list) or not value:
         return value
     if is_atomic(schema, value):
@@ -110,15 +99,15 @@ def remove(value: Any, fields: Fields, schema: Schema | None, path: Path = ()) -
 
 
 def _without(value: Any, fields: Fields, schema: Schema | None, path: Path) -> Any:
-    """``remove`` where anything below the path is to go; a container that becomes empty is null, as upstream's."""
-    if not any(one[:len(path)] == path for one in fields):
+    """Remove the paths below a path; a container that becomes empty is null, as upstream's."""
+    if not any(field[:len(path)] == path for field in fields):
         return value
     left = remove(value, fields, schema, path)
     return None if left is ABSENT else left
 
 
 def with_named_fields(fields: Fields, schema: Schema | None) -> Fields:
-    """The set and every field of a type that leads to one of its members (``EnsureNamedFieldsAreMembers``)."""
+    """Add every field of a type that leads to a member of the set (``EnsureNamedFieldsAreMembers``)."""
     found = set(fields)
     for path in fields:
         found.update(_named_parents(path, schema))

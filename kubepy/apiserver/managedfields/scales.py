@@ -1,7 +1,7 @@
 """The managers of a Scale: those who have the replicas of the object that is scaled.
 
-An updater is known by the version of what it wrote, so that one of the object and one of its Scale are never the same:
-a request about the Scale, even one that changes nothing, takes the replicas out of the entry of an updater and gives
+An updater is known by the version that it wrote in, so updaters of the object and of its Scale are never the same. A
+request about the Scale, even one that changes nothing, takes the replicas out of the entry of an updater, and gives
 them to one of the same name that has nothing else and no time. Appliers have no version, and keep their entries.
 Upstream: ``apimachinery/pkg/util/managedfields/scalehandler.go``.
 """
@@ -13,7 +13,7 @@ from typing import NamedTuple
 from kubepy.api.meta import Object
 from kubepy.api.schema.openapi import Schema, schema_for
 from kubepy.api.scheme import Resource
-from kubepy.apiserver.managedfields.entries import UPDATE, Entry, Managed, Manager, Managers, manager_of
+from kubepy.apiserver.managedfields.entries import UPDATE, Entry, Managed, Managers, manager_of
 from kubepy.apiserver.managedfields.fieldpath import Path, fields_path
 from kubepy.apiserver.managedfields.tracking import bare, complete, written
 from kubepy.apiserver.managedfields.updater import Write, update
@@ -23,17 +23,18 @@ REPLICAS = fields_path("spec", "replicas")
 
 
 def scale_managers(managers: Managers, replicas: Path) -> Managers:
-    """The managers of a Scale, by the path of the replicas in the object."""
-    return {_of_scale(manager): Managed(frozenset((REPLICAS,)), SCALE_VERSION, managed.time)
-            for manager, managed in managers.items() if replicas in managed.fields}
-
-
-def _of_scale(manager: Manager) -> Manager:
-    return manager._replace(api_version=SCALE_VERSION) if manager.operation == UPDATE else manager
+    """Return the managers of a Scale; ``replicas`` is the path of the replicas in the object."""
+    of_scale: Managers = {}
+    for manager, managed in managers.items():
+        if replicas in managed.fields:
+            if manager.operation == UPDATE:
+                manager = manager._replace(api_version=SCALE_VERSION)
+            of_scale[manager] = Managed(frozenset((REPLICAS,)), SCALE_VERSION, managed.time)
+    return of_scale
 
 
 def with_scale_managers(managers: Managers, scale: Managers, replicas: Path, api_version: str) -> Managers:
-    """The managers of an object after a request about its Scale, which has these managers then."""
+    """Return the managers of an object after a request about its Scale that led to the managers ``scale``."""
     found = {manager: managed if manager in scale else managed._replace(fields=managed.fields - {replicas})
              for manager, managed in managers.items()}
     found = {manager: managed for manager, managed in found.items() if managed.fields}

@@ -1,8 +1,8 @@
-"""Stamps: entries without a type of fields, which stand for all that no other entry names.
+"""Stamps: entries without a type of fields, which stand for all fields that no other entry names.
 
-What a client creates gets one, so that creating costs nothing more; ``tracking`` works out the fields when they are
-asked for. What the server itself put into the object then (a Service's address) has no manager: in the place of fields
-a stamp says where that is, by the names of fields and the indexes of items.
+The client that creates an object gets one, so that creating costs nothing more; ``tracking`` works out the fields when
+they are needed. Fields that the server itself set (a Service's address) have no manager: in the place of fields a stamp
+lists them, by names of fields and indexes of items.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _NOBODYS = {("metadata", name) for name in ("creationTimestamp", "generation", "
 
 
 def stamp(manager: str, api_version: str, time: str, nobodys: list[Place] | None = None) -> Entry:
-    """The entry of the client that creates an object."""
+    """Make the entry of the client that creates an object."""
     entry: Entry = {"apiVersion": api_version, "manager": manager, "operation": "Update", "time": time}
     return {**entry, "fieldsV1": {_UNSET: nobodys}} if nobodys else entry
 
@@ -29,7 +29,7 @@ def is_stamp(entry: Any) -> bool:
 
 
 def is_whole(entry: Entry) -> bool:
-    """Tell whether a stamp has all that one has, as a file from elsewhere may not."""
+    """Tell whether a stamp is complete; one in a file from elsewhere may not be."""
     texts = [entry.get(field) for field in ("apiVersion", "manager", "time")]
     fields = entry.get("fieldsV1") or {}
     if not isinstance(fields, dict):
@@ -40,12 +40,12 @@ def is_whole(entry: Entry) -> bool:
 
 
 def unset(entry: Entry) -> list[Place]:
-    """The places that the manager of a stamp has not set, nor anybody else."""
+    """Return the places that neither the manager of a stamp nor anybody else has set."""
     return (entry.get("fieldsV1") or {}).get(_UNSET) or []
 
 
 def added(asked: Object, made: Object) -> list[Place]:
-    """Where an object has more than what was asked for, but for its status and what is nobody's in any case."""
+    """Return the places that an object has beyond those asked for, without status and fields that nobody manages."""
     return [place for place in _added(asked, made, []) if place[0] != "status" and tuple(place) not in _NOBODYS]
 
 

@@ -1,10 +1,10 @@
-"""Which managers an object has, at the least cost for those who never ask.
+"""Tracking of managers, at no cost for objects that only controllers write.
 
-What a client creates gets a *stamp*: an entry without fields, which stands for all that no other entry names. Fields
-are worked out when a second client changes the object, when somebody applies on the server, or asks for managedFields.
-Controllers, scheduler and kubelet leave no trace at all: what neither a stamp nor an entry accounts for is theirs. So
-the sets are those of a real API server, except that a controller which sets a field anew that a client has set does
-not take it over.
+The client that creates an object gets a *stamp*: an entry without fields, which stands for all that no other entry
+names. Fields are worked out when a second client changes the object, when somebody applies on the server, or asks for
+managedFields. Controllers, scheduler and kubelet leave no entries: fields that neither a stamp nor an entry names are
+inferred to be theirs. So the sets are those of a real API server, except that a controller which sets a field anew
+that a client has set does not take it over.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 from kubepy.api.meta import Object, controller_of
 from kubepy.api.schema.openapi import Schema
 from kubepy.api.scheme import Resource
-from kubepy.apiserver.managedfields.controllers import written_by_controllers
 from kubepy.apiserver.managedfields.entries import (
     UPDATE,
     Entry,
@@ -42,8 +41,19 @@ with lazy_imports():
 
 CONTROLLERS, KUBELET, BEFORE_APPLY = "kube-controller-manager", "kubelet", "before-first-apply"
 STATUS = fields_path("status")
-# Of pods: bindings leave no entry, and admission comes after tracking.
+# Fields of pods without managers: bindings leave no entry, and admission comes after tracking.
 _UNTRACKED = tuple(fields_path("spec", name) for name in ("nodeName", "preemptionPolicy", "priority"))
+
+# Fields that controllers write besides status. Upstream: callers of ``Update`` and ``UpdateStatus`` in
+# ``pkg/controller``.
+_ANNOTATIONS = fields_path("metadata", "annotations")
+_CONTROLLERS_ANNOTATIONS = ("f:deployment.kubernetes.io/", "f:pv.kubernetes.io/", "f:volume.kubernetes.io/")
+_CONTROLLERS_FIELDS: dict[str, tuple[Path, ...]] = {
+    "persistentvolumeclaims": (fields_path("spec", "volumeName"),),
+    "persistentvolumes": (fields_path("spec", "claimRef"),),
+}
+_CONTROLLERS_TAINTS = "node.kubernetes.io/"
+_ANNOTATED_WITH_STATUS = ("deployments.apps",)  # the controller annotates them as it writes their status
 
 
 class Writer(NamedTuple):
@@ -55,7 +65,7 @@ class Writer(NamedTuple):
 
 
 def ignored_by(resource: Resource, subresource: str) -> tuple[Path, ...]:
-    """What a request cannot change, and so does not manage (``GetResetFields``)."""
+    """Return the fields that a request cannot change, and so does not manage (``GetResetFields``)."""
     if "status" not in resource.subresources:
         return ()
     return (fields_path("spec"),) if subresource == "status" else (STATUS,)
@@ -66,9 +76,9 @@ def ignored_by(resource: Resource, subresource: str) -> tuple[Path, ...]:
 
 def tracked_update(resource: Resource, read_schema: Callable[[], Schema | None], old: Object, new: Object,
                    entries: list[Entry], writer: Writer) -> list[Entry]:
-    """The entries after a client's update, which begins with ``entries``.
+    """Return the entries after a client's update, which begins with ``entries``.
 
-    ``new`` is what the client asks for, before the kind's strategy has kept and cleared anything.
+    ``new`` is the object that the client sent, before the kind's strategy has kept and cleared anything.
     """
     manager = manager_of(writer.manager, UPDATE, resource.api_version, writer.subresource)
     before, after = bare(old), bare(new)
@@ -88,19 +98,19 @@ def tracked_update(resource: Resource, read_schema: Callable[[], Schema | None],
 
 
 def written(entries: list[Entry], before: Managers, after: Managers) -> list[Entry]:
-    """The entries to store when the managers, ``before`` those of the entries, are these now."""
+    """Return the entries to store for the managers ``after``, where ``before`` are those of the entries."""
     return reread(entries) if after == before else encode(after)
 
 
 def shown(resource: Resource, schema: Schema | None, obj: Object) -> Object:
-    """The object with complete managedFields, without any if nothing is known of its managers."""
+    """Return the object with complete managedFields, without any if nothing is known of its managers."""
     metadata = dict(obj["metadata"])
     entries = encode_all(_completed(resource, schema, bare(obj), metadata.pop("managedFields", None) or []))
     return {**obj, "metadata": {**metadata, "managedFields": entries} if entries else metadata}
 
 
 def reread(entries: list[Entry]) -> list[Entry]:
-    """What a request that changes nothing leaves of entries: of two for one manager the later one."""
+    """Return the entries that a request leaves which changes nothing: of two for one manager the later one."""
     if any(is_stamp(entry) for entry in entries):
         return entries
     managers = decode(entries)
@@ -108,13 +118,13 @@ def reread(entries: list[Entry]) -> list[Entry]:
 
 
 def bare(obj: Object) -> Object:
-    """An object without what says who manages it, and in which version it is."""
+    """Return an object without managedFields and resourceVersion."""
     metadata = {key: value for key, value in obj["metadata"].items() if key not in ("managedFields", "resourceVersion")}
     return {**obj, "metadata": metadata}
 
 
 def requested_entries(requested: Any, live: Any) -> list[Entry]:
-    """The entries that an update begins with: those that it brings if they can be read, else those that are there.
+    """Return the entries that an update begins with: its own if they can be read, else the stored ones.
 
     An empty list resets them (``decodeLiveOrNew``).
     """
@@ -144,21 +154,23 @@ def are_readable(entries: list[Any]) -> bool:
 
 def complete(resource: Resource, schema: Schema | None, obj: Object, entries: list[Entry],
              unknown: tuple[str, str] | None = None) -> Managers:
-    """The managers with their fields: those of entries, of a stamp, and of controllers.
+    """Return the managers with their fields: those of entries, of a stamp, and of controllers.
 
-    ``unknown`` is who has what nobody can have set, and since when; without it such fields have no manager.
+    :param unknown: name and time of the manager of fields whose setter is not known; without it they have none.
     """
     return dict(_completed(resource, schema, obj, reread(entries), unknown))
 
 
 def _completed(resource: Resource, schema: Schema | None, obj: Object, entries: list[Entry],
                unknown: tuple[str, str] | None = None) -> Pairs:
-    """The same, with all entries that one manager has."""
+    """Return the same with all entries of one manager."""
     managers = decode_all(entry for entry in entries if not is_stamp(entry))
     stamps = [entry for entry in entries if is_stamp(entry)]
     try:
         managers = _present(managers, obj, schema)
-        rest = _set_by_anyone(resource, schema, obj) - _with_parents(managers)
+        managed = reduce(frozenset.union, (managed.fields for _, managed in managers), EMPTY)
+        parents = {path[:depth] for path in managed for depth in range(1, len(path))}  # there because of those below
+        rest = _set_by_anyone(resource, schema, obj) - managed - parents
     except TypedError:
         return managers
     if not stamps and not managers:
@@ -167,7 +179,7 @@ def _completed(resource: Resource, schema: Schema | None, obj: Object, entries: 
 
 
 def _joined(managers: Pairs, shares: Pairs) -> Pairs:
-    """The managers with what they have besides their entries."""
+    """Add shares to the managers' entries."""
     joined = list(managers)
     for manager, share in shares:
         index = next((index for index, (one, _) in enumerate(joined) if one == manager), None)
@@ -184,28 +196,46 @@ def _joined(managers: Pairs, shares: Pairs) -> Pairs:
 
 def _shares_of_client(resource: Resource, schema: Schema | None, obj: Object, rest: Fields,
                       stamps: list[Entry]) -> Pairs:
-    """Who has the fields that no entry names, in an object that a client has made or changed.
+    """Share the fields that no entry names, in an object that a client has made or changed.
 
-    Beyond what controllers are known to set, only the client that made it can have them.
+    Fields that controllers are known to set are theirs; only the client that made the object can have set the others.
     """
     status = _status_fields(resource, rest)
-    reported, theirs = written_by_controllers(resource.key, obj, rest - status)
-    shares = [_observed(resource, obj, status | reported),
-              (Manager(CONTROLLERS, UPDATE, resource.api_version), _since_creation(resource, obj, theirs))]
+    annotations, others = _written_by_controllers(resource, obj, rest - status)
+    with_status = resource.key in _ANNOTATED_WITH_STATUS
+    shares = [_observed(resource, obj, status | annotations if with_status else status),
+              (Manager(CONTROLLERS, UPDATE, resource.api_version),
+               _since_creation(resource, obj, others if with_status else annotations | others))]
     for entry in stamps:
         nobodys = [path_at(obj, schema, place) for place in unset(entry)]
-        own = without(rest - status - reported - theirs, nobodys)
+        own = without(rest - status - annotations - others, nobodys)
         shares.append((_stamped(entry), Managed(own, entry["apiVersion"], entry["time"])))
     return shares
 
 
+def _written_by_controllers(resource: Resource, obj: Object, fields: Fields) -> tuple[Fields, Fields]:
+    """Return the annotations and the other fields among ``fields`` that only controllers can have set."""
+    annotations = {path for path in fields if path[:2] == _ANNOTATIONS}
+    written = {path for path in annotations if path[2:3] and path[2].startswith(_CONTROLLERS_ANNOTATIONS)}
+    if written and annotations <= written | {_ANNOTATIONS}:
+        written = annotations  # the map itself, too, if it has no others
+    places = list(_CONTROLLERS_FIELDS.get(resource.key, ()))
+    if controller_of(obj):
+        places.append(fields_path("metadata", "ownerReferences"))
+    taints = obj["spec"].get("taints") or () if resource.key == "nodes" else ()
+    if any(taint.get("key", "").startswith(_CONTROLLERS_TAINTS) for taint in taints):
+        places.append(fields_path("spec", "taints"))
+    others = frozenset(path for path in fields if any(path[:len(place)] == place for place in places))
+    return frozenset(written), others
+
+
 def _stamped(entry: Entry) -> Manager:
-    """The manager of a stamp."""
+    """Return the manager of a stamp."""
     return Manager(entry["manager"], UPDATE, entry["apiVersion"])
 
 
 def _shares(resource: Resource, obj: Object, rest: Fields, unknown: tuple[str, str] | None) -> Pairs:
-    """The same for an object that no client has touched: a controller's own, or one of which nothing is known."""
+    """Share the fields of an object that no client has touched: of a controller, or of an unknown manager."""
     version, status = resource.api_version, _status_fields(resource, rest)
     shares = [_observed(resource, obj, status)]
     if controller_of(obj):
@@ -221,7 +251,7 @@ def _status_fields(resource: Resource, fields: Fields) -> Fields:
 
 
 def _observed(resource: Resource, obj: Object, fields: Fields) -> tuple[Manager, Managed]:
-    """What was written with the status, by who reports it."""
+    """Return the fields written with the status, and the component that reports it."""
     observer = KUBELET if resource.key in ("pods", "nodes") else CONTROLLERS
     time = _newest_time(obj.get("status")) or obj["metadata"].get("creationTimestamp", "")
     return Manager(observer, UPDATE, resource.api_version, "status"), Managed(fields, resource.api_version, time)
@@ -232,7 +262,7 @@ def _since_creation(resource: Resource, obj: Object, fields: Fields) -> Managed:
 
 
 def _set_by_anyone(resource: Resource, schema: Schema | None, obj: Object) -> Fields:
-    """What an object has beyond an empty one of its kind. Raises TypedError."""
+    """Return the fields that an object has beyond an empty one of its kind. Raises TypedError."""
     kind = {"apiVersion": obj["apiVersion"], "kind": obj["kind"]}
     empty = {**kind, "metadata": {}} if resource.custom else types.decode(kind).object
     changes = compare(empty, bare(obj), schema)
@@ -240,14 +270,8 @@ def _set_by_anyone(resource: Resource, schema: Schema | None, obj: Object) -> Fi
     return without((changes.added | changes.modified) - STRIPPED, ignored)
 
 
-def _with_parents(managers: Pairs) -> Fields:
-    """All fields that have a manager, and what they are in: that is there because they are."""
-    fields = reduce(frozenset.union, (managed.fields for _, managed in managers), EMPTY)
-    return fields | {path[:depth] for path in fields for depth in range(1, len(path))}
-
-
 def _newest_time(value: Any) -> str:
-    """The newest time in a status: nothing else tells when it was written."""
+    """Return the newest time in a status: nothing else tells when it was written."""
     if isinstance(value, dict):
         times = [str(one) for key, one in value.items() if key.endswith("Time") and isinstance(one, str)]
         return max([*times, *(_newest_time(one) for one in value.values())], default="")
@@ -255,7 +279,7 @@ def _newest_time(value: Any) -> str:
 
 
 def _present(managers: Pairs, obj: Object, schema: Schema | None) -> Pairs:
-    """The managers less what is not there any more, since a controller removed it. Raises TypedError."""
+    """Drop fields that are no longer in the object, since a controller removed them. Raises TypedError."""
     there = compare({}, bare(obj), schema).added if managers else EMPTY
     left = [(manager, managed._replace(fields=managed.fields & there)) for manager, managed in managers]
     return [(manager, managed) for manager, managed in left if managed.fields]

@@ -20,7 +20,7 @@ _BUILT_IN_DEFAULTS = {"protocol": "TCP"}
 
 
 class TypedError(Exception):
-    """A value that is not of its type; ``path`` is where."""
+    """A value that is not of its type, at ``path``."""
 
     def __init__(self, path: Path, why: str) -> None:
         super().__init__(why)
@@ -29,7 +29,7 @@ class TypedError(Exception):
 
 
 class Comparison(NamedTuple):
-    """What a new value took away, changed and added; no path is in two of them."""
+    """The paths that a new value removed, changed and added; no path is in two of them."""
 
     removed: Fields
     modified: Fields
@@ -40,14 +40,14 @@ class Comparison(NamedTuple):
 
 
 def is_atomic(schema: Schema | None, value: Any) -> bool:
-    """Whether a map or list is set as a whole. A list of maps without keys is, as one of no declared type."""
+    """Tell whether a map or list is set as a whole, as a list of maps without keys or of no declared type is."""
     if isinstance(value, list):
         return schema is None or schema.items() is None or list_keys(schema) is None
     return schema is not None and schema.map_type == "atomic"
 
 
 def list_keys(schema: Schema) -> list[str] | None:
-    """The keys of a list's items, [] for a set of scalars, None for an atomic list."""
+    """Return the keys of a list's items; [] for a set of scalars, None for an atomic list."""
     if schema.list_type:
         return {"map": schema.list_map_keys, "set": []}.get(schema.list_type)
     if schema.patch_strategies[:1] == ["merge"]:
@@ -56,17 +56,17 @@ def list_keys(schema: Schema) -> list[str] | None:
 
 
 def child(schema: Schema | None, name: str) -> Schema | None:
-    """The schema of an entry of a map, None where anything goes."""
+    """Return the schema of an entry of a map; None where anything goes."""
     return None if schema is None else schema.field(name) or schema.values()
 
 
 def is_declared(schema: Schema | None, name: str) -> bool:
-    """Whether an entry is a field of the type, not just a key of a map."""
+    """Tell whether an entry is a field of the type, not just a key of a map."""
     return schema is not None and schema.field(name) is not None
 
 
 def element_of(schema: Schema, value: Any) -> str:
-    """The path element of an item of a granular list. Raises ValueError for one that has none."""
+    """Return the path element of an item of a granular list. Raises ValueError if it has none."""
     keys_of_list = list_keys(schema)
     if not keys_of_list:
         if isinstance(value, dict):
@@ -90,14 +90,14 @@ def element_of(schema: Schema, value: Any) -> str:
 
 
 def _key_defaults(schema: Schema | None, names: list[str]) -> dict[str, Any]:
-    """What keys are that an item leaves out: the server fills them in before it looks for them."""
+    """Return the values of keys that an item leaves out: the server sets them before it looks for them."""
     fields = {name: schema and schema.field(name) for name in names}
     declared = {name: one.default for name, one in fields.items() if one and one.default is not None}
     return {**_BUILT_IN_DEFAULTS, **declared} if schema and schema.name else declared
 
 
 def elements(schema: Schema, values: list[Any], path: Path) -> list[str]:
-    """The path elements of all items of a granular list. Raises TypedError."""
+    """Return the path elements of all items of a granular list. Raises TypedError."""
     found = []
     for index, value in enumerate(values):
         try:
@@ -108,7 +108,7 @@ def elements(schema: Schema, values: list[Any], path: Path) -> list[str]:
 
 
 def path_at(value: Any, schema: Schema | None, place: Iterable[str | int]) -> Path:
-    """The path of a place, which is told by names and indexes; of what is within an atomic list that of the list."""
+    """Return the path of a place given by names and indexes; within an atomic list, the path of the list."""
     path: Path = ()
     for step in place:
         if isinstance(step, str):
@@ -124,7 +124,7 @@ def path_at(value: Any, schema: Schema | None, place: Iterable[str | int]) -> Pa
 
 
 def field_set(value: Any, schema: Schema | None) -> Fields:
-    """Every leaf and every list item of a value. Raises TypedError."""
+    """Return every leaf and every list item of a value. Raises TypedError."""
     return frozenset(_fields(value, schema, ()))
 
 
@@ -133,33 +133,24 @@ def _fields(value: Any, schema: Schema | None, path: Path) -> Iterator[Path]:
         if path:
             yield path
     elif isinstance(value, dict):
-        yield from _map_fields(value, schema, path)
+        for name, entry in value.items():
+            place = (*path, field(name))
+            yield from _fields(entry, child(schema, name), place)
+            if entry is None or entry == {} or not is_declared(schema, name):
+                yield place
     elif schema is not None:
-        yield from _list_fields(value, schema, path)
-
-
-def _map_fields(value: dict[str, Any], schema: Schema | None, path: Path) -> Iterator[Path]:
-    for name, inner in value.items():
-        place = (*path, field(name))
-        yield from _fields(inner, child(schema, name), place)
-        if inner is None or inner == {} or not is_declared(schema, name):
-            yield place
-
-
-def _list_fields(value: list[Any], schema: Schema, path: Path) -> Iterator[Path]:
-    found = elements(schema, value, path)
-    for element, inner in zip(found, value, strict=True):
-        place = (*path, element)
-        if found.count(element) == 1:
-            yield from _fields(inner, schema.items(), place)
-        yield place
+        items = elements(schema, value, path)
+        for element, item in zip(items, value, strict=True):
+            if items.count(element) == 1:
+                yield from _fields(item, schema.items(), (*path, element))
+            yield (*path, element)
 
 
 # --- comparing ----------------------------------------------------------------------------------------------------
 
 
 class Comparer:
-    """Walks two values; :func:`compare` is what others call."""
+    """Walks two values for :func:`compare`."""
 
     def __init__(self) -> None:
         self.removed: set[Path] = set()
@@ -172,40 +163,31 @@ class Comparer:
         before, after = _kind_of(old, schema), _kind_of(new, schema)
         kinds = {before} if new is ABSENT else {after} if old is ABSENT else {before, after}
         wholes = [self._compare_as(kind, old, new, schema, path) for kind in kinds]
-        if any(wholes) or old is ABSENT or new is ABSENT:
-            self._leaf(old, new, path)
+        if (any(wholes) or old is ABSENT or new is ABSENT) and path:
+            (self.added if old is ABSENT else self.removed if new is ABSENT else self.modified).add(path)
 
     def _compare_as(self, kind: type, old: Any, new: Any, schema: Schema | None, path: Path) -> bool:
-        """Compare what is within values of a kind; what is of another kind is empty. Whether they count as a whole."""
+        """Compare values of a kind, one of another kind as empty; returns whether they count as a whole."""
         before, after = _as(kind, old), _as(kind, new)
         if kind is object or not (before or after) or is_atomic(schema, before or after):
             return True
         if kind is dict:
-            self._maps(before, after, schema, path)
+            for name in before.keys() | after.keys():
+                self.compare(before.get(name, ABSENT), after.get(name, ABSENT), child(schema, name),
+                             (*path, field(name)))
         elif schema is not None:
-            self._lists(before, after, schema, path)
+            before, after = _by_element(schema, before, path), _by_element(schema, after, path)
+            for element in before.keys() | after.keys():
+                self._items(before.get(element, []), after.get(element, []), schema.items(), (*path, element))
         return False
 
-    def _leaf(self, old: Any, new: Any, path: Path) -> None:
-        if path:
-            (self.added if old is ABSENT else self.removed if new is ABSENT else self.modified).add(path)
-
-    def _maps(self, old: dict[str, Any], new: dict[str, Any], schema: Schema | None, path: Path) -> None:
-        for name in old.keys() | new.keys():
-            self.compare(old.get(name, ABSENT), new.get(name, ABSENT), child(schema, name), (*path, field(name)))
-
-    def _lists(self, old: list[Any], new: list[Any], schema: Schema, path: Path) -> None:
-        before, after = _by_element(schema, old, path), _by_element(schema, new, path)
-        for element in before.keys() | after.keys():
-            self._items(before.get(element, []), after.get(element, []), schema.items(), (*path, element))
-
     def _items(self, old: list[Any], new: list[Any], schema: Schema | None, path: Path) -> None:
-        """One item beside one; of items that are there twice only that they are."""
+        """Compare two list items; duplicates compare by presence only."""
         if len(old) > 1 and len(new) > 1:
             if old != new:
                 self.modified.add(path)
             return
-        before, after = (one[0] if len(one) == 1 else ABSENT for one in (old, new))
+        before, after = (items[0] if len(items) == 1 else ABSENT for items in (old, new))
         if before is not ABSENT or after is not ABSENT:
             self.compare(before, after, schema, path)
         if len(old) > 1:
@@ -215,14 +197,14 @@ class Comparer:
 
 
 def compare(old: Any, new: Any, schema: Schema | None) -> Comparison:
-    """Raises TypedError."""
+    """Compare two values along their schema. Raises TypedError."""
     comparer = Comparer()
     comparer.compare(old, new, schema, ())
     return Comparison(frozenset(comparer.removed), frozenset(comparer.modified), frozenset(comparer.added))
 
 
 def _kind_of(value: Any, schema: Schema | None) -> type:
-    """``dict``, ``list``, or ``object`` for scalars; null is of the kind of its type, a map where anything goes."""
+    """Return ``dict``, ``list``, or ``object`` for scalars; null is of the kind of its type, else a map."""
     if value is None or value is ABSENT:
         kind = "" if schema is None else schema.type
         return {"array": list, "object": dict, "": dict}.get(kind, object)
@@ -230,7 +212,7 @@ def _kind_of(value: Any, schema: Schema | None) -> type:
 
 
 def _as(kind: type, value: Any) -> Any:
-    """The value if it is of the kind, else an empty one."""
+    """Return the value if it is of the kind, else an empty one."""
     return value if isinstance(value, kind) else kind()
 
 

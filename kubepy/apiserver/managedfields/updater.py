@@ -1,4 +1,4 @@
-"""Which manager has which field after a write. Upstream: ``structured-merge-diff/merge/update.go``.
+"""Fields move between managers with each write. Upstream: ``structured-merge-diff/merge/update.go``.
 
 Objects of other versions of a kind are taken to have the same fields.
 """
@@ -11,7 +11,18 @@ from typing import Any, NamedTuple
 
 from kubepy.api.meta import Object
 from kubepy.api.schema.openapi import Schema
-from kubepy.apiserver.managedfields.entries import APPLY, UPDATE, FieldConflict, Managed, Manager, Managers
+from kubepy.apiserver.managedfields.entries import (
+    APPLY,
+    UPDATE,
+    Entry,
+    FieldConflict,
+    Managed,
+    Manager,
+    Managers,
+    decode,
+    encode,
+    manager_of,
+)
 from kubepy.apiserver.managedfields.fieldpath import EMPTY, Fields, Path, fields_path, in_order
 from kubepy.apiserver.managedfields.merging import merge, remove, with_named_fields
 from kubepy.apiserver.managedfields.typed import ABSENT, Comparison, compare, field_set
@@ -27,7 +38,7 @@ ANCIENT = "ancient-changes"
 
 
 class ConflictsError(Exception):
-    """An apply that would take fields from others."""
+    """An apply would take fields from others."""
 
     def __init__(self, conflicts: list[FieldConflict]) -> None:
         super().__init__(f"{len(conflicts)} conflicts")
@@ -35,16 +46,16 @@ class ConflictsError(Exception):
 
 
 class Applied(NamedTuple):
-    """What came of an apply."""
+    """The object and the managers after an apply."""
 
     object: Object
     managers: Managers
 
 
 def without(fields: Fields, ignored: Iterable[Path]) -> Fields:
-    """The fields that are neither ignored nor below what is."""
+    """Return the fields that are neither ignored nor below ignored ones."""
     prefixes = tuple(ignored)
-    return frozenset(path for path in fields if not any(path[:len(one)] == one for one in prefixes))
+    return frozenset(path for path in fields if not any(path[:len(prefix)] == prefix for prefix in prefixes))
 
 
 class Write(NamedTuple):
@@ -97,21 +108,21 @@ def _filtered(changes: Comparison, ignored: Iterable[Path]) -> Comparison:
 
 
 def conflicts_with(managers: Managers, changes: Comparison) -> list[FieldConflict]:
-    """The fields that others manage and the changes set otherwise, in order of managers and fields."""
+    """Return the fields that others manage and the changes set, in order of managers and fields."""
     changed = changes.modified | changes.added
     return [FieldConflict(manager, path) for manager in sorted(managers)
             for path in in_order(managers[manager].fields & changed)]
 
 
 def _give_up(managers: Managers, changes: Comparison) -> Managers:
-    """The managers without what was changed or removed; one that has nothing left is gone."""
+    """Remove changed and removed fields from all managers, and managers that have nothing left."""
     lost = changes.modified | changes.added | changes.removed
     left = {manager: managed._replace(fields=managed.fields - lost) for manager, managed in managers.items()}
     return {manager: managed for manager, managed in left.items() if managed.fields}
 
 
 def _pruned(merged: Object, schema: Schema | None, managers: Managers, last: Fields) -> Object:
-    """Without what the applier had and gave up, unless anybody else has it."""
+    """Remove the fields that the applier had and gave up, unless another manager has them."""
     if not last:
         return merged
 
@@ -130,20 +141,54 @@ def _pruned(merged: Object, schema: Schema | None, managers: Managers, last: Fie
 
 
 def _capped(managers: Managers) -> Managers:
-    """Of too many updaters the oldest become one (``capmanagers.go``)."""
-    updaters = sorted((one for one in managers if one.operation == UPDATE),
-                      key=lambda one: (managers[one].time, one))
+    """Unite the oldest of too many updaters (``capmanagers.go``)."""
+    updaters = sorted((manager for manager in managers if manager.operation == UPDATE),
+                      key=lambda manager: (managers[manager].time, manager))
     surplus = len(updaters) - MAX_UPDATERS
     if surplus <= 0:
         return managers
     oldest = updaters[:surplus + 1]
     version = managers[oldest[0]].api_version
-    together = reduce(frozenset.union, (managers[one].fields for one in oldest), EMPTY)
-    bucket = Managed(together, version, max(managers[one].time for one in oldest))
+    together = reduce(frozenset.union, (managers[manager].fields for manager in oldest), EMPTY)
+    bucket = Managed(together, version, max(managers[manager].time for manager in oldest))
     kept = {one: managed for one, managed in managers.items() if one not in oldest}
     return {**kept, Manager(ANCIENT, UPDATE, version): bucket}
 
 
 def owners(managers: Managers, path: Path, operation: str = APPLY) -> list[Manager]:
-    """Who has a field, by one operation."""
+    """Return the managers that have a field by one operation."""
     return sorted(one for one, managed in managers.items() if one.operation == operation and path in managed.fields)
+
+
+# --- from apply on the client to apply on the server (``client-go/util/csaupgrade/upgrade.go``) ---------------------
+
+
+def managers_of_field(obj: Object, names: tuple[str, ...], operation: str) -> list[str]:
+    """Return the names of the managers that have a field; the object's entries must be complete."""
+    managers = decode(obj["metadata"].get("managedFields") or [])
+    return [manager.name for manager in owners(managers, fields_path(*names), operation)]
+
+
+def upgrade_patch(obj: Object, clients: Iterable[str], applier: str) -> list[Entry] | None:
+    """Return the JSON patch that gives an applier the fields of updaters; None if there are none to give."""
+    before = decode(obj["metadata"].get("managedFields") or [])
+    after = before
+    for name in clients:
+        after = _upgraded(after, name, applier)
+    if after == before:
+        return None
+    return [{"op": "replace", "path": "/metadata/managedFields", "value": encode(after)},
+            {"op": "replace", "path": "/metadata/resourceVersion", "value": obj["metadata"]["resourceVersion"]}]
+
+
+def _upgraded(managers: Managers, client: str, applier: str) -> Managers:
+    """Move a client's updates to the applier, as far as they are in the applier's version."""
+    target = manager_of(applier, APPLY, "")
+    updates = [manager for manager in managers
+               if manager.name == client and manager.operation == UPDATE and not manager.subresource]
+    if not updates:
+        return managers
+    own = managers.get(target) or managers[updates[0]]
+    same = [managers[manager].fields for manager in updates if manager.api_version == own.api_version]
+    kept = {one: managed for one, managed in managers.items() if one not in updates}
+    return {**kept, target: own._replace(fields=own.fields.union(*same))}

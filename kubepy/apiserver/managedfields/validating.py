@@ -1,4 +1,4 @@
-"""What is wrong with an applied configuration: fields that its type does not have, values of the wrong type.
+"""Validation of an applied configuration: fields that its type does not have, values of the wrong type.
 
 Upstream: ``structured-merge-diff/typed/{validate,helpers}.go``.
 """
@@ -21,13 +21,14 @@ _NUMERIC = ("integer", "number")
 
 
 def problems(value: Any, schema: Schema | None) -> list[str]:
-    """``.spec.colour: field not declared in schema``, in order of paths."""
-    return [f"{printable(path)}: {printable(why)}" if path else why for path, why in _problems(value, schema, "")]
+    """Return messages such as ``.spec.colour: field not declared in schema``, in order of paths."""
+    return [f"{printable(path)}: {printable(problem)}" if path else problem
+            for path, problem in _problems(value, schema, "")]
 
 
 def text_of(found: list[str]) -> str:
-    """Several problems as one message."""
-    return found[0] if len(found) == 1 else "\n".join(["errors:", *(f"  {one}" for one in found)])
+    """Join several problems into one message."""
+    return found[0] if len(found) == 1 else "\n".join(["errors:", *(f"  {problem}" for problem in found)])
 
 
 def _problems(value: Any, schema: Schema | None, path: str) -> Iterator[tuple[str, str]]:
@@ -37,13 +38,13 @@ def _problems(value: Any, schema: Schema | None, path: str) -> Iterator[tuple[st
         yield from _map_problems(value, schema, path)
     elif schema.type == "array":
         yield from _list_problems(value, schema, path)
-    elif schema.type:
-        yield from ((path, why) for why in [_scalar_problem(value, schema.type)] if why)
+    elif schema.type and (problem := _scalar_problem(value, schema.type)):
+        yield path, problem
 
 
 def _map_problems(value: Any, schema: Schema, path: str) -> Iterator[tuple[str, str]]:
     if not isinstance(value, dict):
-        yield path, f"expected map, got &{{{_go_value(value)}}}"
+        yield path, f"expected map, got &{{{goformat.format_value(value)}}}"
         return
     for name in sorted(value):
         if child(schema, name) is None and not takes_anything(schema):
@@ -53,20 +54,20 @@ def _map_problems(value: Any, schema: Schema, path: str) -> Iterator[tuple[str, 
 
 
 def takes_anything(schema: Schema) -> bool:
-    """Whether a map can have keys that its type does not name."""
+    """Tell whether a map can have keys that its type does not name."""
     return schema.preserves_unknown_fields or not schema.fields()
 
 
 def _list_problems(value: Any, schema: Schema, path: str) -> Iterator[tuple[str, str]]:
     if not isinstance(value, list):
-        yield path, f"expected list, got &{{{_go_value(value)}}}"
+        yield path, f"expected list, got &{{{goformat.format_value(value)}}}"
         return
     names, seen = list_keys(schema), set[str]()
-    for index, one in enumerate(value):
+    for index, item in enumerate(value):
         place = f"{path}[{index}]"
         if names is not None:
             try:
-                element = element_of(schema, one)
+                element = element_of(schema, item)
             except ValueError as error:
                 yield path, f"element {index}: {error}"
                 continue
@@ -74,27 +75,15 @@ def _list_problems(value: Any, schema: Schema, path: str) -> Iterator[tuple[str,
                 yield path, f"duplicate entries for key {path_text((element,))}"
             seen.add(element)
             place = path + path_text((element,))
-        yield from _problems(one, schema.items(), place)
+        yield from _problems(item, schema.items(), place)
 
 
 def _scalar_problem(value: Any, kind: str) -> str:
-    found = _go_type(value)
-    if kind in _NUMERIC and found not in ("int64", "float64"):
-        return f"expected numeric (int or float), got {found}"
-    if kind == "string" and found != "string":
-        return f"expected string, got &value.valueUnstructured{{Value:{_go_syntax(value)}}}"
-    if kind == "boolean" and found != "bool":
-        return f"expected boolean, got &value.valueUnstructured{{Value:{_go_syntax(value)}}}"
+    type_name, shown = goformat.type_name(value), goformat.go_syntax(value)
+    if kind in _NUMERIC and type_name not in ("int64", "float64"):
+        return f"expected numeric (int or float), got {type_name}"
+    if kind == "string" and type_name != "string":
+        return f"expected string, got &value.valueUnstructured{{Value:{shown}}}"
+    if kind == "boolean" and type_name != "bool":
+        return f"expected boolean, got &value.valueUnstructured{{Value:{shown}}}"
     return ""
-
-
-def _go_type(value: Any) -> str:
-    return goformat.type_name(value)
-
-
-def _go_value(value: Any) -> str:
-    return goformat.format_value(value)
-
-
-def _go_syntax(value: Any) -> str:
-    return goformat.go_syntax(value)

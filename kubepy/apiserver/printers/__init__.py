@@ -31,10 +31,15 @@ class Table(NamedTuple):
 
 
 class Printer(NamedTuple):
-    """How a kind is shown. ``columns``: names, those of wide tables with a leading ``+``."""
+    """The columns of a kind, those of wide tables with a leading ``+``, and the function that returns a row."""
 
     columns: tuple[str, ...]
     row: Callable[[Object, datetime], list[Cell]]
+
+
+def printer(*columns: str) -> Callable[[Callable[[Object, datetime], list[Cell]]], Printer]:
+    """Make the printer of a kind from the decorated function, which returns the row of an object."""
+    return lambda row: Printer(columns, row)
 
 
 def print_table(printer: Printer, objects: Sequence[Object], now: datetime) -> Table:
@@ -48,7 +53,7 @@ MINUTE, HOUR, DAY, YEAR = 60, 3600, 24 * 3600, 365 * 24 * 3600
 
 
 def human_duration(seconds: float) -> str:
-    """``3m20s``, ``5d``; ``<invalid>`` for what lies two seconds or more in the future (``HumanDuration``)."""
+    """Format ``3m20s``, ``5d``; ``<invalid>`` for two seconds or more in the future (``HumanDuration``)."""
     whole = int(seconds)
     if whole < -1:
         return "<invalid>"
@@ -75,7 +80,7 @@ def _two(seconds: int, unit: int, letter: str, smaller: int, smaller_letter: str
 
 
 def since(time: str | None, now: datetime) -> str:
-    """How long ago an API time was, ``<unknown>`` without one (``translateTimestampSince``)."""
+    """Return the time since an API time, ``<unknown>`` without one (``translateTimestampSince``)."""
     return human_duration((now - parse_time(time)).total_seconds()) if time else "<unknown>"
 
 
@@ -86,13 +91,13 @@ def age(obj: Object, now: datetime) -> str:
 # --- kinds without columns of their own ---------------------------------------------------------------------------
 
 
-def _plain_row(obj: Object, _now: datetime) -> list[Cell]:
+@printer("Name", "Created At")
+def print_plain(obj: Object, _now: datetime) -> list[Cell]:
+    """Print a kind that has no columns of its own: a role, a limit range (``rest.NewDefaultTableConvertor``)."""
     return [obj["metadata"].get("name", ""), obj["metadata"].get("creationTimestamp")]
 
 
-def _bare_row(obj: Object, now: datetime) -> list[Cell]:
+@printer("Name", "Age")
+def print_bare(obj: Object, now: datetime) -> list[Cell]:
+    """Print an object as a client does that knows nothing of its kind."""
     return [obj["metadata"].get("name", ""), age(obj, now)]
-
-
-BARE = Printer(("Name", "Age"), _bare_row)  # what a client shows that knows nothing of a kind
-PLAIN = Printer(("Name", "Created At"), _plain_row)  # rest.NewDefaultTableConvertor: roles, CRDs, limit ranges

@@ -7,20 +7,23 @@ from typing import Any
 
 from kubepy.api.meta import Object
 from kubepy.api.selectors import go_label_selector
-from kubepy.apiserver.printers import Cell, Printer, age, human_duration
+from kubepy.apiserver.printers import Cell, age, human_duration, printer
 
 # --- RBAC, certificates, aggregation ------------------------------------------------------------------------------
 
 
-def _role_binding(obj: Object, now: datetime) -> list[Cell]:
+@printer("Name", "Role", "Age", "+Users", "+Groups", "+ServiceAccounts")
+def print_role_binding(obj: Object, now: datetime) -> list[Cell]:
     role, subjects = obj.get("roleRef") or {}, obj.get("subjects") or []
-    accounts = [f"{one.get('namespace', '')}/{one['name']}" for one in subjects if one["kind"] == "ServiceAccount"]
+    accounts = [f"{subject.get('namespace', '')}/{subject['name']}" for subject in subjects
+                if subject["kind"] == "ServiceAccount"]
     return [obj["metadata"]["name"], f"{role.get('kind', '')}/{role.get('name', '')}", age(obj, now),
-            ", ".join(one["name"] for one in subjects if one["kind"] == "User"),
-            ", ".join(one["name"] for one in subjects if one["kind"] == "Group"), ", ".join(accounts)]
+            ", ".join(subject["name"] for subject in subjects if subject["kind"] == "User"),
+            ", ".join(subject["name"] for subject in subjects if subject["kind"] == "Group"), ", ".join(accounts)]
 
 
-def _certificate_request(obj: Object, now: datetime) -> list[Cell]:
+@printer("Name", "Age", "SignerName", "Requestor", "RequestedDuration", "Condition")
+def print_certificate_request(obj: Object, now: datetime) -> list[Cell]:
     spec = obj.get("spec") or {}
     seconds = spec.get("expirationSeconds")
     return [obj["metadata"]["name"], age(obj, now), spec.get("signerName") or "<none>", spec.get("username", ""),
@@ -28,17 +31,18 @@ def _certificate_request(obj: Object, now: datetime) -> list[Cell]:
 
 
 def request_status(status: dict[str, Any]) -> str:
-    """``Approved,Issued`` (``extractCSRStatus``)."""
-    kinds = {one["type"] for one in status.get("conditions") or []}
+    """Return ``Approved,Issued`` and the like (``extractCSRStatus``)."""
+    kinds = {condition["type"] for condition in status.get("conditions") or []}
     found = [next((kind for kind in ("Denied", "Approved") if kind in kinds), "Pending")]
     found += ["Failed"] if "Failed" in kinds else []
     return ",".join([*found, *(["Issued"] if status.get("certificate") else [])])
 
 
-def _api_service(obj: Object, now: datetime) -> list[Cell]:
+@printer("Name", "Service", "Available", "Age")
+def print_api_service(obj: Object, now: datetime) -> list[Cell]:
     service = (obj.get("spec") or {}).get("service")
-    available = next((one for one in (obj.get("status") or {}).get("conditions") or [] if one["type"] == "Available"),
-                     {"status": "Unknown"})
+    conditions = (obj.get("status") or {}).get("conditions") or []
+    available = next((condition for condition in conditions if condition["type"] == "Available"), {"status": "Unknown"})
     status = available["status"]
     if status != "True" and "reason" in available:
         status = f"{status} ({available['reason']})"
@@ -49,16 +53,18 @@ def _api_service(obj: Object, now: datetime) -> list[Cell]:
 # --- flow control -------------------------------------------------------------------------------------------------
 
 
-def _flow_schema(obj: Object, now: datetime) -> list[Cell]:
+@printer("Name", "PriorityLevel", "MatchingPrecedence", "DistinguisherMethod", "Age", "MissingPL")
+def print_flow_schema(obj: Object, now: datetime) -> list[Cell]:
     spec = obj.get("spec") or {}
-    dangling = next((one["status"] for one in (obj.get("status") or {}).get("conditions") or []
-                     if one["type"] == "Dangling"), "?")
+    dangling = next((condition["status"] for condition in (obj.get("status") or {}).get("conditions") or []
+                     if condition["type"] == "Dangling"), "?")
     return [obj["metadata"]["name"], (spec.get("priorityLevelConfiguration") or {}).get("name", ""),
             spec.get("matchingPrecedence", 0), (spec.get("distinguisherMethod") or {}).get("type", "<none>"),
             age(obj, now), dangling]
 
 
-def _priority_level(obj: Object, now: datetime) -> list[Cell]:
+@printer("Name", "Type", "NominalConcurrencyShares", "Queues", "HandSize", "QueueLengthLimit", "Age")
+def print_priority_level(obj: Object, now: datetime) -> list[Cell]:
     spec = obj.get("spec") or {}
     limited = spec.get("limited")
     queuing = ((limited or {}).get("limitResponse") or {}).get("queuing")
@@ -71,15 +77,18 @@ def _priority_level(obj: Object, now: datetime) -> list[Cell]:
 # --- admission ----------------------------------------------------------------------------------------------------
 
 
-def _webhooks(obj: Object, now: datetime) -> list[Cell]:
+@printer("Name", "Webhooks", "Age")
+def print_webhooks(obj: Object, now: datetime) -> list[Cell]:
     return [obj["metadata"]["name"], len(obj.get("webhooks") or []), age(obj, now)]
 
 
-def _validating_policy(obj: Object, now: datetime) -> list[Cell]:
+@printer("Name", "Validations", "ParamKind", "Age")
+def print_validating_policy(obj: Object, now: datetime) -> list[Cell]:
     return _policy(obj, "validations", now)
 
 
-def _mutating_policy(obj: Object, now: datetime) -> list[Cell]:
+@printer("Name", "Mutations", "ParamKind", "Age")
+def print_mutating_policy(obj: Object, now: datetime) -> list[Cell]:
     return _policy(obj, "mutations", now)
 
 
@@ -90,29 +99,16 @@ def _policy(obj: Object, rules: str, now: datetime) -> list[Cell]:
             f"{kind.get('apiVersion', '')}/{kind.get('kind', '')}" if kind else "<unset>", age(obj, now)]
 
 
-def _policy_binding(obj: Object, now: datetime) -> list[Cell]:
+@printer("Name", "PolicyName", "ParamRef", "Age")
+def print_policy_binding(obj: Object, now: datetime) -> list[Cell]:
     spec = obj.get("spec") or {}
     return [obj["metadata"]["name"], spec.get("policyName", ""), _parameter(spec.get("paramRef") or {}), age(obj, now)]
 
 
 def _parameter(reference: dict[str, Any]) -> str:
-    """``namespace/name``, ``*/name`` or the selector of a policy's parameters."""
+    """Return ``namespace/name``, ``*/name`` or the selector of a policy's parameters."""
     if reference.get("name"):
         return f"{reference.get('namespace') or '*'}/{reference['name']}"
     if reference.get("selector") is not None:
         return go_label_selector(reference["selector"])
     return "<unset>"
-
-
-WEBHOOK_CONFIGURATION = Printer(("Name", "Webhooks", "Age"), _webhooks)
-ADMISSION_POLICY_BINDING = Printer(("Name", "PolicyName", "ParamRef", "Age"), _policy_binding)
-ROLE_BINDING = Printer(("Name", "Role", "Age", "+Users", "+Groups", "+ServiceAccounts"), _role_binding)
-CERTIFICATE_SIGNING_REQUEST = Printer(("Name", "Age", "SignerName", "Requestor", "RequestedDuration",
-                                       "Condition"), _certificate_request)
-API_SERVICE = Printer(("Name", "Service", "Available", "Age"), _api_service)
-FLOW_SCHEMA = Printer(("Name", "PriorityLevel", "MatchingPrecedence", "DistinguisherMethod", "Age",
-                       "MissingPL"), _flow_schema)
-PRIORITY_LEVEL_CONFIGURATION = Printer(("Name", "Type", "NominalConcurrencyShares", "Queues", "HandSize",
-                                        "QueueLengthLimit", "Age"), _priority_level)
-MUTATING_ADMISSION_POLICY = Printer(("Name", "Mutations", "ParamKind", "Age"), _mutating_policy)
-VALIDATING_ADMISSION_POLICY = Printer(("Name", "Validations", "ParamKind", "Age"), _validating_policy)

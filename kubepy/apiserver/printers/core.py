@@ -6,16 +6,20 @@ from datetime import datetime
 from typing import Any
 
 from kubepy.api.meta import Object, labels_of
-from kubepy.apiserver.printers import Cell, Printer, age, since
+from kubepy.apiserver.printers import Cell, age, printer, since
 
 ROLE_PREFIX = "node-role.kubernetes.io/"
 ROLE = "kubernetes.io/role"
+EVENT_COLUMNS = ("Last Seen", "Type", "Reason", "Object", "+Subobject", "+Source", "Message", "+First Seen", "+Count",
+                 "+Name")
 
 
 # --- nodes --------------------------------------------------------------------------------------------------------
 
 
-def _node(obj: Object, now: datetime) -> list[Cell]:
+@printer("Name", "Status", "Roles", "Age", "Version", "+Internal-IP", "+External-IP", "+OS-Image", "+Kernel-Version",
+         "+Container-Runtime")
+def print_node(obj: Object, now: datetime) -> list[Cell]:
     status = obj.get("status") or {}
     info = status.get("nodeInfo") or {}
     kernel = info.get("kernelVersion") or "<unknown>"
@@ -27,8 +31,9 @@ def _node(obj: Object, now: datetime) -> list[Cell]:
 
 
 def node_status(node: Object) -> str:
-    """``Ready,SchedulingDisabled``."""
-    conditions = {one["type"]: one.get("status") for one in (node.get("status") or {}).get("conditions") or []}
+    """Return ``Ready,SchedulingDisabled`` and the like."""
+    conditions = {condition["type"]: condition.get("status")
+                  for condition in (node.get("status") or {}).get("conditions") or []}
     ready = "Unknown"
     if "Ready" in conditions:
         ready = "Ready" if conditions["Ready"] == "True" else "NotReady"
@@ -36,20 +41,21 @@ def node_status(node: Object) -> str:
 
 
 def node_roles(node: Object) -> list[str]:
-    """The roles that a node's labels give it, sorted (``findNodeRoles``)."""
+    """Return the roles that a node's labels give it, sorted (``findNodeRoles``)."""
     labels = labels_of(node)
     roles = {key.removeprefix(ROLE_PREFIX) for key in labels if key.startswith(ROLE_PREFIX)}
     return sorted((roles | {labels.get(ROLE, "")}) - {""})
 
 
 def _address(status: dict[str, Any], kind: str) -> str:
-    return next((one["address"] for one in status.get("addresses") or [] if one["type"] == kind), "<none>")
+    return next((address["address"] for address in status.get("addresses") or [] if address["type"] == kind), "<none>")
 
 
 # --- events -------------------------------------------------------------------------------------------------------
 
 
-def _event(obj: Object, now: datetime) -> list[Cell]:
+@printer(*EVENT_COLUMNS)
+def print_event(obj: Object, now: datetime) -> list[Cell]:
     series = obj.get("series")
     first = since(obj.get("firstTimestamp") or obj.get("eventTime"), now)
     last = since(obj["lastTimestamp"], now) if obj.get("lastTimestamp") else first
@@ -64,43 +70,49 @@ def _event(obj: Object, now: datetime) -> list[Cell]:
 
 
 def event_source(event: Object) -> str:
-    """``kubelet, node-1``: component and host, without the host if there is none."""
+    """Return component and host, ``kubelet, node-1``, or the component alone."""
     source = event.get("source") or {}
     component = source.get("component") or event.get("reportingComponent", "")
     host = source.get("host") or event.get("reportingInstance", "")
     return f"{component}, {host}" if host else component
 
 
-def _new_event(obj: Object, now: datetime) -> list[Cell]:
-    """An event of events.k8s.io: the same event, with other names for its fields."""
+@printer(*EVENT_COLUMNS)
+def print_new_event(obj: Object, now: datetime) -> list[Cell]:
+    """Print an event of events.k8s.io: the same event, with other names for its fields."""
     core = {**obj, "involvedObject": obj.get("regarding"), "message": obj.get("note", ""),
             "source": obj.get("deprecatedSource"), "firstTimestamp": obj.get("deprecatedFirstTimestamp"),
             "lastTimestamp": obj.get("deprecatedLastTimestamp"), "count": obj.get("deprecatedCount"),
             "reportingComponent": obj.get("reportingController", "")}
-    return _event(core, now)
+    return print_event.row(core, now)
 
 
 # --- the others ---------------------------------------------------------------------------------------------------
 
 
-def _namespace(obj: Object, now: datetime) -> list[Cell]:
+@printer("Name", "Status", "Age")
+def print_namespace(obj: Object, now: datetime) -> list[Cell]:
     return [obj["metadata"]["name"], (obj.get("status") or {}).get("phase", ""), age(obj, now)]
 
 
-def _config_map(obj: Object, now: datetime) -> list[Cell]:
+@printer("Name", "Data", "Age")
+def print_config_map(obj: Object, now: datetime) -> list[Cell]:
     size = len(obj.get("data") or {}) + len(obj.get("binaryData") or {})
     return [obj["metadata"]["name"], size, age(obj, now)]
 
 
-def _secret(obj: Object, now: datetime) -> list[Cell]:
+@printer("Name", "Type", "Data", "Age")
+def print_secret(obj: Object, now: datetime) -> list[Cell]:
     return [obj["metadata"]["name"], obj.get("type", ""), len(obj.get("data") or {}), age(obj, now)]
 
 
-def _service_account(obj: Object, now: datetime) -> list[Cell]:
+@printer("Name", "Age")
+def print_service_account(obj: Object, now: datetime) -> list[Cell]:
     return [obj["metadata"]["name"], age(obj, now)]
 
 
-def _resource_quota(obj: Object, now: datetime) -> list[Cell]:
+@printer("Name", "Request", "Limit", "Age")
+def print_resource_quota(obj: Object, now: datetime) -> list[Cell]:
     status = obj.get("status") or {}
     hard, used = status.get("hard") or {}, status.get("used") or {}
     shares = {name: f"{name}: {used.get(name, 0)}/{hard[name]}" for name in sorted(hard)}
@@ -109,27 +121,15 @@ def _resource_quota(obj: Object, now: datetime) -> list[Cell]:
             ", ".join(share for name, share in shares.items() if name.startswith("limits.")), age(obj, now)]
 
 
-def _component_status(obj: Object, _now: datetime) -> list[Cell]:
-    health = next((one for one in obj.get("conditions") or [] if one["type"] == "Healthy"), None)
+@printer("Name", "Status", "Message", "Error")
+def print_component_status(obj: Object, _now: datetime) -> list[Cell]:
+    health = next((condition for condition in obj.get("conditions") or [] if condition["type"] == "Healthy"), None)
     if health is None:
         return [obj["metadata"]["name"], "Unknown", "", ""]
     status = "Healthy" if health.get("status") == "True" else "Unhealthy"
     return [obj["metadata"]["name"], status, health.get("message", ""), health.get("error", "")]
 
 
-def _lease(obj: Object, now: datetime) -> list[Cell]:
+@printer("Name", "Holder", "Age")
+def print_lease(obj: Object, now: datetime) -> list[Cell]:
     return [obj["metadata"]["name"], (obj.get("spec") or {}).get("holderIdentity", ""), age(obj, now)]
-
-
-_EVENT = ("Last Seen", "Type", "Reason", "Object", "+Subobject", "+Source", "Message", "+First Seen", "+Count", "+Name")
-NODE = Printer(("Name", "Status", "Roles", "Age", "Version", "+Internal-IP", "+External-IP", "+OS-Image",
-                "+Kernel-Version", "+Container-Runtime"), _node)
-NAMESPACE = Printer(("Name", "Status", "Age"), _namespace)
-CONFIG_MAP = Printer(("Name", "Data", "Age"), _config_map)
-SECRET = Printer(("Name", "Type", "Data", "Age"), _secret)
-SERVICE_ACCOUNT = Printer(("Name", "Age"), _service_account)
-EVENT = Printer(_EVENT, _event)
-EVENTS_K8S_IO_EVENT = Printer(_EVENT, _new_event)
-RESOURCE_QUOTA = Printer(("Name", "Request", "Limit", "Age"), _resource_quota)
-COMPONENT_STATUS = Printer(("Name", "Status", "Message", "Error"), _component_status)
-LEASE = Printer(("Name", "Holder", "Age"), _lease)

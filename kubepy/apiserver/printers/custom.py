@@ -28,7 +28,7 @@ def custom_table(resource: Resource, objects: Sequence[Object], now: datetime) -
 
 
 def _cell(kind: str, path: JSONPath, obj: Object, now: datetime) -> Cell:
-    """The first value that the path finds; None where there is none, or none of the column's type."""
+    """Return the first value that the path finds; None without one of the column's type."""
     try:
         found = path.find(obj)
     except JSONPathError:  # the server leaves the cell empty then, too
@@ -45,15 +45,11 @@ def _typed(kind: str, value: Any, now: datetime) -> Cell:
     if kind == "boolean":
         return value if isinstance(value, bool) else None
     if kind == "date":
-        return _ago(value, now) if isinstance(value, str) else None
+        try:
+            return since(value, now) if isinstance(value, str) else None
+        except ValueError:
+            return "<invalid>"
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     whole = kind == "integer" or float(value).is_integer()
     return int(value) if whole else format_value(value)
-
-
-def _ago(value: str, now: datetime) -> str:
-    try:
-        return since(value, now)
-    except ValueError:
-        return "<invalid>"

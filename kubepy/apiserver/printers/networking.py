@@ -8,13 +8,13 @@ from typing import Any
 
 from kubepy.api.meta import AnyObject, Object, annotations_of
 from kubepy.api.selectors import format_label_selector, format_labels
-from kubepy.apiserver.printers import Cell, Printer, age
+from kubepy.apiserver.printers import Cell, age, printer
 
 MOST = 3  # of a list, before "more"
 
 
 def some_of(values: Sequence[str], empty: str) -> str:
-    """``a,b,c + 2 more...``."""
+    """Return ``a,b,c + 2 more...``."""
     if len(values) > MOST:
         return f"{','.join(values[:MOST])} + {len(values) - MOST} more..."
     return ",".join(values) or empty
@@ -23,16 +23,21 @@ def some_of(values: Sequence[str], empty: str) -> str:
 # --- services -----------------------------------------------------------------------------------------------------
 
 
-def _service(obj: Object, now: datetime) -> list[Cell]:
+@printer("Name", "Type", "Cluster-IP", "External-IP", "Port(s)", "Age", "+Selector")
+def print_service(obj: Object, now: datetime) -> list[Cell]:
     spec = obj.get("spec") or {}
     cluster_ips = spec.get("clusterIPs") or [spec.get("clusterIP")]
+    ports = []
+    for port in spec.get("ports") or []:
+        node_port = f":{port['nodePort']}" if port.get("nodePort") else ""
+        ports.append(f"{port['port']}{node_port}/{port.get('protocol', '')}")
     return [obj["metadata"]["name"], spec.get("type", ""), cluster_ips[0] or "<none>", external_ip(obj),
-            ",".join(map(_port, spec.get("ports") or [])) or "<none>", age(obj, now),
+            ",".join(ports) or "<none>", age(obj, now),
             format_labels(spec.get("selector"))]
 
 
 def external_ip(service: Object) -> str:
-    """EXTERNAL-IP of a Service (``getServiceExternalIP``)."""
+    """Return EXTERNAL-IP of a Service (``getServiceExternalIP``)."""
     spec = service.get("spec") or {}
     own = spec.get("externalIPs") or []
     match spec.get("type"):
@@ -46,38 +51,30 @@ def external_ip(service: Object) -> str:
 
 
 def load_balancer_addresses(obj: AnyObject) -> list[str]:
-    """What the load balancer of a Service or an Ingress answers to, sorted."""
-    ingress = ((obj.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []
-    return sorted({one.get("ip") or one.get("hostname") or "" for one in ingress} - {""})
-
-
-def _port(port: dict[str, Any]) -> str:
-    node_port = f":{port['nodePort']}" if port.get("nodePort") else ""
-    return f"{port['port']}{node_port}/{port.get('protocol', '')}"
+    """Return the addresses of the load balancer of a Service or an Ingress, sorted."""
+    points = ((obj.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []
+    return sorted({point.get("ip") or point.get("hostname") or "" for point in points} - {""})
 
 
 # --- endpoints ----------------------------------------------------------------------------------------------------
 
 
-def _endpoints(obj: Object, now: datetime) -> list[Cell]:
+@printer("Name", "Endpoints", "Age")
+def print_endpoints(obj: Object, now: datetime) -> list[Cell]:
     subsets = obj.get("subsets") or []
-    found = [address for subset in subsets for address in _subset(subset)]
-    return [obj["metadata"]["name"], some_of(found, "") if subsets else "<none>", age(obj, now)]
+    addresses: list[str] = []
+    for subset in subsets:
+        ips = [address["ip"] for address in subset.get("addresses") or []]
+        ports = subset.get("ports") or []
+        addresses += [f"[{ip}]:{port['port']}" if ":" in ip else f"{ip}:{port['port']}"
+                      for port in ports for ip in ips] if ports else ips
+    return [obj["metadata"]["name"], some_of(addresses, "") if subsets else "<none>", age(obj, now)]
 
 
-def _subset(subset: dict[str, Any]) -> list[str]:
-    ips = [one["ip"] for one in subset.get("addresses") or []]
-    ports = subset.get("ports") or []
-    return [_host_port(ip, port["port"]) for port in ports for ip in ips] if ports else ips
-
-
-def _host_port(ip: str, port: int) -> str:
-    return f"[{ip}]:{port}" if ":" in ip else f"{ip}:{port}"
-
-
-def _endpoint_slice(obj: Object, now: datetime) -> list[Cell]:
+@printer("Name", "AddressType", "Ports", "Endpoints", "Age")
+def print_endpoint_slice(obj: Object, now: datetime) -> list[Cell]:
     ports = [str(port.get("port", port.get("name", "*"))) for port in obj.get("ports") or []]
-    addresses = [address for one in obj.get("endpoints") or [] for address in one.get("addresses") or []]
+    addresses = [address for endpoint in obj.get("endpoints") or [] for address in endpoint.get("addresses") or []]
     return [obj["metadata"]["name"], obj.get("addressType", ""), some_of(ports, "<unset>"),
             some_of(addresses, "<unset>"), age(obj, now)]
 
@@ -85,14 +82,15 @@ def _endpoint_slice(obj: Object, now: datetime) -> list[Cell]:
 # --- ingresses ----------------------------------------------------------------------------------------------------
 
 
-def _ingress(obj: Object, now: datetime) -> list[Cell]:
+@printer("Name", "Class", "Hosts", "Address", "Ports", "Age")
+def print_ingress(obj: Object, now: datetime) -> list[Cell]:
     spec = obj.get("spec") or {}
     return [obj["metadata"]["name"], spec.get("ingressClassName", "<none>"), _hosts(spec.get("rules") or []),
             ",".join(load_balancer_addresses(obj)), "80, 443" if spec.get("tls") else "80", age(obj, now)]
 
 
 def _hosts(rules: list[dict[str, Any]]) -> str:
-    """The hosts of the rules; from the third one named on, rules without a host count as more, too."""
+    """Return the hosts of the rules; from the third on, rules without a host count as more, too."""
     hosts: list[str] = []
     more = False
     for rule in rules:
@@ -103,7 +101,8 @@ def _hosts(rules: list[dict[str, Any]]) -> str:
     return f"{shown} + {len(rules) - MOST} more..." if more else shown
 
 
-def _ingress_class(obj: Object, now: datetime) -> list[Cell]:
+@printer("Name", "Controller", "Parameters", "Age")
+def print_ingress_class(obj: Object, now: datetime) -> list[Cell]:
     spec = obj.get("spec") or {}
     parameters = spec.get("parameters")
     reference = "<none>"
@@ -118,12 +117,14 @@ def _ingress_class(obj: Object, now: datetime) -> list[Cell]:
 # --- the others ---------------------------------------------------------------------------------------------------
 
 
-def _network_policy(obj: Object, now: datetime) -> list[Cell]:
+@printer("Name", "Pod-Selector", "Age")
+def print_network_policy(obj: Object, now: datetime) -> list[Cell]:
     selector = (obj.get("spec") or {}).get("podSelector") or {}
     return [obj["metadata"]["name"], format_label_selector(selector), age(obj, now)]
 
 
-def _ip_address(obj: Object, _now: datetime) -> list[Cell]:
+@printer("Name", "ParentRef")
+def print_ip_address(obj: Object, _now: datetime) -> list[Cell]:
     parent = (obj.get("spec") or {}).get("parentRef")
     reference = "<none>"
     if parent:
@@ -132,13 +133,6 @@ def _ip_address(obj: Object, _now: datetime) -> list[Cell]:
     return [obj["metadata"]["name"], reference]
 
 
-def _service_cidr(obj: Object, now: datetime) -> list[Cell]:
+@printer("Name", "CIDRs", "Age")
+def print_service_cidr(obj: Object, now: datetime) -> list[Cell]:
     return [obj["metadata"]["name"], ",".join((obj.get("spec") or {}).get("cidrs") or []), age(obj, now)]
-SERVICE = Printer(("Name", "Type", "Cluster-IP", "External-IP", "Port(s)", "Age", "+Selector"), _service)
-ENDPOINTS = Printer(("Name", "Endpoints", "Age"), _endpoints)
-ENDPOINT_SLICE = Printer(("Name", "AddressType", "Ports", "Endpoints", "Age"), _endpoint_slice)
-INGRESS = Printer(("Name", "Class", "Hosts", "Address", "Ports", "Age"), _ingress)
-INGRESS_CLASS = Printer(("Name", "Controller", "Parameters", "Age"), _ingress_class)
-NETWORK_POLICY = Printer(("Name", "Pod-Selector", "Age"), _network_policy)
-IP_ADDRESS = Printer(("Name", "ParentRef"), _ip_address)
-SERVICE_CIDR = Printer(("Name", "CIDRs", "Age"), _service_cidr)

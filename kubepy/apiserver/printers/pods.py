@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 from kubepy.api.meta import Object
 from kubepy.api.objects.pods import is_pod_terminal, is_restartable_init_container
 from kubepy.api.selectors import format_labels
-from kubepy.apiserver.printers import Cell, Printer, age, since
+from kubepy.apiserver.printers import Cell, age, printer, since
 from kubepy.apiserver.printers.workloads import container_cells, spec_of
 
 NODE_LOST = "NodeLost"  # the reason that the node controller gives the pods of a node it cannot reach
 
 
 class Restarts(NamedTuple):
-    """How often containers were started again, and when one last ended before that ("" : not known)."""
+    """The number of restarts of containers, and the time of the last end before one ("": not known)."""
 
     times: int
     last: str
@@ -26,14 +26,15 @@ class Restarts(NamedTuple):
 
 
 class State(NamedTuple):
-    """What containers say together. ``reason`` "": nothing that the pod's own would not say."""
+    """The common state of containers; ``reason`` is "" where the pod's own counts."""
 
     reason: str
     ready: int
     restarts: Restarts
 
 
-def _pod(obj: Object, now: datetime) -> list[Cell]:
+@printer("Name", "Ready", "Status", "Restarts", "Age", "+IP", "+Node", "+Nominated Node", "+Readiness Gates")
+def print_pod(obj: Object, now: datetime) -> list[Cell]:
     spec, status = spec_of(obj), obj.get("status") or {}
     state = pod_state(obj)
     ips = status.get("podIPs") or [{"ip": status.get("podIP")}]
@@ -44,11 +45,12 @@ def _pod(obj: Object, now: datetime) -> list[Cell]:
 
 
 def pod_state(pod: Object) -> State:
-    """READY's first number, STATUS and RESTARTS of a pod."""
+    """Return READY's first number, STATUS and RESTARTS of a pod."""
     spec, status = spec_of(pod), pod.get("status") or {}
     state = _initializing(spec, status)
     if not state.reason or _condition(status, "Initialized") == "True":
-        sidecars = _restarts(_statuses_of_sidecars(spec, status))
+        names, (reached, _) = _sidecars(spec), _reached(spec, status)
+        sidecars = _restarts(container for container in reached if container["name"] in names)
         state = _running(status, state, sidecars)
     reason = state.reason or _own_reason(status)
     if pod["metadata"].get("deletionTimestamp"):
@@ -60,7 +62,7 @@ def pod_state(pod: Object) -> State:
 
 
 def _own_reason(status: dict[str, Any]) -> str:
-    """What the pod says of itself."""
+    """Return the reason or phase of the pod itself."""
     for condition in status.get("conditions") or []:
         if condition["type"] == "PodScheduled" and condition.get("reason") == "SchedulingGated":
             return "SchedulingGated"
@@ -68,8 +70,9 @@ def _own_reason(status: dict[str, Any]) -> str:
 
 
 def _condition(status: dict[str, Any], kind: str) -> str:
-    """The status of the first condition of that type, or ""."""
-    return next((one.get("status", "") for one in status.get("conditions") or [] if one["type"] == kind), "")
+    """Return the status of the first condition of that type, or ""."""
+    return next((condition.get("status", "") for condition in status.get("conditions") or []
+                 if condition["type"] == kind), "")
 
 
 def _restarts(statuses: Iterable[dict[str, Any]]) -> Restarts:
@@ -82,7 +85,7 @@ def _restarts(statuses: Iterable[dict[str, Any]]) -> Restarts:
 
 
 def _ended(terminated: dict[str, Any]) -> str:
-    """Why a container is terminated."""
+    """Return the reason for the end of a container."""
     if terminated.get("reason"):
         return str(terminated["reason"])
     signal = terminated.get("signal", 0)
@@ -93,32 +96,35 @@ def _ended(terminated: dict[str, Any]) -> str:
 
 
 def _sidecars(spec: dict[str, Any]) -> set[str]:
-    return {one["name"] for one in spec.get("initContainers") or [] if is_restartable_init_container(one)}
-
-
-def _statuses_of_sidecars(spec: dict[str, Any], status: dict[str, Any]) -> list[dict[str, Any]]:
-    """Those that initialization has come to."""
-    sidecars = _sidecars(spec)
-    reached, _ = _reached(spec, status)
-    return [one for one in reached if one["name"] in sidecars]
+    return {container["name"] for container in spec.get("initContainers") or []
+            if is_restartable_init_container(container)}
 
 
 def _initializing(spec: dict[str, Any], status: dict[str, Any]) -> State:
-    """How far the init containers are; no reason when they are through."""
+    """Return the progress of the init containers, without a reason when they are through."""
     sidecars = _sidecars(spec)
     reached, stuck = _reached(spec, status)
     through = reached[:-1] if stuck else reached
-    ready = sum(1 for one in through if not _succeeded(one) and one["name"] in sidecars and one.get("ready"))
-    reason = _init_reason(reached[-1], len(through), len(spec.get("initContainers") or [])) if stuck else ""
+    ready = sum(1 for container in through
+                if not _succeeded(container) and container["name"] in sidecars and container.get("ready"))
+    reason = ""
+    if stuck:
+        state = reached[-1].get("state") or {}
+        reason = (state.get("waiting") or {}).get("reason", "")
+        if state.get("terminated") is not None:
+            reason = _ended(state["terminated"])
+        elif not reason or reason == "PodInitializing":
+            reason = f"{len(through)}/{len(spec.get('initContainers') or [])}"
+        reason = f"Init:{reason}"
     return State(reason, ready, _restarts(reached))
 
 
 def _reached(spec: dict[str, Any], status: dict[str, Any]) -> tuple[list[dict[str, Any]], bool]:
-    """The statuses up to the first init container that holds the pod up, and whether there is one."""
+    """Return the statuses up to the first init container that holds the pod up, and whether there is one."""
     sidecars = _sidecars(spec)
     statuses = status.get("initContainerStatuses") or []
-    for index, one in enumerate(statuses):
-        if not _succeeded(one) and not (one["name"] in sidecars and one.get("started")):
+    for index, container in enumerate(statuses):
+        if not _succeeded(container) and not (container["name"] in sidecars and container.get("started")):
             return statuses[:index + 1], True
     return statuses, False
 
@@ -128,43 +134,29 @@ def _succeeded(status: dict[str, Any]) -> bool:
     return terminated is not None and terminated.get("exitCode", 0) == 0
 
 
-def _init_reason(status: dict[str, Any], index: int, total: int) -> str:
-    state = status.get("state") or {}
-    if state.get("terminated") is not None:
-        return f"Init:{_ended(state['terminated'])}"
-    waiting = (state.get("waiting") or {}).get("reason")
-    return f"Init:{waiting}" if waiting and waiting != "PodInitializing" else f"Init:{index}/{total}"
-
-
 # --- containers ---------------------------------------------------------------------------------------------------
 
 
 def _running(status: dict[str, Any], init: State, sidecars: Restarts) -> State:
-    """What the containers say once initialization is over: of several reasons the first container's."""
+    """Return the state of the containers after initialization; of several reasons the first container's."""
     statuses = status.get("containerStatuses") or []
     reason, error, ready = init.reason, "", 0
-    for one in reversed(statuses):
-        state = one.get("state") or {}
+    for container in reversed(statuses):
+        state = container.get("state") or {}
         terminated = state.get("terminated")
         if (state.get("waiting") or {}).get("reason"):
             reason = state["waiting"]["reason"]
         elif terminated is not None:
             reason = _ended(terminated)
             error = reason if terminated.get("exitCode", 0) else error
-        elif one.get("ready") and state.get("running") is not None:
+        elif container.get("ready") and state.get("running") is not None:
             ready += 1
-    if (reason or _own_reason(status)) == "Completed":
-        reason = _completed(status, error, ready > 0)
+    if (reason or _own_reason(status)) == "Completed":  # the first container has completed
+        is_ready = any(condition["type"] == "Ready" and condition.get("status") == "True"
+                       for condition in status.get("conditions") or [])
+        reason = "Running" if ready and is_ready else error or ("NotReady" if ready else "Completed")
     own = _restarts(statuses)
     return State(reason, init.ready + ready, Restarts(own.times + sidecars.times, max(own.last, sidecars.last)))
-
-
-def _completed(status: dict[str, Any], error: str, has_running: bool) -> str:
-    """STATUS of a pod whose first container has completed."""
-    if has_running and any(one["type"] == "Ready" and one.get("status") == "True"
-                           for one in status.get("conditions") or []):
-        return "Running"
-    return error or ("NotReady" if has_running else "Completed")
 
 
 def _readiness_gates(spec: dict[str, Any], status: dict[str, Any]) -> str:
@@ -173,10 +165,8 @@ def _readiness_gates(spec: dict[str, Any], status: dict[str, Any]) -> str:
     return f"{met}/{len(gates)}" if gates else "<none>"
 
 
-def _pod_template(obj: Object, _now: datetime) -> list[Cell]:
+@printer("Name", "Containers", "Images", "Pod Labels")
+def print_pod_template(obj: Object, _now: datetime) -> list[Cell]:
     template = obj.get("template") or {}
     return [obj["metadata"]["name"], *container_cells(template.get("spec") or {}),
             format_labels((template.get("metadata") or {}).get("labels"))]
-POD = Printer(("Name", "Ready", "Status", "Restarts", "Age", "+IP", "+Node", "+Nominated Node",
-               "+Readiness Gates"), _pod)
-POD_TEMPLATE = Printer(("Name", "Containers", "Images", "Pod Labels"), _pod_template)

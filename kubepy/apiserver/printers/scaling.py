@@ -7,7 +7,7 @@ from typing import Any
 
 from kubepy.api.meta import Object
 from kubepy.api.objects.autoscalers import V1, to_v2
-from kubepy.apiserver.printers import Cell, Printer, age
+from kubepy.apiserver.printers import Cell, age, printer
 
 MOST_METRICS = 2
 # Where a metric of each type is, in the spec and in the status, and whether its name is shown.
@@ -18,7 +18,8 @@ METRICS = {"External": ("external", False), "Pods": ("pods", False), "Object": (
 # --- HorizontalPodAutoscalers -------------------------------------------------------------------------------------
 
 
-def _autoscaler(obj: Object, now: datetime) -> list[Cell]:
+@printer("Name", "Reference", "Targets", "MinPods", "MaxPods", "Replicas", "Age")
+def print_autoscaler(obj: Object, now: datetime) -> list[Cell]:
     obj = to_v2(obj) if obj.get("apiVersion") == V1 else obj
     spec, status = obj.get("spec") or {}, obj.get("status") or {}
     target = spec.get("scaleTargetRef") or {}
@@ -30,7 +31,7 @@ def _autoscaler(obj: Object, now: datetime) -> list[Cell]:
 
 
 def metrics(specs: list[dict[str, Any]], statuses: list[dict[str, Any]]) -> str:
-    """TARGETS: ``cpu: 20%/50%, 3/5 (avg) + 1 more...`` (``formatHPAMetrics``)."""
+    """Return TARGETS: ``cpu: 20%/50%, 3/5 (avg) + 1 more...`` (``formatHPAMetrics``)."""
     shown = [_metric(spec, statuses[index] if index < len(statuses) else {}) for index, spec in enumerate(specs)]
     more = f" + {len(shown) - MOST_METRICS} more..." if len(shown) > MOST_METRICS else ""
     return ", ".join(shown[:MOST_METRICS]) + more if shown else "<none>"
@@ -46,7 +47,7 @@ def _metric(spec: dict[str, Any], status: dict[str, Any]) -> str:
 
 
 def _share(target: dict[str, Any], status: dict[str, Any] | None, named: bool, pods: bool) -> str:
-    """What is, and what should be; ``<nil>``: a status that is there, without the amount."""
+    """Return the current amount and the target; ``<nil>`` for a status without the amount."""
     average, current = target.get("averageValue"), (status or {}).get("current") or {}
     absent = "<unknown>" if status is None else "<nil>"
     if average is not None and not named and not pods:
@@ -62,31 +63,37 @@ def _share(target: dict[str, Any], status: dict[str, Any] | None, named: bool, p
 # --- the others ---------------------------------------------------------------------------------------------------
 
 
-def _scale(obj: Object, now: datetime) -> list[Cell]:
+@printer("Name", "Desired", "Available", "Age")
+def print_scale(obj: Object, now: datetime) -> list[Cell]:
     return [obj["metadata"]["name"], (obj.get("spec") or {}).get("replicas", 0),
             (obj.get("status") or {}).get("replicas", 0), age(obj, now)]
 
 
-def _disruption_budget(obj: Object, now: datetime) -> list[Cell]:
+@printer("Name", "Min Available", "Max Unavailable", "Allowed Disruptions", "Age")
+def print_disruption_budget(obj: Object, now: datetime) -> list[Cell]:
     spec = obj.get("spec") or {}
     return [obj["metadata"]["name"], str(spec.get("minAvailable", "N/A")), str(spec.get("maxUnavailable", "N/A")),
             (obj.get("status") or {}).get("disruptionsAllowed", 0), age(obj, now)]
 
 
-def _priority_class(obj: Object, now: datetime) -> list[Cell]:
+@printer("Name", "Value", "Global-Default", "Age", "PreemptionPolicy")
+def print_priority_class(obj: Object, now: datetime) -> list[Cell]:
     return [obj["metadata"]["name"], obj.get("value", 0), obj.get("globalDefault", False), age(obj, now),
             obj.get("preemptionPolicy", "")]
 
 
-def _runtime_class(obj: Object, now: datetime) -> list[Cell]:
+@printer("Name", "Handler", "Age")
+def print_runtime_class(obj: Object, now: datetime) -> list[Cell]:
     return [obj["metadata"]["name"], obj.get("handler", ""), age(obj, now)]
 
 
-def _named(obj: Object, now: datetime) -> list[Cell]:
+@printer("Name", "Age")
+def print_named(obj: Object, now: datetime) -> list[Cell]:
     return [obj["metadata"]["name"], age(obj, now)]
 
 
-def _resource_claim(obj: Object, now: datetime) -> list[Cell]:
+@printer("Name", "State", "Age")
+def print_resource_claim(obj: Object, now: datetime) -> list[Cell]:
     return [obj["metadata"]["name"], ",".join(_claim_states(obj)), age(obj, now)]
 
 
@@ -99,18 +106,8 @@ def _claim_states(obj: Object) -> list[str]:
     return [*states, "allocated", *(["reserved"] if status.get("reservedFor") else [])]
 
 
-def _resource_slice(obj: Object, now: datetime) -> list[Cell]:
+@printer("Name", "Node", "Driver", "Pool", "Age")
+def print_resource_slice(obj: Object, now: datetime) -> list[Cell]:
     spec = obj.get("spec") or {}
     return [obj["metadata"]["name"], spec.get("nodeName", ""), spec.get("driver", ""),
             (spec.get("pool") or {}).get("name", ""), age(obj, now)]
-HORIZONTAL_POD_AUTOSCALER = Printer(("Name", "Reference", "Targets", "MinPods", "MaxPods", "Replicas",
-                                     "Age"), _autoscaler)
-SCALE = Printer(("Name", "Desired", "Available", "Age"), _scale)
-POD_DISRUPTION_BUDGET = Printer(("Name", "Min Available", "Max Unavailable", "Allowed Disruptions",
-                                 "Age"), _disruption_budget)
-PRIORITY_CLASS = Printer(("Name", "Value", "Global-Default", "Age", "PreemptionPolicy"), _priority_class)
-RUNTIME_CLASS = Printer(("Name", "Handler", "Age"), _runtime_class)
-DEVICE_CLASS = Printer(("Name", "Age"), _named)
-RESOURCE_CLAIM = Printer(("Name", "State", "Age"), _resource_claim)
-RESOURCE_CLAIM_TEMPLATE = Printer(("Name", "Age"), _named)
-RESOURCE_SLICE = Printer(("Name", "Node", "Driver", "Pool", "Age"), _resource_slice)

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from kubepy.api.meta import Object, annotations_of
 from kubepy.api.objects.volumes import access_modes, class_of
-from kubepy.apiserver.printers import Cell, Printer, age
+from kubepy.apiserver.printers import Cell, age, printer
 
 DEFAULT_ANNOTATIONS = ("storageclass.kubernetes.io/is-default-class",
                        "storageclass.beta.kubernetes.io/is-default-class")
@@ -18,7 +18,9 @@ def _phase(obj: Object) -> str:
     return str((obj.get("status") or {}).get("phase", ""))
 
 
-def _volume(obj: Object, now: datetime) -> list[Cell]:
+@printer("Name", "Capacity", "Access Modes", "Reclaim Policy", "Status", "Claim", "StorageClass",
+         "VolumeAttributesClass", "Reason", "Age", "+VolumeMode")
+def print_volume(obj: Object, now: datetime) -> list[Cell]:
     spec = obj.get("spec") or {}
     claim = spec.get("claimRef")
     return [obj["metadata"]["name"], (spec.get("capacity") or {}).get("storage", "0"),
@@ -28,7 +30,9 @@ def _volume(obj: Object, now: datetime) -> list[Cell]:
             age(obj, now), spec.get("volumeMode", "<unset>")]
 
 
-def _claim(obj: Object, now: datetime) -> list[Cell]:
+@printer("Name", "Status", "Volume", "Capacity", "Access Modes", "StorageClass", "VolumeAttributesClass", "Age",
+         "+VolumeMode")
+def print_claim(obj: Object, now: datetime) -> list[Cell]:
     spec, status = obj.get("spec") or {}, obj.get("status") or {}
     bound = bool(spec.get("volumeName"))
     return [obj["metadata"]["name"], _phase(obj), spec.get("volumeName", ""),
@@ -37,48 +41,43 @@ def _claim(obj: Object, now: datetime) -> list[Cell]:
             spec.get("volumeAttributesClassName", "<unset>"), age(obj, now), spec.get("volumeMode", "<unset>")]
 
 
-def _storage_class(obj: Object, now: datetime) -> list[Cell]:
+@printer("Name", "Provisioner", "ReclaimPolicy", "VolumeBindingMode", "AllowVolumeExpansion", "Age")
+def print_storage_class(obj: Object, now: datetime) -> list[Cell]:
     default = any(annotations_of(obj).get(key) == "true" for key in DEFAULT_ANNOTATIONS)
     return [obj["metadata"]["name"] + (" (default)" if default else ""), obj.get("provisioner", ""),
             obj.get("reclaimPolicy", "Delete"), obj.get("volumeBindingMode", "Immediate"),
             obj.get("allowVolumeExpansion", False), age(obj, now)]
 
 
-def _volume_attachment(obj: Object, now: datetime) -> list[Cell]:
+@printer("Name", "Attacher", "PV", "Node", "Attached", "Age")
+def print_volume_attachment(obj: Object, now: datetime) -> list[Cell]:
     spec = obj.get("spec") or {}
     return [obj["metadata"]["name"], spec.get("attacher", ""),
             (spec.get("source") or {}).get("persistentVolumeName", ""), spec.get("nodeName", ""),
             (obj.get("status") or {}).get("attached", False), age(obj, now)]
 
 
-def _volume_attributes_class(obj: Object, now: datetime) -> list[Cell]:
+@printer("Name", "DriverName", "Age")
+def print_volume_attributes_class(obj: Object, now: datetime) -> list[Cell]:
     return [obj["metadata"]["name"], obj.get("driverName", ""), age(obj, now)]
 
 
-def _csi_node(obj: Object, now: datetime) -> list[Cell]:
+@printer("Name", "Drivers", "Age")
+def print_csi_node(obj: Object, now: datetime) -> list[Cell]:
     return [obj["metadata"]["name"], len((obj.get("spec") or {}).get("drivers") or []), age(obj, now)]
 
 
-def _csi_driver(obj: Object, now: datetime) -> list[Cell]:
+@printer("Name", "AttachRequired", "PodInfoOnMount", "StorageCapacity", "TokenRequests", "RequiresRepublish", "Modes",
+         "Age")
+def print_csi_driver(obj: Object, now: datetime) -> list[Cell]:
     spec = obj.get("spec") or {}
     requests = spec.get("tokenRequests")
-    audiences = "<unset>" if requests is None else ",".join(one.get("audience", "") for one in requests)
+    audiences = "<unset>" if requests is None else ",".join(request.get("audience", "") for request in requests)
     return [obj["metadata"]["name"], spec.get("attachRequired", True), spec.get("podInfoOnMount", False),
             spec.get("storageCapacity", False), audiences, spec.get("requiresRepublish", False),
             ",".join(spec.get("volumeLifecycleModes") or []) or "<none>", age(obj, now)]
 
 
-def _csi_storage_capacity(obj: Object, _now: datetime) -> list[Cell]:
+@printer("Name", "StorageClassName", "Capacity")
+def print_csi_storage_capacity(obj: Object, _now: datetime) -> list[Cell]:
     return [obj["metadata"]["name"], obj.get("storageClassName", ""), obj.get("capacity", "<unset>")]
-PERSISTENT_VOLUME = Printer(("Name", "Capacity", "Access Modes", "Reclaim Policy", "Status", "Claim", "StorageClass",
-                             "VolumeAttributesClass", "Reason", "Age", "+VolumeMode"), _volume)
-PERSISTENT_VOLUME_CLAIM = Printer(("Name", "Status", "Volume", "Capacity", "Access Modes", "StorageClass",
-                                   "VolumeAttributesClass", "Age", "+VolumeMode"), _claim)
-STORAGE_CLASS = Printer(("Name", "Provisioner", "ReclaimPolicy", "VolumeBindingMode", "AllowVolumeExpansion",
-                         "Age"), _storage_class)
-VOLUME_ATTACHMENT = Printer(("Name", "Attacher", "PV", "Node", "Attached", "Age"), _volume_attachment)
-VOLUME_ATTRIBUTES_CLASS = Printer(("Name", "DriverName", "Age"), _volume_attributes_class)
-CSI_NODE = Printer(("Name", "Drivers", "Age"), _csi_node)
-CSI_DRIVER = Printer(("Name", "AttachRequired", "PodInfoOnMount", "StorageCapacity", "TokenRequests",
-                      "RequiresRepublish", "Modes", "Age"), _csi_driver)
-CSI_STORAGE_CAPACITY = Printer(("Name", "StorageClassName", "Capacity"), _csi_storage_capacity)

@@ -8,7 +8,9 @@ from typing import Any
 from kubepy.api.clock import parse_time
 from kubepy.api.meta import Object, controller_of
 from kubepy.api.selectors import SelectorError, format_label_selector, format_labels, from_label_selector
-from kubepy.apiserver.printers import Cell, Printer, age, human_duration, since
+from kubepy.apiserver.printers import Cell, age, human_duration, printer, since
+
+REPLICAS_COLUMNS = ("Name", "Desired", "Current", "Ready", "Age", "+Containers", "+Images", "+Selector")
 
 
 def spec_of(obj: Object) -> dict[str, Any]:
@@ -16,17 +18,19 @@ def spec_of(obj: Object) -> dict[str, Any]:
 
 
 def pod_spec(spec: dict[str, Any]) -> dict[str, Any]:
-    """The pod spec in a workload's spec; {} for one that was written by hand without it."""
+    """Return the pod spec in a workload's spec; {} for a handwritten one without it."""
     return (spec.get("template") or {}).get("spec") or {}
 
 
 def container_cells(pod_spec: dict[str, Any]) -> list[Cell]:
-    """The names of the containers, and their images."""
+    """Return the names of the containers, and their images."""
     containers = pod_spec.get("containers") or []
-    return [",".join(one.get("name", "") for one in containers), ",".join(one.get("image", "") for one in containers)]
+    return [",".join(container.get(field, "") for container in containers) for field in ("name", "image")]
 
 
-def _daemon_set(obj: Object, now: datetime) -> list[Cell]:
+@printer("Name", "Desired", "Current", "Ready", "Up-to-date", "Available", "Node Selector", "Age", "+Containers",
+         "+Images", "+Selector")
+def print_daemon_set(obj: Object, now: datetime) -> list[Cell]:
     spec, status = spec_of(obj), obj.get("status") or {}
     counts = ("desiredNumberScheduled", "currentNumberScheduled", "numberReady", "updatedNumberScheduled",
               "numberAvailable")
@@ -35,7 +39,8 @@ def _daemon_set(obj: Object, now: datetime) -> list[Cell]:
             format_label_selector(spec.get("selector"))]
 
 
-def _deployment(obj: Object, now: datetime) -> list[Cell]:
+@printer("Name", "Ready", "Up-to-date", "Available", "Age", "+Containers", "+Images", "+Selector")
+def print_deployment(obj: Object, now: datetime) -> list[Cell]:
     spec, status = spec_of(obj), obj.get("status") or {}
     try:
         selector = str(from_label_selector(spec.get("selector")))
@@ -46,11 +51,13 @@ def _deployment(obj: Object, now: datetime) -> list[Cell]:
             *container_cells(pod_spec(spec)), selector]
 
 
-def _replica_set(obj: Object, now: datetime) -> list[Cell]:
+@printer(*REPLICAS_COLUMNS)
+def print_replica_set(obj: Object, now: datetime) -> list[Cell]:
     return [*_replicas(obj, now), format_label_selector(spec_of(obj).get("selector"))]
 
 
-def _replication_controller(obj: Object, now: datetime) -> list[Cell]:
+@printer(*REPLICAS_COLUMNS)
+def print_replication_controller(obj: Object, now: datetime) -> list[Cell]:
     return [*_replicas(obj, now), format_labels(spec_of(obj).get("selector"))]
 
 
@@ -60,13 +67,15 @@ def _replicas(obj: Object, now: datetime) -> list[Cell]:
             status.get("readyReplicas", 0), age(obj, now), *container_cells(pod_spec(spec))]
 
 
-def _stateful_set(obj: Object, now: datetime) -> list[Cell]:
+@printer("Name", "Ready", "Age", "+Containers", "+Images")
+def print_stateful_set(obj: Object, now: datetime) -> list[Cell]:
     ready = (obj.get("status") or {}).get("readyReplicas", 0)
     return [obj["metadata"]["name"], f"{ready}/{spec_of(obj).get('replicas', 0)}", age(obj, now),
             *container_cells(pod_spec(spec_of(obj)))]
 
 
-def _controller_revision(obj: Object, now: datetime) -> list[Cell]:
+@printer("Name", "Controller", "Revision", "Age")
+def print_controller_revision(obj: Object, now: datetime) -> list[Cell]:
     owner = controller_of(obj)
     controller = "<none>"
     if owner:
@@ -79,9 +88,14 @@ def _controller_revision(obj: Object, now: datetime) -> list[Cell]:
 # --- batch --------------------------------------------------------------------------------------------------------
 
 
-def _job(obj: Object, now: datetime) -> list[Cell]:
-    return [obj["metadata"]["name"], _job_status(obj), _completions(obj), _job_duration(obj.get("status") or {}, now),
-            age(obj, now), *container_cells(pod_spec(spec_of(obj))),
+@printer("Name", "Status", "Completions", "Duration", "Age", "+Containers", "+Images", "+Selector")
+def print_job(obj: Object, now: datetime) -> list[Cell]:
+    status, duration = obj.get("status") or {}, ""
+    if status.get("startTime"):
+        end = parse_time(status["completionTime"]) if status.get("completionTime") else now
+        duration = human_duration((end - parse_time(status["startTime"])).total_seconds())
+    return [obj["metadata"]["name"], _job_status(obj), _completions(obj), duration, age(obj, now),
+            *container_cells(pod_spec(spec_of(obj))),
             format_label_selector(spec_of(obj).get("selector"))]
 
 
@@ -109,14 +123,9 @@ def _completions(obj: Object) -> str:
     return f"{succeeded}/1 of {parallelism}" if parallelism > 1 else f"{succeeded}/1"
 
 
-def _job_duration(status: dict[str, Any], now: datetime) -> str:
-    if not status.get("startTime"):
-        return ""
-    end = parse_time(status["completionTime"]) if status.get("completionTime") else now
-    return human_duration((end - parse_time(status["startTime"])).total_seconds())
-
-
-def _cron_job(obj: Object, now: datetime) -> list[Cell]:
+@printer("Name", "Schedule", "Timezone", "Suspend", "Active", "Last Schedule", "Age", "+Containers", "+Images",
+         "+Selector")
+def print_cron_job(obj: Object, now: datetime) -> list[Cell]:
     spec, status = spec_of(obj), obj.get("status") or {}
     job = spec_of(spec.get("jobTemplate") or {})
     last = status.get("lastScheduleTime")
@@ -124,17 +133,3 @@ def _cron_job(obj: Object, now: datetime) -> list[Cell]:
             {None: "<unset>", True: "True", False: "False"}[spec.get("suspend")], len(status.get("active") or []),
             since(last, now) if last else "<none>", age(obj, now), *container_cells(pod_spec(job)),
             format_label_selector(job.get("selector"))]
-
-
-_REPLICAS = ("Name", "Desired", "Current", "Ready", "Age", "+Containers", "+Images", "+Selector")
-DAEMON_SET = Printer(("Name", "Desired", "Current", "Ready", "Up-to-date", "Available", "Node Selector", "Age",
-                      "+Containers", "+Images", "+Selector"), _daemon_set)
-DEPLOYMENT = Printer(("Name", "Ready", "Up-to-date", "Available", "Age", "+Containers", "+Images",
-                      "+Selector"), _deployment)
-REPLICA_SET = Printer(_REPLICAS, _replica_set)
-REPLICATION_CONTROLLER = Printer(_REPLICAS, _replication_controller)
-STATEFUL_SET = Printer(("Name", "Ready", "Age", "+Containers", "+Images"), _stateful_set)
-CONTROLLER_REVISION = Printer(("Name", "Controller", "Revision", "Age"), _controller_revision)
-JOB = Printer(("Name", "Status", "Completions", "Duration", "Age", "+Containers", "+Images", "+Selector"), _job)
-CRON_JOB = Printer(("Name", "Schedule", "Timezone", "Suspend", "Active", "Last Schedule", "Age", "+Containers",
-                    "+Images", "+Selector"), _cron_job)

@@ -1,8 +1,8 @@
 """Objects that an editor, git or another program wrote into the state folder: made complete, or refused.
 
 Everything here is a pure function, so that every reader of the folder sees the same object. The file itself stays as it
-was written until the object next changes. An edit of an object that is known goes through what an update through the
-API goes through (``registry/rest/update.go``), but for what the file has the last word on: status and deletion.
+was written until the object next changes. An edit of a known object passes what an update through the API passes
+(``registry/rest/update.go``), except that the file has the last word on status and deletion.
 """
 
 from __future__ import annotations
@@ -40,7 +40,10 @@ _DELETION = ("deletionTimestamp", "deletionGracePeriodSeconds")
 
 
 def complete(server: Server, key: Key, obj: Object, modified: float, old: Object | None) -> Object:
-    """The object of a file. ``modified``: the file's mtime in seconds; ``old``: the object known under the key before.
+    """Return the object of a file.
+
+    :param modified: the file's mtime in seconds.
+    :param old: the object known under the key before.
 
     Raises ValueError if the file cannot hold the object, EditError if the old object cannot become it.
     """
@@ -50,21 +53,27 @@ def complete(server: Server, key: Key, obj: Object, modified: float, old: Object
     if resource is None:  # a custom resource, or of a kind whose definition is gone: its schema is not looked at
         return obj if old is None or _is_another(obj, old) else _edited_custom(obj, old)
     _check_kind(resource, key, obj)
-    has_status = bool(obj.get("status"))
+    strategy, has_status = server.strategy(resource), bool(obj.get("status"))
     try:
-        completed = _decoded(server, resource, obj, has_status=has_status)
+        completed = decode(server, resource, obj, "Ignore")
+        if not has_status and not completed["metadata"].get("generation"):
+            strategy.prepare_for_create(completed)  # it was never created through the API
+            if strategy.has_generation:
+                completed["metadata"]["generation"] = 1
     except errors.Status as status:
         if isinstance(status.__cause__, DecodeError):
             raise EditError(path_of(status.__cause__.where), status.message) from None
         raise ValueError(status.message) from None
     if old is None:
         if is_manifest:
-            _validate_new(server.strategy(resource), completed)
+            _validate_new(strategy, completed)
         return completed
     if _is_another(completed, old):
-        return _replacing(server.strategy(resource), completed)
+        if strategy.has_observer:  # the pods that are there belong to the other object, whatever the status says
+            _doubt_observation(completed)
+        return completed
     try:
-        return _edited(server.strategy(resource), completed, old, has_status=has_status)
+        return _edited(strategy, completed, old, has_status=has_status)
     except errors.Status as status:
         raise EditError(next((cause.field for cause in status.causes), ""), status.message) from None
 
@@ -84,9 +93,9 @@ def _validate_new(strategy: Strategy, obj: Object) -> None:
 
 
 def removed(key: Key, obj: Object, now: float) -> Object | None:
-    """An object after its file was removed while there are objects in the namespace of its name; None: it is gone.
+    """Return an object after its file was removed while its namespace holds objects; None: it is gone.
 
-    A namespace is deleted as by a request: Terminating until the namespace controller has deleted what is in it. Those
+    A namespace is deleted as by a request: Terminating until the namespace controller has deleted its content. Those
     that may not be deleted come back, as a kube-apiserver makes them again.
     """
     if key.resource != "namespaces":
@@ -108,18 +117,18 @@ def _with_metadata(key: Key, obj: Object, modified: float) -> Object:
     metadata = obj.get("metadata") or {}
     if not isinstance(metadata, dict):
         raise ValueError("metadata is not a map")
-    made: Object = {"name": key.name}
+    system: Object = {"name": key.name}
     if key.namespace:
-        made["namespace"] = key.namespace
+        system["namespace"] = key.namespace
     if not metadata.get("uid"):
-        made["uid"] = str(uuid.uuid5(_UIDS, "/".join(key)))
+        system["uid"] = str(uuid.uuid5(_UIDS, "/".join(key)))
     if not metadata.get("creationTimestamp"):
-        made["creationTimestamp"] = format_time(datetime.fromtimestamp(modified, UTC))
-    return {**obj, "metadata": {**metadata, **made}}
+        system["creationTimestamp"] = format_time(datetime.fromtimestamp(modified, UTC))
+    return {**obj, "metadata": {**metadata, **system}}
 
 
 def _with_readable_managers(obj: Object, old: Object | None) -> Object:
-    """The object with the managers of the old one, or without any, where nobody can work with those that it brings."""
+    """Return the object with the old one's managers, or none, where its own cannot be read."""
     managers = obj["metadata"].get("managedFields")
     if not isinstance(managers, list):  # none, or for the decoder to refuse
         return obj
@@ -131,38 +140,16 @@ def _with_readable_managers(obj: Object, old: Object | None) -> Object:
     return {**obj, "metadata": metadata}
 
 
-def _decoded(server: Server, resource: Resource, obj: Object, *, has_status: bool) -> Object:
-    """Raises Status."""
-    decoded = decode(server, resource, obj, "Ignore")
-    if not has_status and not decoded["metadata"].get("generation"):
-        _begin(server.strategy(resource), decoded)
-    return decoded
-
-
-def _begin(strategy: Strategy, obj: Object) -> None:
-    """Without a generation or a status it was never created through the API: it begins its life as if it now were."""
-    strategy.prepare_for_create(obj)
-    if strategy.has_generation:
-        obj["metadata"]["generation"] = 1
-
-
 def _is_another(new: Object, old: Object) -> bool:
     """Compare the uids: an object never gets another one."""
     return bool(new["metadata"]["uid"] != old["metadata"].get("uid"))
-
-
-def _replacing(strategy: Strategy, obj: Object) -> Object:
-    """An object that took the place of another one: the pods there are of the other, whatever its status says."""
-    if strategy.has_observer:
-        _doubt_observation(obj)
-    return obj
 
 
 # --- edits --------------------------------------------------------------------------------------------------------
 
 
 def _edited(strategy: Strategy, new: Object, old: Object, *, has_status: bool) -> Object:
-    """The object of an edited file; ``new`` belongs to this call. Raises EditError, Status.
+    """Return the object of an edited file; ``new`` belongs to this call. Raises EditError, Status.
 
     ``has_status``: the file has a status of its own, which is taken; without one the old status stays, except where the
     edit brings back an object that was being deleted.
@@ -186,7 +173,7 @@ def _edited(strategy: Strategy, new: Object, old: Object, *, has_status: bool) -
 
 
 def _edited_custom(new: Object, old: Object) -> Object:
-    """The same for a custom resource: without its definition only status is known to be no part of its spec."""
+    """Return the edited custom resource: without its definition only status is known not to be spec."""
     if not new.get("status"):
         restore(new, old, "status")
     contents = ({**one, "metadata": None, "status": None} for one in (new, old))
@@ -195,19 +182,19 @@ def _edited_custom(new: Object, old: Object) -> Object:
 
 
 def _without(obj: Object, *fields: str, status: bool = True) -> Object:
-    """An object without some fields of its metadata, and without its status."""
+    """Return an object without some fields of its metadata, and without its status."""
     metadata = {name: value for name, value in obj["metadata"].items() if name not in fields}
     return {name: value for name, value in {**obj, "metadata": metadata}.items() if status or name != "status"}
 
 
 def _raise_generation(new: Object, old: Object, *, spec_changed: bool) -> None:
-    """Beyond every number that was ever told of the object, also by a file from another branch.
+    """Raise generation beyond every number that was ever used for the object, also by a file from another branch.
 
     The generation of a changed spec is one that nobody can have observed.
     """
-    known = [_number(one["metadata"].get("generation")) for one in (new, old)]
+    known = [_number(obj["metadata"].get("generation")) for obj in (new, old)]
     if spec_changed:
-        known += [_number(_observed(one)) for one in (new, old)]
+        known += [_number(_observed(obj)) for obj in (new, old)]
     if generation := max(known) + spec_changed:
         new["metadata"]["generation"] = generation
 
@@ -222,7 +209,7 @@ def _number(value: Any) -> int:
 
 
 def _doubt_observation(obj: Object) -> None:
-    """A status that was not written by this cluster's controllers tells of other pods: they have to look again."""
+    """Lower observedGeneration: a status from elsewhere tells of other pods, and controllers must look again."""
     if (observed := _number(_observed(obj))) == 0:
         return
     status = {name: value for name, value in obj["status"].items() if name != "observedGeneration"}
@@ -235,7 +222,7 @@ def _doubt_observation(obj: Object) -> None:
 
 
 def _validate(strategy: Strategy, new: Object, old: Object) -> None:
-    """Raises EditError."""
+    """Validate an edit. Raises EditError."""
     before = {**old, "metadata": dict(old["metadata"])}
     for field in (*_DELETION, "creationTimestamp"):
         restore(before["metadata"], new["metadata"], field)
@@ -248,8 +235,10 @@ def _validate(strategy: Strategy, new: Object, old: Object) -> None:
 
 
 def _edited_field(wrong: list[FieldError], new: Object, old: Object) -> str:
-    """The field to blame: the first with an error that was edited itself; where an error is about the whole spec, the
-    place in it that was edited."""
+    """Return the field to blame: the first with an error that was edited itself.
+
+    Where an error is about the whole spec, it is the place in it that was edited.
+    """
     edits = list(_edits(new, old, ""))
     error = next((one for one in wrong if any(edit.startswith(one.field) for edit in edits)), wrong[0])
     if error.field != "spec":
@@ -261,7 +250,7 @@ def _edited_field(wrong: list[FieldError], new: Object, old: Object) -> str:
 
 
 def _edits(new: Any, old: Any, path: str) -> Iterator[str]:
-    """The paths of all values that differ and hold no others."""
+    """Yield the paths of all values that differ and hold no others."""
     steps = _steps(new, old, path)
     if not steps and not semantically_equal(new, old):
         yield path.removeprefix(".")
@@ -270,7 +259,7 @@ def _edits(new: Any, old: Any, path: str) -> Iterator[str]:
 
 
 def _steps(new: Any, old: Any, path: str) -> list[tuple[str, Any, Any]]:
-    """The paths of the values in two containers of one sort, and the values."""
+    """Return the paths of the values in two containers of one type, and the values."""
     if isinstance(new, dict) and isinstance(old, dict):
         return [(f"{path}.{name}", new.get(name), old.get(name)) for name in sorted(new.keys() | old.keys())]
     if isinstance(new, list) and isinstance(old, list):
@@ -279,6 +268,6 @@ def _steps(new: Any, old: Any, path: str) -> list[tuple[str, Any, Any]]:
 
 
 def _difference(new: Any, old: Any, path: str) -> str:
-    """The path of the innermost value that holds all differences of two values."""
+    """Return the path of the innermost value that holds all differences of two values."""
     edited = [step for step in _steps(new, old, path) if not semantically_equal(step[1], step[2])]
     return _difference(edited[0][1], edited[0][2], edited[0][0]) if len(edited) == 1 else path

@@ -6,6 +6,8 @@ A binding assigns the pod to a node; an eviction is a deletion that a PodDisrupt
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from kubepy.api import errors
 from kubepy.api.meta import Object, clone, labels_of
 from kubepy.api.objects.pods import get_condition, is_pod_ready, set_condition
@@ -79,19 +81,15 @@ def evict(scope: RequestScope) -> None:
 
 def _budget_of(scope: RequestScope, pod: Object) -> Object | None:
     """Return the budget that covers a pod. Raises Status (500) if there are several."""
-    budgets = [budget for budget in scope.transaction.list(BUDGETS.group_resource, scope.namespace)
-               if _covers(budget, pod)]
+    budgets = []
+    for budget in scope.transaction.list(BUDGETS.group_resource, scope.namespace):
+        with suppress(SelectorError):  # upstream: a budget whose selector cannot be read covers nothing
+            if from_label_selector(budget["spec"].get("selector")).matches(labels_of(pod)):
+                budgets.append(budget)
     if len(budgets) > 1:
         raise errors.Status("This pod has more than one PodDisruptionBudget, which the eviction subresource does not "
                             "support.")
     return budgets[0] if budgets else None
-
-
-def _covers(budget: Object, pod: Object) -> bool:
-    try:
-        return from_label_selector(budget["spec"].get("selector")).matches(labels_of(pod))
-    except SelectorError:
-        return False  # upstream: a budget whose selector cannot be read covers nothing
 
 
 def _is_unhealthy_and_free(pod: Object, budget: Object) -> bool:

@@ -21,7 +21,7 @@ from kubepy.apiserver.managedfields.scales import scale_managers, with_scale_man
 from kubepy.apiserver.managedfields.typed import TypedError, compare, field_set
 from kubepy.apiserver.managedfields.updater import Applied, ConflictsError, Write, apply
 from kubepy.apiserver.managedfields.validating import problems, text_of
-from kubepy.apiserver.request import PatchOptions
+from kubepy.apiserver.request import WriteOptions
 from kubepy.apiserver.requests.creation import create_decoded
 from kubepy.apiserver.requests.decoding import PatchErrorStyle, decode_patched, drop_duplicate_owners
 from kubepy.apiserver.requests.scaling import SCALE, scale_paths, scale_to_change, store_scale
@@ -50,7 +50,11 @@ def apply_object(scope: RequestScope, config: Any) -> Object:
     if old is None and (uid := config["metadata"].get("uid")):
         raise errors.conflict(resource.key, scope.name, f"uid mismatch: the provided object specified uid {uid}, "
                                                         "and no existing object was found")
-    live = tracking.bare(old) if old else _empty(resource)
+    live: Object = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": {}}
+    if old is not None:
+        live = tracking.bare(old)
+    elif not resource.custom:
+        live = decode_object({"apiVersion": resource.api_version, "kind": resource.kind}).object
     entries = (old["metadata"].get("managedFields") or []) if old else []
     unknown = (tracking.BEFORE_APPLY, scope.server.clock.timestamp())
     managers = tracking.complete(resource, schema, live, entries, unknown) if old else {}
@@ -102,12 +106,6 @@ def _untyped(config: Object, detail: str) -> errors.Status:
     return errors.Status(f"failed to create typed patch object ({printable(place)}): {detail}")
 
 
-def _empty(resource: Resource) -> Object:
-    """Return an object without any fields set, as Go has it."""
-    kind = {"apiVersion": resource.api_version, "kind": resource.kind}
-    return {**kind, "metadata": {}} if resource.custom else decode_object(kind).object
-
-
 def _merge(scope: RequestScope, resource: Resource, live: Object, managers: Managers, config: Object) -> Applied:
     """Merge the configuration into the live object, or its Scale. Raises Conflict, and Status (500)."""
     schema, options = scope.server.strategy(resource).field_schema(), scope.request.options
@@ -116,7 +114,7 @@ def _merge(scope: RequestScope, resource: Resource, live: Object, managers: Mana
                   scope.server.clock.timestamp(), tracking.ignored_by(resource, subresource))
     try:
         applied = apply(live, config, schema, managers, write,
-                        force=isinstance(options, PatchOptions) and options.force)
+                        force=isinstance(options, WriteOptions) and options.force)
     except TypedError as error:
         raise _untyped(config, error.why) from None
     except ConflictsError as error:

@@ -29,7 +29,7 @@ ListObjects = Callable[[str], list[Object]]
 
 
 def restore(new: Object, old: Object, key: str) -> None:
-    """Put an entry back as it was before, or take it away if it was not there."""
+    """Restore an entry to its old value, or remove it if there was none."""
     if key in old:
         new[key] = old[key]
     else:
@@ -65,7 +65,7 @@ class Strategy:
         self.resource = resource
 
     def decode(self, obj: Object) -> Decoded:
-        """A copy of what a client sent as the kind's type holds it, in the version stored. Raises DecodeError."""
+        """Return a copy of an object that a client sent, as its type in the stored version. Raises DecodeError."""
         return types.decode(obj)
 
     def field_schema(self) -> Schema | None:
@@ -73,78 +73,78 @@ class Strategy:
         return openapi.schema_for(self.resource.api_version, self.resource.kind)
 
     def answer(self, obj: Object, requester: Object, now: str) -> Object:
-        """What a question gets; ``requester`` is a UserInfo, ``now`` a timestamp."""
+        """Answer a review; ``requester`` is a UserInfo, ``now`` a timestamp."""
         raise NotImplementedError
 
     def take_requester(self, obj: Object, requester: Object) -> None:
-        """Note in a new object who creates it, where the kind has a place for that."""
+        """Note the requester in a new object, where the kind has a place for that."""
 
     def in_version(self, obj: Object, api_version: str) -> Object:
-        """An object of another version of the kind as this one writes it; ``obj`` is not changed."""
+        """Return an object in another version of the kind; ``obj`` is not changed."""
         return {**obj, "apiVersion": api_version}
 
     def to_stored_version(self, config: Object) -> Object:
-        """A configuration, which may be a part of an object, as the version that is stored writes it."""
+        """Return a configuration, which may be a part of an object, in the stored version."""
         return {**config, "apiVersion": self.resource.api_version}
 
     def default(self, obj: Object) -> None:
-        """Fill in the defaults of the kind (``pkg/apis/*/v1/defaults.go``)."""
+        """Set the defaults of the kind (``pkg/apis/*/v1/defaults.go``)."""
 
     def validate_name(self, name: str) -> list[str]:
-        """What is wrong with a name, in upstream's words; most kinds want a DNS-1123 subdomain."""
+        """Return the errors of a name, in upstream's words; most kinds require a DNS-1123 subdomain."""
         return names.dns1123_subdomain(name)
 
     def empty_status(self) -> Object:
-        """The status of a new object as it is written: Go's zero value, less the fields left out when empty."""
+        """Return the status of a new object: Go's zero value, less the fields left out when empty."""
         return {}
 
     def begin_create(self, obj: Object, list_objects: ListObjects) -> None:
-        """What the cluster gives a new object before anything else looks at it (``BeginCreate``: a Service's address).
+        """Allocate for a new object before anything else looks at it (``BeginCreate``: a Service's address).
 
-        ``list_objects`` takes a resource key and gives all its objects. Raises Invalid.
+        ``list_objects`` returns all objects of a resource key. Raises Invalid.
         """
 
     def begin_update(self, obj: Object, old: Object, list_objects: ListObjects) -> None:
-        """The same for an update (``BeginUpdate``)."""
+        """Allocate for an update (``BeginUpdate``). Raises Invalid."""
 
     def prepare_for_create(self, obj: Object) -> None:
-        """What a creation clears and sets (status for most workloads)."""
+        """Clear and set fields at a creation (status, for most workloads)."""
         if self.has_status:
             obj["status"] = self.empty_status()
 
     def prepare_for_update(self, obj: Object, old: Object) -> None:
-        """What an update keeps from the old object (status)."""
+        """Keep fields of the old object at an update (status)."""
         if self.has_status:
             restore(obj, old, "status")
 
     def prepare_for_edit(self, obj: Object, old: Object) -> None:
-        """The same for an object read from its edited file; ``old`` has the status that the object is to have.
+        """Keep fields of the old object in one read from its edited file; ``old`` has the status that it is to have.
 
         Unlike ``prepare_for_update`` it must be idempotent: with the result as ``old`` it gives the result again.
         """
         self.prepare_for_update(obj, old)
 
     def prepare_for_status_update(self, obj: Object, old: Object) -> None:
-        """What a status update keeps: everything but status (and metadata that the server allows to change)."""
+        """Keep everything but status, and metadata that the server allows to change."""
         restore(obj, old, "spec")
         restore(obj["metadata"], old["metadata"], "labels")
 
     def prepare_for_subresource_update(self, obj: Object, old: Object, subresource: str) -> None:
-        """The same for any subresource that an update can be about."""
+        """Keep fields of the old object at an update of any subresource."""
         if subresource == "finalize":  # a namespace's: only spec.finalizers changes, and status is as it was
             restore(obj, old, "status")
         else:
             self.prepare_for_status_update(obj, old)
 
     def spec_changed(self, obj: Object, old: Object) -> bool:
-        """Whether an update raises metadata.generation."""
+        """Tell whether an update raises metadata.generation."""
         return obj.get("spec") != old.get("spec")
 
     def validate(self, obj: Object) -> list[FieldError]:
         return []
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
-        """All errors of an update, those of ``validate`` included, in upstream's order."""
+        """Return all errors of an update, those of ``validate`` included, in upstream's order."""
         return self.validate(obj)
 
     def validate_status_update(self, obj: Object, old: Object) -> list[FieldError]:
@@ -154,7 +154,7 @@ class Strategy:
         return self.validate_status_update(obj, old)
 
     def warnings_of_version(self, api_version: str) -> list[str]:
-        """What to warn of when something is written in a version that is served but not the resource's own."""
+        """Return the warnings for an object in a version that is served but not the resource's own."""
         return []
 
     def warnings_on_create(self, obj: Object) -> list[str]:
@@ -164,11 +164,11 @@ class Strategy:
         return []
 
     def grace_period_seconds(self, obj: Object, asked: int | None) -> int:
-        """How long a deletion takes: 0 for everything but pods (``CheckGracefulDelete``)."""
+        """Return the seconds that a deletion takes: 0 for everything but pods (``CheckGracefulDelete``)."""
         return 0
 
     def default_propagation(self) -> str:
-        """``Background``; what a deletion without propagationPolicy does (``DefaultGarbageCollectionPolicy``)."""
+        """Return the policy of a deletion without propagationPolicy (``DefaultGarbageCollectionPolicy``)."""
         return "Background"
 
     def select(self, objects: list[Object], label_selector: str, field_selector: str) -> list[Object]:
@@ -184,23 +184,26 @@ class Strategy:
         chosen = [obj for obj in objects if labels.matches(labels_of(obj))]
         if not terms:
             return chosen
-        with_fields = [(obj, self._fields(obj)) for obj in chosen]
-        return [obj for obj, values in with_fields if all(term.matches(values) for term in terms)]
-
-    def _fields(self, obj: Object) -> dict[str, str]:
-        """Return the values of the fields that a selector may name."""
-        metadata = obj["metadata"]
-        return {**self.selectable_fields(obj), "metadata.name": metadata.get("name", ""),
-                "metadata.namespace": metadata.get("namespace", "")}
+        selected = []
+        for obj in chosen:
+            metadata = obj["metadata"]
+            values = {**self.selectable_fields(obj), "metadata.name": metadata.get("name", ""),
+                      "metadata.namespace": metadata.get("namespace", "")}
+            if all(term.matches(values) for term in terms):
+                selected.append(obj)
+        return selected
 
     def is_selectable(self, field: str) -> bool:
-        """Kinds that say what is selectable leave out the namespace where there is none; the others never do."""
+        """Tell whether objects can be selected by a field.
+
+        Kinds with fields of their own leave out the namespace if they have none; other kinds never do.
+        """
         if field == "metadata.namespace":
             return self.resource.namespaced or not self._says_what_is_selectable()
         return field == "metadata.name" or field in self.selectable
 
     def not_selectable(self, field: str) -> str:
-        """The refusal of a selector by that field (``AddFieldLabelConversionFunc`` of the kind, or the common one)."""
+        """Word the refusal of a field (``AddFieldLabelConversionFunc`` of the kind, or the common one)."""
         if self._says_what_is_selectable():
             return printable(f"field label not supported: {field}")
         return f'{quote(field)} is not a known field selector: only "metadata.name", "metadata.namespace"'
@@ -209,12 +212,12 @@ class Strategy:
         return bool(self.selectable) or self.resource.custom
 
     def selectable_fields(self, obj: Object) -> dict[str, str]:
-        """The values of the ``selectable`` fields of an object; one that is missing is empty."""
+        """Return the values of the ``selectable`` fields of an object; a missing one is empty."""
         return {path: _text_at(obj, path) for path in self.selectable}
 
 
 def _text_at(obj: Object, path: str) -> str:
-    """The scalar at a dotted path as Go prints it, "" if there is none."""
+    """Return the scalar at a dotted path as Go prints it, "" if there is none."""
     found: Any = obj
     for part in path.split("."):
         found = found.get(part) if isinstance(found, dict) else None

@@ -19,7 +19,7 @@ with lazy_imports():
 
 
 class _RbacStrategy(Strategy):
-    """Names may hold all that a path segment may."""
+    """Roles and bindings, whose names may hold all that a path segment may."""
 
     allow_create_on_update = True
 
@@ -33,7 +33,7 @@ class RoleStrategy(_RbacStrategy):
 
 
 class ClusterRoleStrategy(RoleStrategy):
-    """A role of all namespaces, and of what has none."""
+    """A role in all namespaces, and for resources without one."""
 
 
 class RoleBindingStrategy(_RbacStrategy):
@@ -53,7 +53,7 @@ class RoleBindingStrategy(_RbacStrategy):
 
 
 class ClusterRoleBindingStrategy(RoleBindingStrategy):
-    """Binds cluster roles everywhere."""
+    """A binding of a cluster role in all namespaces."""
 
 
 # --- certificates --------------------------------------------------------------------------------------------------
@@ -81,11 +81,14 @@ class CertificateSigningRequestStrategy(Strategy):
         restore(obj, old, "spec")
 
     def prepare_for_status_update(self, obj: Object, old: Object) -> None:
-        """Whether it is approved is not for the status."""
+        """Keep the approval, which has a subresource of its own."""
         restore(obj, old, "spec")
         status = obj.setdefault("status", {})
-        status["conditions"] = [*_approvals(old), *(one for one in status.get("conditions") or ()
-                                                    if one.get("type") not in _APPROVALS)]
+        approvals = [condition for condition in (old.get("status") or {}).get("conditions") or ()
+                     if condition.get("type") in _APPROVALS]
+        others = [condition for condition in status.get("conditions") or ()
+                  if condition.get("type") not in _APPROVALS]
+        status["conditions"] = [*approvals, *others]
 
     def prepare_for_subresource_update(self, obj: Object, old: Object, subresource: str) -> None:
         if subresource != "approval":
@@ -97,10 +100,6 @@ class CertificateSigningRequestStrategy(Strategy):
 
     def validate(self, obj: Object) -> list[FieldError]:
         return validation.validate_request(obj)
-
-
-def _approvals(obj: Object) -> list[Object]:
-    return [one for one in (obj.get("status") or {}).get("conditions") or () if one.get("type") in _APPROVALS]
 
 
 # --- reviews -------------------------------------------------------------------------------------------------------
@@ -167,7 +166,7 @@ class TokenReviewStrategy(ReviewStrategy):
 
 
 def validate_access(spec: Object) -> list[FieldError]:
-    """A question is about a resource or about a path."""
+    """Check that a review is about a resource or about a path, not both."""
     resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
     if resource is not None and path is not None:
         return [invalid_value("spec.nonResourceAttributes", path, "cannot be specified in combination with "

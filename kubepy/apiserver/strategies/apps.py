@@ -31,7 +31,7 @@ def drop_disabled_template_fields(obj: Object) -> None:
 
 
 def drop_disabled_fields(spec: Object) -> None:
-    """Fields behind gates that are off in v1.36 are dropped without a word (``DropDisabledPodFields``)."""
+    """Drop fields behind gates that are off in v1.36 without a warning (``DropDisabledPodFields``)."""
     spec.pop("schedulingGroup", None)
     for field in ("containers", "initContainers", "ephemeralContainers"):
         for container in spec.get(field) or ():
@@ -51,7 +51,7 @@ TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 
 
 class WorkloadStrategy(Strategy):
-    """What DaemonSets, Deployments, ReplicaSets and StatefulSets have in common: a status, a generation, a template."""
+    """The common part of DaemonSets, Deployments, ReplicaSets and StatefulSets: status, generation, template."""
 
     has_status = True
     has_generation = True
@@ -81,14 +81,14 @@ class WorkloadStrategy(Strategy):
 
 
 def name_warnings(obj: Object) -> list[str]:
-    """The names of pods come from this name, and are host names."""
+    """Warn of a name that is no host name: the names of pods come from it."""
     complaints = names.dns1123_label(obj["metadata"].get("name", ""))
     why = "this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label is recommended"
     return [f"metadata.name: {why}: [{' '.join(complaints)}]"] if complaints else []
 
 
 class DaemonSetStrategy(WorkloadStrategy):
-    """The template has a generation of its own, kept in an annotation that nobody but the server changes."""
+    """The template has a generation of its own, in an annotation that only the server changes."""
 
     def default(self, obj: Object) -> None:
         defaults.default_daemon_set(obj)
@@ -106,7 +106,7 @@ class DaemonSetStrategy(WorkloadStrategy):
         _set_template_generation(obj, _template_generation(old) + changed)
 
     def prepare_for_edit(self, obj: Object, old: Object) -> None:
-        """A file from another branch may have counted further."""
+        """Count on from the file's own template generation, which may come from another branch."""
         counted = {**old, "metadata": dict(old["metadata"])}
         _set_template_generation(counted, max(_template_generation(obj), _template_generation(old)))
         self.prepare_for_update(obj, counted)
@@ -129,7 +129,7 @@ class DaemonSetStrategy(WorkloadStrategy):
 
 
 def _template_generation(obj: Object) -> int:
-    """Raises BadRequest for an annotation that is no number, as upstream's conversion does."""
+    """Return the template's generation. Raises BadRequest if it is no number, as upstream's conversion does."""
     text = (obj["metadata"].get("annotations") or {}).get(TEMPLATE_GENERATION, "0")
     try:
         return parse_int(text)
@@ -198,7 +198,7 @@ class ReplicaSetStrategy(WorkloadStrategy):
 
 class StatefulSetStrategy(WorkloadStrategy):
     def validate_name(self, name: str) -> list[str]:
-        """The names of pods come from this name, and are labels."""
+        """Require a DNS label: the names of pods come from this name."""
         return names.dns1123_label(name)
 
     def default(self, obj: Object) -> None:
@@ -232,7 +232,7 @@ class StatefulSetStrategy(WorkloadStrategy):
 
 
 def _drop_max_unavailable(obj: Object) -> None:
-    """Behind a gate that is off in v1.36."""
+    """Drop ``maxUnavailable``, which is behind a gate that is off in v1.36."""
     rolling = (obj["spec"].get("updateStrategy") or {}).get("rollingUpdate")
     if rolling is not None:
         rolling.pop("maxUnavailable", None)
@@ -278,7 +278,7 @@ class ReplicationControllerStrategy(WorkloadStrategy):
         return name_warnings(obj) + template_warnings(obj)
 
     def default_propagation(self) -> str:
-        """As it was before there was garbage collection."""
+        """Orphan the pods, as before there was garbage collection."""
         return "Orphan"
 
 

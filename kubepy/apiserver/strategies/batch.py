@@ -52,7 +52,7 @@ class JobStrategy(WorkloadStrategy):
         return _job_warnings(obj["spec"], "spec") if changed else []
 
     def default_propagation(self) -> str:
-        """``batch/v1`` keeps pods unless the client says otherwise, as it did before garbage collection was."""
+        """Orphan the pods: ``batch/v1`` keeps the behaviour from before there was garbage collection."""
         return "Orphan"
 
     def not_selectable(self, field: str) -> str:
@@ -63,7 +63,7 @@ class JobStrategy(WorkloadStrategy):
 
 
 def _generate_selector(job: Object) -> None:
-    """A job finds its pods by its own uid."""
+    """Select the pods of a job by its own uid."""
     metadata = template_of(job).setdefault("metadata", {})
     made = {"job-name": name_of(job), "batch.kubernetes.io/job-name": name_of(job),
             "controller-uid": uid_of(job), CONTROLLER_UID: uid_of(job)}
@@ -76,7 +76,7 @@ def _generate_selector(job: Object) -> None:
 
 
 def _job_warnings(spec: Object, path: str) -> list[str]:
-    """``WarningsForJobSpec``."""
+    """Return the warnings for a job's spec (``WarningsForJobSpec``)."""
     warnings = []
     if spec.get("completionMode") == "Indexed":
         completions, parallelism = spec.get("completions") or 0, spec.get("parallelism") or 0

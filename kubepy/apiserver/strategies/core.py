@@ -65,7 +65,7 @@ class NamespaceStrategy(Strategy):
 
 
 def _label_with_name(obj: Object) -> None:
-    """Every namespace carries its name as a label, so that selectors can name it."""
+    """Label a namespace with its name, so that selectors can name it."""
     metadata = obj["metadata"]
     if metadata.get("name"):
         metadata["labels"] = {**(metadata.get("labels") or {}), NAME_LABEL: metadata["name"]}
@@ -124,7 +124,7 @@ class SecretStrategy(Strategy):
     selectable = ("type",)
 
     def default(self, obj: Object) -> None:
-        """``stringData`` is only for writing: it becomes part of ``data``."""
+        """Move ``stringData``, which is only for writing, into ``data``."""
         if not obj.get("type"):
             obj["type"] = "Opaque"
         if written := obj.pop("stringData", None):
@@ -145,7 +145,7 @@ class SecretStrategy(Strategy):
 
 
 class EventStrategy(Strategy):
-    """Of both groups; ``events.k8s.io`` names some fields otherwise and wants more of them."""
+    """Events of both groups; ``events.k8s.io`` has other names for some fields and requires more of them."""
 
     allow_create_on_update = True
     selectable = ("involvedObject.kind", "involvedObject.namespace", "involvedObject.name", "involvedObject.uid",
@@ -181,9 +181,9 @@ class ServiceAccountStrategy(Strategy):
 
 
 def _clean_secret_references(obj: Object) -> None:
-    """Of a reference to a secret only the name counts."""
+    """Keep only the name of references to secrets."""
     if obj.get("secrets"):
-        obj["secrets"] = [{"name": one["name"]} for one in obj["secrets"] if one.get("name")]
+        obj["secrets"] = [{"name": secret["name"]} for secret in obj["secrets"] if secret.get("name")]
 
 
 # --- ResourceQuotas and LimitRanges --------------------------------------------------------------------------------

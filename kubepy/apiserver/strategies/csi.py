@@ -1,4 +1,4 @@
-"""What CSI drivers say of themselves, and attachments (``pkg/registry/storage/{csi*,volumeattachment}``)."""
+"""CSI drivers, nodes and capacities, and volume attachments (``pkg/registry/storage/{csi*,volumeattachment}``)."""
 
 from __future__ import annotations
 

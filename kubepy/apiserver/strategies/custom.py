@@ -39,7 +39,7 @@ def with_metadata(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class CustomStrategy(Strategy):
-    """A custom resource: its definition says what it holds, and generation rises with anything but metadata."""
+    """A custom resource with the schema of its definition; generation rises with anything but metadata."""
 
     has_generation = True
     allow_unconditional_update = False
@@ -47,18 +47,19 @@ class CustomStrategy(Strategy):
     def __init__(self, resource: Resource, definition: Object) -> None:
         super().__init__(resource)
         self._spec = definition["spec"]
-        self._versions = {f"{resource.group}/{one['name']}": one for one in self._spec["versions"]}
+        self._versions = {f"{resource.group}/{version['name']}": version for version in self._spec["versions"]}
         self._schema = self.schema = _schema_of(self._versions[resource.api_version])
-        self._rules = _rules_of(self._schema)
+        # Their language is only loaded for schemas that have rules.
+        self._rules = rules.RuleSet(self._schema) if "x-kubernetes-validations" in str(self._schema) else None
         self._is_going = is_being_deleted(definition)
-        self.selectable = tuple(one["jsonPath"].removeprefix(".") for one
+        self.selectable = tuple(selectable_field["jsonPath"].removeprefix(".") for selectable_field
                                 in self._versions[resource.api_version].get("selectableFields") or ())
 
     def field_schema(self) -> Schema:
         return Schema(with_metadata(self.schema))
 
     def decode(self, obj: Object) -> Decoded:
-        """An object of another version is one of this version with other fields: the only conversion is none."""
+        """Decode an object of any version; the only conversion between versions is none."""
         object_, unknown = decode(clone(obj))
         schema = _schema_of(self._versions[obj["apiVersion"]])
         unknown = [*unknown, *prune(schema, object_)]
@@ -111,7 +112,7 @@ class CustomStrategy(Strategy):
         return wrong + self._validate_rules(wrong, obj, old)
 
     def _validate_rules(self, wrong: list[FieldError], obj: Object, old: Object | None = None) -> list[FieldError]:
-        """Rules are only about objects that are otherwise as the schema has them."""
+        """Check the CEL rules, unless the object violates its schema already."""
         if self._rules is None:
             return []
         if any(error.reason in _BLOCKING for error in wrong):
@@ -134,14 +135,15 @@ class CustomStrategy(Strategy):
 
     def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
         known = old["metadata"].get("finalizers") or ()
-        return finalizer_warnings([one for one in obj["metadata"].get("finalizers") or () if one not in known])
+        return finalizer_warnings([finalizer for finalizer in obj["metadata"].get("finalizers") or ()
+                                   if finalizer not in known])
 
     def spec_changed(self, obj: Object, old: Object) -> bool:
         return _content(obj) != _content(old)
 
 
 class CustomWithStatusStrategy(CustomStrategy):
-    """A custom resource with a status subresource: then status is no part of what generation counts."""
+    """A custom resource with a status subresource; generation does not rise with status."""
 
     has_status = True
 
@@ -149,7 +151,7 @@ class CustomWithStatusStrategy(CustomStrategy):
         obj.pop("status", None)
 
     def prepare_for_status_update(self, obj: Object, old: Object) -> None:
-        """Only status changes, and of metadata nothing but managedFields."""
+        """Keep everything but status and managedFields."""
         status = obj.get("status")
         obj.clear()
         obj.update({**old, "metadata": dict(old["metadata"])})
@@ -163,13 +165,6 @@ class CustomWithStatusStrategy(CustomStrategy):
 
 def _content(obj: Object) -> Object:
     return {key: value for key, value in obj.items() if key != "metadata"}
-
-
-def _rules_of(schema: Mapping[str, Any]) -> rules.RuleSet | None:
-    """The rules of a schema; nearly none has any, and the language is only loaded for those that do."""
-    if "x-kubernetes-validations" not in str(schema):
-        return None
-    return rules.RuleSet(schema)
 
 
 def _schema_of(version: Object) -> Mapping[str, Any]:

@@ -84,7 +84,8 @@ class CustomResourceDefinitionStrategy(Strategy):
 
 def _add_stored_version(obj: Object) -> None:
     stored = obj["status"].get("storedVersions") or []
-    version = next((one["name"] for one in obj["spec"].get("versions") or () if one.get("storage")), None)
+    version = next((candidate["name"] for candidate in obj["spec"].get("versions") or () if candidate.get("storage")),
+                   None)
     if version is not None and version not in stored:
         obj["status"]["storedVersions"] = [*stored, version]
 
@@ -93,50 +94,45 @@ def _add_stored_version(obj: Object) -> None:
 
 
 def _accept_names(obj: Object, definitions: list[Object]) -> None:
-    """Names that no other definition of the group has are accepted; with all of them it is established."""
-    asked, status = obj["spec"]["names"], obj["status"]
+    """Accept the names that no other definition of the group has; with all of them it is established."""
+    names, status = obj["spec"]["names"], obj["status"]
     accepted = dict(status.get("acceptedNames") or {})
-    if status.get("conditions") and semantically_equal(asked, accepted):
+    if status.get("conditions") and semantically_equal(names, accepted):
         return
-    others = [one for one in definitions
-              if one["spec"]["group"] == obj["spec"].get("group") and uid_of(one) != uid_of(obj)]
+    others = [definition for definition in definitions
+              if definition["spec"]["group"] == obj["spec"].get("group") and uid_of(definition) != uid_of(obj)]
+    taken = [(other.get("status") or {}).get("acceptedNames") or {} for other in others]
+    kinds = {other_names.get(field, "") for other_names in taken for field in ("kind", "listKind")}
+    words = {word for other_names in taken for word in (other_names.get("plural", ""), other_names.get("singular", ""),
+                                                        *(other_names.get("shortNames") or ()))}
     conflict = None
     for field, shown in _NAMED.items():
-        wrong = _in_use(asked.get(field), accepted.get(field), _taken(others, in_kinds="ind" in field))
-        if wrong:
-            conflict = ("False", f"{shown}Conflict", wrong)
+        if in_use := _in_use(names.get(field), accepted.get(field), kinds if field in ("kind", "listKind") else words):
+            conflict = ("False", f"{shown}Conflict", in_use)
         else:
-            restore(accepted, asked, field)
-    restore(accepted, asked, "categories")
+            restore(accepted, names, field)
+    restore(accepted, names, "categories")
     status["acceptedNames"] = accepted
     _set_condition(obj, "NamesAccepted", *(conflict or ("True", "NoConflicts", "no conflicts found")))
     if not conflict:
         _set_condition(obj, "Established", "True", "InitialNamesAccepted", "the initial names have been accepted")
-    elif all(one["type"] != "Established" for one in status["conditions"]):
+    elif all(condition["type"] != "Established" for condition in status["conditions"]):
         _set_condition(obj, "Established", "False", "NotAccepted", "not all names are accepted")
 
 
-def _taken(others: list[Object], *, in_kinds: bool) -> set[str]:
-    accepted = [(one.get("status") or {}).get("acceptedNames") or {} for one in others]
-    if in_kinds:
-        return {one.get(field, "") for one in accepted for field in ("kind", "listKind")}
-    return {name for one in accepted
-            for name in (one.get("plural", ""), one.get("singular", ""), *(one.get("shortNames") or ()))}
-
-
-def _in_use(asked: str | list[str] | None, accepted: str | list[str] | None, taken: set[str]) -> str:
-    """Which of the names are another's, in upstream's words, "" if none is."""
-    if not isinstance(asked, list):
-        return f"{quote(asked)} is already in use" if asked and asked != accepted and asked in taken else ""
-    wrong = [f"{quote(name)} is already in use" for name in asked if name not in (accepted or ()) and name in taken]
-    return wrong[0] if len(wrong) == 1 else f"[{', '.join(wrong)}]" if wrong else ""
+def _in_use(names: str | list[str] | None, accepted: str | list[str] | None, taken: set[str]) -> str:
+    """Name those of the names that another definition has, in upstream's words; "" if there are none."""
+    if not isinstance(names, list):
+        return f"{quote(names)} is already in use" if names and names != accepted and names in taken else ""
+    in_use = [f"{quote(name)} is already in use" for name in names if name not in (accepted or ()) and name in taken]
+    return in_use[0] if len(in_use) == 1 else f"[{', '.join(in_use)}]" if in_use else ""
 
 
 def _set_condition(obj: Object, kind: str, status: str, reason: str, message: str) -> None:
-    """A strategy has no clock: the time of a condition is that of the object's creation."""
+    """Set a condition with the time of the object's creation: a strategy has no clock."""
     made = {"lastTransitionTime": obj["metadata"].get("creationTimestamp"), "message": message, "reason": reason,
             "status": status, "type": kind}
-    conditions = [dict(one) for one in obj["status"].get("conditions") or ()]
+    conditions = [dict(condition) for condition in obj["status"].get("conditions") or ()]
     for index, one in enumerate(conditions):
         if one["type"] == kind:
             conditions[index] = {**one, **made, "lastTransitionTime": one.get("lastTransitionTime")}

@@ -35,7 +35,7 @@ class EndpointsStrategy(Strategy):
 
 
 class EndpointSliceStrategy(Strategy):
-    """``deprecatedTopology`` is only for reading; generation counts labels too."""
+    """``deprecatedTopology`` is read-only; generation rises with labels too."""
 
     has_generation = True
 

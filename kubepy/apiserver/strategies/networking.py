@@ -13,7 +13,7 @@ with lazy_imports():
 
 
 class _CountedStrategy(Strategy):
-    """Generation goes up when the spec changes."""
+    """Generation rises when the spec changes."""
 
     has_generation = True
 

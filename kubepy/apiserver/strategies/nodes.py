@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from kubepy.api.errors import FieldError, invalid_value, required
 from kubepy.api.meta import Object
 from kubepy.apiserver.strategies import Strategy, restore
@@ -19,7 +17,7 @@ with lazy_imports():
 
 
 class LeaseStrategy(Strategy):
-    """Coordinated leader election is behind a gate that is off: its fields are dropped."""
+    """Drops the fields of coordinated leader election, which is behind a gate that is off."""
 
     allow_create_on_update = True
     allow_unconditional_update = False
@@ -119,7 +117,12 @@ class ResourceClaimTemplateStrategy(Strategy):
 
 
 def _default_requests(spec: Object) -> None:
-    for request in _requests(spec):
+    requests = []
+    for request in (spec.get("devices") or {}).get("requests") or ():
+        if request.get("exactly") is not None:
+            requests.append(request["exactly"])
+        requests += request.get("firstAvailable") or ()
+    for request in requests:
         if not request.get("allocationMode"):
             request["allocationMode"] = "ExactCount"
         if request["allocationMode"] == "ExactCount" and not request.get("count"):
@@ -127,10 +130,3 @@ def _default_requests(spec: Object) -> None:
         for toleration in request.get("tolerations") or ():
             if not toleration.get("operator"):
                 toleration["operator"] = "Equal"
-
-
-def _requests(spec: Object) -> Iterator[Object]:
-    for request in (spec.get("devices") or {}).get("requests") or ():
-        if request.get("exactly") is not None:
-            yield request["exactly"]
-        yield from request.get("firstAvailable") or ()

@@ -17,7 +17,7 @@ with lazy_imports():
     from kubepy.apiserver.validation.pods import options as options_validation
     from kubepy.apiserver.validation.pods import pods as pods_validation
     from kubepy.apiserver.validation.pods import status as status_validation
-    from kubepy.apiserver.validation.pods import warnings as warnings_validation
+    from kubepy.apiserver.validation.pods import warnings as pod_warnings
 
 
 class PodStrategy(Strategy):
@@ -36,7 +36,11 @@ class PodStrategy(Strategy):
         drop_disabled_fields(spec)
         obj["status"] = {"phase": "Pending", "qosClass": qos_class(obj)}
         if spec.get("schedulingGates"):
-            obj["status"]["conditions"] = [_scheduling_gated(obj)]
+            obj["status"]["conditions"] = [{
+                "lastProbeTime": None, "lastTransitionTime": obj["metadata"].get("creationTimestamp"),
+                "message": "Scheduling is blocked due to non-empty scheduling gates", "reason": "SchedulingGated",
+                "status": "False", "type": "PodScheduled",
+            }]
         _merge_match_label_keys(obj)
 
     def prepare_for_update(self, obj: Object, old: Object) -> None:
@@ -86,7 +90,7 @@ class PodStrategy(Strategy):
         return self.validate_status_update(obj, old)
 
     def warnings_on_create(self, obj: Object) -> list[str]:
-        return warnings_validation.warnings_for_pod(obj)
+        return pod_warnings.warnings_for_pod(obj)
 
     def grace_period_seconds(self, obj: Object, asked: int | None) -> int:
         spec = obj["spec"]
@@ -100,12 +104,12 @@ class PodStrategy(Strategy):
         fields = super().selectable_fields(obj)
         fields["spec.hostNetwork"] = "true" if spec.get("hostNetwork") else "false"
         fields["status.podIPs"] = ""  # may be named, but upstream never fills it in
-        fields["status.podIP"] = next((one.get("ip", "") for one in status.get("podIPs") or ()), "")
+        fields["status.podIP"] = next((pod_ip.get("ip", "") for pod_ip in status.get("podIPs") or ()), "")
         return fields
 
 
 def _resized(containers: list[Object], asked: list[Object]) -> list[Object]:
-    """The containers with the amounts of those of the same name, and nothing else of them."""
+    """Return the containers with the resources, and nothing else, of those of the same name."""
     by_name = {one.get("name"): one for one in asked}
     resized = []
     for container in containers:
@@ -117,19 +121,11 @@ def _resized(containers: list[Object], asked: list[Object]) -> list[Object]:
     return resized
 
 
-def _scheduling_gated(pod: Object) -> Object:
-    return {
-        "lastProbeTime": None, "lastTransitionTime": pod["metadata"].get("creationTimestamp"),
-        "message": "Scheduling is blocked due to non-empty scheduling gates", "reason": "SchedulingGated",
-        "status": "False", "type": "PodScheduled",
-    }
-
-
 # --- matchLabelKeys -----------------------------------------------------------------------------------------------
 
 
 def _merge_match_label_keys(pod: Object) -> None:
-    """``matchLabelKeys`` become conditions of the selector, with this pod's own values."""
+    """Make ``matchLabelKeys`` requirements of the selector, with this pod's own values."""
     spec, labels = pod["spec"], pod["metadata"].get("labels") or {}
     if spec.get("affinity"):
         for term in options_validation.pod_affinity_terms(spec):

@@ -15,6 +15,7 @@ from kubepy.lazy import lazy_imports
 
 with lazy_imports():
     from kubepy.api import types
+    from kubepy.apiserver.defaults import core as core_defaults
     from kubepy.apiserver.defaults import workloads as defaults
     from kubepy.apiserver.validation import autoscaling as autoscaling_validation
     from kubepy.apiserver.validation import policy as validation
@@ -46,7 +47,7 @@ class PodDisruptionBudgetStrategy(Strategy):
 
 
 class PriorityClassStrategy(Strategy):
-    """Its generation is 1 for ever."""
+    """Generation is 1 for ever."""
 
     has_generation = True
 
@@ -129,7 +130,8 @@ class PriorityLevelConfigurationStrategy(_FlowStrategy):
         spec = obj.setdefault("spec", {})
         if (limited := spec.get("limited")) is not None:
             _default_shares(limited, 30)
-            _default_queues((limited.get("limitResponse") or {}).get("queuing"))
+            if (queuing := (limited.get("limitResponse") or {}).get("queuing")) is not None:
+                core_defaults.fill(queuing, QUEUES)
         if spec.get("type") == "Exempt":
             exempt = spec.setdefault("exempt", {})
             _default_shares(exempt, 0)
@@ -139,9 +141,3 @@ def _default_shares(level: Object, shares: int) -> None:
     for field, value in (("nominalConcurrencyShares", shares), ("lendablePercent", 0)):
         if level.get(field) is None:
             level[field] = value
-
-
-def _default_queues(queuing: Object | None) -> None:
-    for field, value in QUEUES.items():
-        if queuing is not None and not queuing.get(field):
-            queuing[field] = value

@@ -1,7 +1,7 @@
-"""What a Service gets from the cluster: addresses, IP families and node ports (``registry/core/service/storage``).
+"""Allocation for a Service: addresses, IP families and node ports (``registry/core/service/storage``).
 
-Upstream allocates at random; here the place where the search for a free address or port begins is a hash of the
-Service's name, so that the same Services get the same addresses in whatever order they are made.
+Upstream allocates at random. Here the search for a free address or port begins at a hash of the Service's name, so that
+the same Services get the same addresses in whatever order they are made.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SINGLE, REQUIRE = "SingleStack", "RequireDualStack"
 
 
 def allocate_on_create(service: Object, others: Iterable[Object]) -> None:
-    """Fill in what a new Service left open. ``others``: all Services there are. Raises Invalid."""
+    """Allocate for a new Service. ``others``: all Services there are. Raises Invalid."""
     spec = service["spec"]
     if spec.get("clusterIP") and not spec.get("clusterIPs"):
         spec["clusterIPs"] = [spec["clusterIP"]]
@@ -34,9 +34,9 @@ def allocate_on_create(service: Object, others: Iterable[Object]) -> None:
 
 
 def allocate_on_update(service: Object, old: Object, others: Iterable[Object]) -> None:
-    """The same for an update: what was allocated and left out now is kept."""
+    """Allocate for an update; allocated values that are left out now are kept. Raises Invalid."""
     keep_allocated(service, old)
-    others = [one for one in others if one["metadata"].get("uid") != old["metadata"].get("uid")]
+    others = [other for other in others if other["metadata"].get("uid") != old["metadata"].get("uid")]
     gets_address = old["spec"].get("type") == "ExternalName" and service["spec"].get("type") != "ExternalName"
     if gets_address and not is_headless(service):
         _allocate_cluster_ip(service, others)
@@ -44,7 +44,7 @@ def allocate_on_update(service: Object, old: Object, others: Iterable[Object]) -
 
 
 def keep_allocated(service: Object, old: Object) -> None:
-    """Keep what was allocated and is left out now. Raises Invalid."""
+    """Keep allocated values that are left out now. Raises Invalid."""
     _patch_allocated(service, old)
     _normalize_cluster_ips(service, old)
     _init_ip_families(service, old)
@@ -55,7 +55,7 @@ def _refuse(service: Object, errors: list[FieldError]) -> Status:
 
 
 def _start(service: Object, what: str, size: int) -> int:
-    """Where among ``size`` places the search begins."""
+    """Return the place among ``size`` at which the search begins."""
     seed = f"{namespace_of(service)}/{name_of(service)}/{what}"
     return int.from_bytes(hashlib.sha256(seed.encode()).digest()[:8], "big") % size
 
@@ -64,7 +64,7 @@ def _start(service: Object, what: str, size: int) -> int:
 
 
 def _patch_allocated(service: Object, old: Object) -> None:
-    """``patchAllocatedValues``: who replaces a Service need not know what was allocated."""
+    """Keep allocated values: a client that replaces a Service need not know them (``patchAllocatedValues``)."""
     spec, old_spec = service["spec"], old["spec"]
     if "ExternalName" not in (spec.get("type"), old_spec.get("type")):
         for field in ("clusterIP", "clusterIPs"):
@@ -86,7 +86,7 @@ def _keep_node_ports(spec: Object, old_spec: Object) -> None:
 
 
 def _normalize_cluster_ips(service: Object, old: Object) -> None:
-    """``clusterIP`` is the first of ``clusterIPs``; a client that changes only the one means both."""
+    """Make ``clusterIP`` the first of ``clusterIPs``; a client that changes only one of them means both."""
     spec, old_spec = service["spec"], old["spec"]
     new_ip, old_ip = spec.get("clusterIP", ""), old_spec.get("clusterIP", "")
     ips, old_ips = spec.get("clusterIPs") or [], old_spec.get("clusterIPs") or []
@@ -103,12 +103,14 @@ def _normalize_cluster_ips(service: Object, old: Object) -> None:
 
 
 def _init_ip_families(service: Object, old: Object | None) -> None:
-    """The cluster is IPv4 only (``initIPFamilyFields``). Raises Invalid."""
+    """Set the IP families of a cluster that is IPv4 only (``initIPFamilyFields``). Raises Invalid."""
     spec = service["spec"]
     if spec.get("type") == "ExternalName":
         return
     if spec.get("ipFamilyPolicy") is None:
-        spec["ipFamilyPolicy"] = _default_policy(spec, old)
+        is_plain_headless = spec.get("clusterIP") == NONE and not spec.get("selector")
+        before = old["spec"].get("ipFamilyPolicy") if old is not None else None
+        spec["ipFamilyPolicy"] = str(before) if before else REQUIRE if is_plain_headless else SINGLE
     if found := validate_cluster_ips(service, old):
         raise _refuse(service, found)
     errors = _family_errors(service, old)
@@ -128,14 +130,8 @@ def _init_ip_families(service: Object, old: Object | None) -> None:
         spec["ipFamilies"] = ["IPv4"]
 
 
-def _default_policy(spec: Object, old: Object | None) -> str:
-    if old is not None and old["spec"].get("ipFamilyPolicy"):
-        return str(old["spec"]["ipFamilyPolicy"])
-    return REQUIRE if spec.get("clusterIP") == NONE and not spec.get("selector") else SINGLE
-
-
 def _set_families_of_plain_headless(spec: Object) -> None:
-    """Without a selector somebody else gives the endpoints, of whatever family."""
+    """Allow any family without a selector: somebody else makes the endpoints."""
     families = spec.get("ipFamilies") or ["IPv4"]
     if len(families) < 2 and spec["ipFamilyPolicy"] != SINGLE:
         families = [*families, "IPv6" if families[0] == "IPv4" else "IPv4"]
@@ -159,7 +155,7 @@ def _family_errors(service: Object, old: Object | None) -> list[FieldError]:
 
 
 def _second_value_errors(spec: Object, old: Object | None, field: str, what: str) -> list[FieldError]:
-    """A second address or family goes with its policy."""
+    """Check that a second address or family goes with its policy."""
     values, policy = spec.get(field) or [], spec["ipFamilyPolicy"]
     before = ((old or {}).get("spec") or {}).get(field) or []
     if policy != SINGLE:
@@ -181,7 +177,7 @@ def _second_value_errors(spec: Object, old: Object | None, field: str, what: str
 
 def _allocate_cluster_ip(service: Object, others: list[Object]) -> None:
     spec = service["spec"]
-    used = {ip for one in others for ip in one["spec"].get("clusterIPs") or ()}
+    used = {ip for other in others for ip in other["spec"].get("clusterIPs") or ()}
     given = (spec.get("clusterIPs") or [""])[0]
     if given:
         if why := _refusal(given, used):
@@ -196,7 +192,7 @@ def _allocate_cluster_ip(service: Object, others: list[Object]) -> None:
 
 
 def _addresses(service: Object) -> Iterator[str]:
-    """All addresses of the range but the network's own and the last."""
+    """Return all addresses of the range but the network's own and the last."""
     size = SERVICE_RANGE.num_addresses - 2
     start = _start(service, "address", size)
     return (str(SERVICE_RANGE[1 + (start + step) % size]) for step in range(size))
@@ -220,7 +216,8 @@ def _own_node_ports(spec: Object) -> list[int]:
 
 def _allocate_node_ports(service: Object, old: Object | None, others: list[Object]) -> None:
     spec = service["spec"]
-    used = {port for one in others for port in (*_own_node_ports(one["spec"]), one["spec"].get("healthCheckNodePort"))}
+    used = {port for other in others
+            for port in (*_own_node_ports(other["spec"]), other["spec"].get("healthCheckNodePort"))}
     kept = set(_own_node_ports(old["spec"])) if old is not None else set()
     if needs_node_ports(service):
         _check_given_ports(service, used, kept)
@@ -247,7 +244,7 @@ def _check_given_ports(service: Object, used: set[int], kept: set[int]) -> None:
 
 
 def _fill_in_ports(service: Object, used: set[int]) -> None:
-    """Ports of one number (TCP and UDP) share a node port."""
+    """Allocate node ports; ports of one number (TCP and UDP) share one."""
     ports = service["spec"].get("ports") or ()
     taken = used | set(_own_node_ports(service["spec"]))
     by_port = {port["port"]: port["nodePort"] for port in ports if port.get("nodePort")}

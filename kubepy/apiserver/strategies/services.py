@@ -24,7 +24,7 @@ class ServiceStrategy(Strategy):
         defaults.default_service(obj)
 
     def validate_name(self, name: str) -> list[str]:
-        """Since v1.36 a label that may begin with a digit."""
+        """Allow a label, which since v1.36 may begin with a digit."""
         return names.dns1123_label(name)
 
     def empty_status(self) -> Object:
@@ -66,10 +66,14 @@ class ServiceStrategy(Strategy):
 
 
 def _drop_type_dependent_fields(obj: Object, old: Object) -> None:
-    """What the old type had and the new one cannot have goes, unless the client changed it itself."""
+    """Drop fields of the old type that the new one cannot have, unless the client changed them itself."""
     spec, old_spec = obj["spec"], old["spec"]
     if old_spec.get("type") != "ExternalName" and spec.get("type") == "ExternalName":
-        _drop_cluster_ips(spec, old_spec)
+        if all(spec.get(field) == old_spec.get(field) for field in ("clusterIP", "clusterIPs")):
+            spec.pop("clusterIP", None)
+            spec.pop("clusterIPs", None)
+        _drop_if_same(spec, old_spec, "ipFamilies")
+        _drop_if_same(spec, old_spec, "ipFamilyPolicy")
     if services.needs_node_ports(old) and not services.needs_node_ports(obj):
         _drop_node_ports(spec, old_spec)
     if services.needs_health_check(old) and not services.needs_health_check(obj):
@@ -88,16 +92,8 @@ def _drop_if_same(spec: Object, old_spec: Object, field: str) -> None:
         spec.pop(field, None)
 
 
-def _drop_cluster_ips(spec: Object, old_spec: Object) -> None:
-    if all(spec.get(field) == old_spec.get(field) for field in ("clusterIP", "clusterIPs")):
-        spec.pop("clusterIP", None)
-        spec.pop("clusterIPs", None)
-    _drop_if_same(spec, old_spec, "ipFamilies")
-    _drop_if_same(spec, old_spec, "ipFamilyPolicy")
-
-
 def _drop_node_ports(spec: Object, old_spec: Object) -> None:
-    """The client may have changed the ports otherwise, but asked for no new node port."""
+    """Drop node ports where the client asked for no new one; it may have changed the ports otherwise."""
     before = {port.get("nodePort") for port in old_spec.get("ports") or ()}
     ports = spec.get("ports") or ()
     if all(port.get("nodePort") in before for port in ports if port.get("nodePort")):

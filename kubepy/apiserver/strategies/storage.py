@@ -12,6 +12,9 @@ with lazy_imports():
     from kubepy.apiserver.validation import claims
     from kubepy.apiserver.validation import storage as validation
 
+# Kinds and groups of the sources that ``dataSource`` may name.
+_KNOWN_SOURCES = (("PersistentVolumeClaim", ""), ("VolumeSnapshot", "snapshot.storage.k8s.io"))
+
 
 class PersistentVolumeClaimStrategy(Strategy):
     has_status = True
@@ -51,12 +54,13 @@ class PersistentVolumeClaimStrategy(Strategy):
 
 
 def _unite_data_sources(spec: Object, old_spec: Object) -> None:
-    """``dataSource`` and ``dataSourceRef`` say the same where they can; a source of no known kind is dropped."""
+    """Let ``dataSource`` and ``dataSourceRef`` agree where they can; drop a source of an unknown kind."""
     source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
     if reference is not None and reference.get("namespace") and old_spec.get("dataSourceRef") is None:
         spec.pop("dataSourceRef")  # across namespaces: behind a gate that is off in v1.36
         reference = None
-    if source is not None and reference is None and old_spec.get("dataSource") is None and not _is_old_source(source):
+    if source is not None and reference is None and old_spec.get("dataSource") is None \
+            and (source.get("kind"), source.get("apiGroup") or "") not in _KNOWN_SOURCES:
         spec.pop("dataSource")
         source = None
     if source is not None and reference is None:
@@ -65,13 +69,8 @@ def _unite_data_sources(spec: Object, old_spec: Object) -> None:
         spec["dataSource"] = {key: value for key, value in reference.items() if key != "namespace"}
 
 
-def _is_old_source(source: Object) -> bool:
-    kind, group = source.get("kind"), source.get("apiGroup") or ""
-    return (kind, group) in (("PersistentVolumeClaim", ""), ("VolumeSnapshot", "snapshot.storage.k8s.io"))
-
-
 class PersistentVolumeStrategy(Strategy):
-    """Who changes the phase also writes ``lastPhaseTransitionTime``: a strategy has no clock."""
+    """``lastPhaseTransitionTime`` is left to the writer of the phase: a strategy has no clock."""
 
     has_status = True
 

@@ -5,8 +5,6 @@ Upstream: ``pkg/registry/admissionregistration``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from kubepy.api.errors import FieldError
 from kubepy.api.meta import Object
 from kubepy.apiserver.strategies import Strategy
@@ -18,7 +16,7 @@ with lazy_imports():
 
 
 class _CountedStrategy(Strategy):
-    """Generation goes up with the part that says what is done; status is not kept apart but for policies."""
+    """Generation rises with the spec or the webhooks; only policies have a status of their own."""
 
     has_generation = True
     allow_unconditional_update = False
@@ -34,7 +32,8 @@ class _WebhookStrategy(_CountedStrategy):
     def default(self, obj: Object) -> None:
         for webhook in obj.get("webhooks") or ():
             _default_matching(webhook)
-            _default_rules(webhook.get("rules") or ())
+            for rule in webhook.get("rules") or ():
+                rule.setdefault("scope", "*")
             webhook.setdefault("failurePolicy", "Fail")
             webhook.setdefault("timeoutSeconds", 10)
             if (service := (webhook.get("clientConfig") or {}).get("service")) is not None:
@@ -97,20 +96,12 @@ class MutatingAdmissionPolicyBindingStrategy(_BindingStrategy):
 
 def _default_resources(resources: Object) -> None:
     _default_matching(resources)
-    _default_rules(_rules(resources))
-
-
-def _rules(resources: Object) -> Iterator[Object]:
     for field in ("resourceRules", "excludeResourceRules"):
-        yield from resources.get(field) or ()
+        for rule in resources.get(field) or ():
+            rule.setdefault("scope", "*")
 
 
 def _default_matching(matcher: Object) -> None:
     matcher.setdefault("matchPolicy", "Equivalent")
     for selector in ("namespaceSelector", "objectSelector"):
         matcher.setdefault(selector, {})
-
-
-def _default_rules(rules: Iterator[Object] | list[Object] | tuple[()]) -> None:
-    for rule in rules:
-        rule.setdefault("scope", "*")

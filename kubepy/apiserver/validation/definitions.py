@@ -90,7 +90,9 @@ def _validate_spec(spec: Object, old_schemas: dict[str, Object], errors: Errors)
     for index, version in enumerate(versions):
         if not (version.get("schema") or {}).get("openAPIV3Schema"):
             errors.append(required(f"spec.versions[{index}].schema.openAPIV3Schema"))
-    common = _in_common(versions)
+    common = {} if not versions else {  # the parts that are the same in all versions
+        key: versions[0].get(key) for key in _COMMON
+        if all(semantically_equal(version.get(key), versions[0].get(key)) for version in versions)}
     for index, version in enumerate(versions):
         own = {key: value for key, value in version.items() if key not in common}
         if complaints := dns1035_label(version.get("name", "")):
@@ -113,14 +115,6 @@ def _validate_spec(spec: Object, old_schemas: dict[str, Object], errors: Errors)
     places = {_COMMON[key]: f"spec.{_COMMON[key]}" for key in common}
     _validate_content(common, places, versions, old_schemas, errors)
     _validate_conversion(spec.get("conversion"), bool(spec.get("preserveUnknownFields")), errors)
-
-
-def _in_common(versions: list[Object]) -> Object:
-    """Return the parts that are the same in all versions, by their keys."""
-    if not versions:
-        return {}
-    return {key: versions[0].get(key) for key in _COMMON
-            if all(semantically_equal(version.get(key), versions[0].get(key)) for version in versions)}
 
 
 def _check_warning(warning: str, deprecated: bool) -> list[str]:

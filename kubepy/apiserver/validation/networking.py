@@ -48,14 +48,17 @@ def validate_ingress(ingress: Object, old: Object | None = None) -> list[FieldEr
         errors.append(invalid_value("spec", spec.get("rules"), detail))
     if (backend := spec.get("defaultBackend")) is not None:
         _validate_backend(backend, "spec.defaultBackend", errors)
-    tolerates_wildcard_rules = _has_bad_wildcard_rule(old_spec)
+    old_wildcard_errors: Errors = []
+    for rule in old_spec.get("rules") or ():
+        if "*" in rule.get("host", ""):
+            _validate_paths(rule, "", old_wildcard_errors)
     for index, rule in enumerate(spec.get("rules") or ()):
         host = rule.get("host", "")
         if host:
             if not ip_address(host):
                 errors.append(invalid_value(f"spec.rules[{index}].host", host, NOT_AN_IP))
             _validate_host(host, f"spec.rules[{index}].host", errors)
-        if not (tolerates_wildcard_rules and "*" in host):
+        if not (old_wildcard_errors and "*" in host):
             _validate_paths(rule, f"spec.rules[{index}]", errors)
     any_secret = any(tls.get("secretName") and dns1123_subdomain(tls["secretName"])
                      for tls in old_spec.get("tls") or ())
@@ -71,14 +74,6 @@ def validate_ingress(ingress: Object, old: Object | None = None) -> list[FieldEr
             detail = "must match `ingressClassName` when both are specified"
             errors.append(invalid_value(f"annotations.{CLASS_ANNOTATION}", annotation, detail))
     return errors
-
-
-def _has_bad_wildcard_rule(spec: Object) -> bool:
-    errors: Errors = []
-    for rule in spec.get("rules") or ():
-        if "*" in rule.get("host", ""):
-            _validate_paths(rule, "", errors)
-    return bool(errors)
 
 
 def _validate_host(host: str, path: str, errors: Errors) -> None:

@@ -192,23 +192,21 @@ def quota(factory: Factory, options: CreateQuotaOptions, name: str) -> Object:
     """Create a resource quota with the specified name, hard limits, and optional scopes."""
     spec: Object = {}
     if options.hard:
-        spec["hard"] = dict(_limit(part) for part in options.hard.split(","))
+        spec["hard"] = {}
+        for part in options.hard.split(","):
+            key, equals, value = part.partition("=")
+            if not equals or "=" in value:
+                raise CliError(printable(f"Invalid argument syntax {part}, expected <resource>=<value>"))
+            try:
+                spec["hard"][key] = str(quantities.parse_quantity(value))
+            except quantities.QuantityError as error:
+                raise CliError(str(error)) from None
     if options.scopes:
         spec["scopes"] = options.scopes.split(",")
         if "" in spec["scopes"]:
             raise CliError('invalid resource quota scope ""')
     return {"kind": "ResourceQuota", "apiVersion": "v1", "metadata": metadata(factory, name), "spec": spec,
             "status": {}}
-
-
-def _limit(part: str) -> tuple[str, str]:
-    key, equals, value = part.partition("=")
-    if not equals or "=" in value:
-        raise CliError(printable(f"Invalid argument syntax {part}, expected <resource>=<value>"))
-    try:
-        return key, str(quantities.parse_quantity(value))
-    except quantities.QuantityError as error:
-        raise CliError(str(error)) from None
 
 
 class CreatePoddisruptionbudgetOptions(GeneratorOptions):

@@ -1,4 +1,4 @@
-"""Whether a certificate and a private key belong together. Upstream: Go's ``tls.X509KeyPair``."""
+"""The check that a certificate and a private key belong together. Upstream: Go's ``tls.X509KeyPair``."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _MISMATCHES = {"KEY_VALUES_MISMATCH": "tls: private key does not match public ke
 
 
 def check_pair(certificate: bytes, key: bytes) -> None:
-    """Raises CliError for contents that are not a certificate and its key."""
+    """Raise CliError unless the contents are a certificate and its key."""
     _check_certificate(_blocks(certificate))
     _check_key(_blocks(key))
     _check_match(certificate, key)
 
 
 def _blocks(content: bytes) -> list[str]:
-    """The types of the PEM blocks."""
+    """Return the types of the PEM blocks."""
     return [match[1].decode(errors="replace") for match in _BLOCK.finditer(content)]
 
 
@@ -47,12 +47,15 @@ def _check_key(blocks: list[str]) -> None:
 
 
 def _check_match(certificate: bytes, key: bytes) -> None:
-    """ssl reads files only, and the ones given may be pipes, which are read once: so they are written to others."""
+    """Raise CliError unless the key is the certificate's.
+
+    ssl reads files only, and the user's may be pipes, which can be read once: so the contents go to temporary files.
+    """
     import ssl
     import tempfile
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.set_ciphers("ALL:@SECLEVEL=0")  # how strong they are is not asked
+    context.set_ciphers("ALL:@SECLEVEL=0")  # weak keys are accepted
     with tempfile.NamedTemporaryFile() as first, tempfile.NamedTemporaryFile() as second:
         for file, content in ((first, certificate), (second, key)):
             file.write(content)

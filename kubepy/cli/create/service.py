@@ -137,15 +137,11 @@ def _port(text: str, node_port: int) -> Object:
         port = parse_uint(port_text, 16)  # as ParsePort, which takes 0
     except NumberError as error:
         raise CliError(str(error)) from None
-    entry: Object = {"name": text.replace(":", "-"), "protocol": "TCP", "port": port,
-                     "targetPort": _target(targets[0]) if targets else port}
+    target: int | str = port
+    if targets:  # the number of a container's port, or its name
+        number = int_or_none(targets[0])
+        target = targets[0] if number is None else number
+        if problems := formats.port_number_or_name(target):
+            raise CliError(",".join(problems))
+    entry: Object = {"name": text.replace(":", "-"), "protocol": "TCP", "port": port, "targetPort": target}
     return {**entry, "nodePort": node_port} if node_port else entry
-
-
-def _target(text: str) -> int | str:
-    """Return the number of a container's port, or its name. Raises CliError."""
-    number = int_or_none(text)
-    target = text if number is None else number
-    if problems := formats.port_number_or_name(target):
-        raise CliError(",".join(problems))
-    return target

@@ -62,6 +62,7 @@ def service(settings: ServiceSettings, metadata: Object) -> Object:
 def service_ports(settings: ServiceSettings) -> list[Object]:
     """Return an entry for each port and protocol; several have different names."""
     entries: list[Object] = []
+    target = int_or_none(settings.target_port, 32)
     for index, text in enumerate(settings.ports, 1):
         try:
             number = atoi(text)
@@ -72,10 +73,5 @@ def service_ports(settings: ServiceSettings) -> list[Object]:
         for protocol in protocols:
             own = f"port-{index}-{protocol.lower()}" if len(protocols) > 1 else name
             entries.append({**({"name": own} if own else {}), "protocol": protocol, "port": number,
-                         "targetPort": _target(settings.target_port) or number})
+                            "targetPort": (settings.target_port if target is None else target) or number})
     return entries
-
-
-def _target(text: str) -> int | str:
-    number = int_or_none(text, 32)
-    return text if number is None else number

@@ -135,23 +135,20 @@ def _value_from(source: AnyObject, container: AnyObject, field_value: FieldValue
         value = field_value(field["fieldPath"]) if field_value else ""
         return f"{value} ({field.get('apiVersion', 'v1')}:{field['fieldPath']})"
     if resource := source.get("resourceFieldRef"):
-        return f"{_resource_value(resource, container)} ({resource['resource']})"
+        section, _, name = resource["resource"].partition(".")
+        amount = (container.get("resources", {}).get(section) or {}).get(name)
+        if amount is None:
+            number = "node allocatable" if section == "limits" and name in ("cpu", "memory") else "0"
+        else:  # in units of the divisor, rounded up
+            divisor = quantity.Quantity.parse(resource.get("divisor") or "0")
+            unit = quantity.Quantity.parse("1") if divisor.is_zero() else divisor
+            number = str(-(-quantity.Quantity.parse(amount).nanos // unit.nanos))
+        return f"{number} ({resource['resource']})"
     for key, preposition in (("secretKeyRef", "in secret"), ("configMapKeyRef", "of config map")):
         if reference := source.get(key):
             optional = go_value(bool(reference.get("optional")))
             return f"<set to the key '{reference['key']}' {preposition} '{reference['name']}'>\tOptional: {optional}"
     return ""
-
-
-def _resource_value(reference: AnyObject, container: AnyObject) -> str:
-    """Return the value of a resourceFieldRef: the container's amount over the divisor, rounded up; 0 without one."""
-    section, _, name = reference["resource"].partition(".")
-    amount = (container.get("resources", {}).get(section) or {}).get(name)
-    if amount is None:
-        return "node allocatable" if section == "limits" and name in ("cpu", "memory") else "0"
-    divisor = quantity.Quantity.parse(reference.get("divisor") or "0")
-    unit = quantity.Quantity.parse("1") if divisor.is_zero() else divisor
-    return str(-(-quantity.Quantity.parse(amount).nanos // unit.nanos))
 
 
 def _mounts(writer: PrefixWriter, container: AnyObject) -> None:

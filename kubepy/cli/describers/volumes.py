@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kubepy.api.meta import AnyObject, annotations_of, labels_of
 from kubepy.api.objects.volumes import access_modes, class_of
@@ -135,7 +135,11 @@ def volume_source(writer: PrefixWriter, volume: AnyObject, *, persistent: bool =
                 value = volume[source].get(field, None if inner else default)
                 if inner:
                     value = (value or {}).get(inner, default)
-                text = _reference(value, persistent) if path == "secretRef" else go_value(value)
+                text = go_value(value)
+                if path == "secretRef":  # as Go prints a pointer to it
+                    secret, kind = value or {}, "SecretReference" if persistent else "LocalObjectReference"
+                    namespace = f"Namespace:{secret.get('namespace', '')}," if persistent else ""
+                    text = "nil" if value is None else f"&{kind}{{Name:{secret.get('name', '')},{namespace}}}"
                 writer.line(2, f"{ODD_LABELS.get(label, f'{label}:')}\t{text}")
         return
     for source, describe in SPECIAL.items():
@@ -143,15 +147,6 @@ def volume_source(writer: PrefixWriter, volume: AnyObject, *, persistent: bool =
             describe(writer, volume[source])
             return
     writer.line(1, "<unknown>")
-
-
-def _reference(reference: Any, persistent: bool) -> str:
-    """Format a reference to a Secret as Go prints a pointer to it."""
-    if reference is None:
-        return "nil"
-    if persistent:
-        return f"&SecretReference{{Name:{reference.get('name', '')},Namespace:{reference.get('namespace', '')},}}"
-    return f"&LocalObjectReference{{Name:{reference.get('name', '')},}}"
 
 
 def _empty_dir(writer: PrefixWriter, source: AnyObject) -> None:

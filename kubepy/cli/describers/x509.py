@@ -55,7 +55,12 @@ def parse_request(pem: bytes) -> CertificateRequest:
             if title := _GENERAL_NAMES.get(name.tag):
                 is_ip = name.tag == _IP_ADDRESS
                 names[title].append(str(ip_address(name.content)) if is_ip else name.content.decode())
-        return CertificateRequest(_subject_values(subject), names)
+        values: dict[str, list[str]] = {}
+        for attribute in _grandchildren(subject):
+            identifier, value = _elements(attribute.content)
+            if identifier.content[:2] == _X520 and identifier.content[2] in _SUBJECT:
+                values.setdefault(_SUBJECT[identifier.content[2]], []).append(value.content.decode(errors="replace"))
+        return CertificateRequest(values, names)
     except (ValueError, IndexError, StopIteration, binascii.Error):
         raise CertificateError("x509: malformed certificate request") from None
 
@@ -77,15 +82,6 @@ def _elements(data: bytes) -> Iterator[_Element]:
 def _grandchildren(element: _Element) -> Iterator[_Element]:
     for child in _elements(element.content):
         yield from _elements(child.content)
-
-
-def _subject_values(subject: _Element) -> dict[str, list[str]]:
-    values: dict[str, list[str]] = {}
-    for attribute in _grandchildren(subject):
-        identifier, value = _elements(attribute.content)
-        if identifier.content[:2] == _X520 and identifier.content[2] in _SUBJECT:
-            values.setdefault(_SUBJECT[identifier.content[2]], []).append(value.content.decode(errors="replace"))
-    return values
 
 
 def _alternative_names(attribute_sets: list[_Element]) -> Iterator[_Element]:

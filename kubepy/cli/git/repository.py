@@ -6,6 +6,7 @@ import os
 import subprocess
 import time
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 
 from kubepy.cli.errors import CliError
 
@@ -88,7 +89,11 @@ def write_lines(path: str, lines: Sequence[str], own: Collection[str]) -> bool:
 
     All other lines of the file stay. An empty file is removed. Return whether the file changed.
     """
-    old = _read_lines(path)
+    if os.path.islink(path):
+        raise CliError(f"{path} is a symbolic link, which git does not follow")
+    old: list[str] = []
+    with suppress(FileNotFoundError), open(path, encoding="utf-8", errors="surrogateescape", newline="") as file:
+        old = file.read().splitlines(keepends=True)
     kept = [line for line in old if line.rstrip("\r\n") not in own or line.rstrip("\r\n") in lines]
     present = {line.rstrip("\r\n") for line in kept}
     missing = [f"{line}\n" for line in lines if line not in present]
@@ -105,13 +110,3 @@ def write_lines(path: str, lines: Sequence[str], own: Collection[str]) -> bool:
         file.write("".join(new))
     os.replace(temporary, path)
     return True
-
-
-def _read_lines(path: str) -> list[str]:
-    if os.path.islink(path):
-        raise CliError(f"{path} is a symbolic link, which git does not follow")
-    try:
-        with open(path, encoding="utf-8", errors="surrogateescape", newline="") as file:
-            return file.read().splitlines(keepends=True)
-    except FileNotFoundError:
-        return []

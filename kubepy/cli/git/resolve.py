@@ -57,7 +57,18 @@ def resolve(factory: Factory, options: Options) -> None:
     if not unmerged:
         factory.print("nothing to resolve")
         return
-    left = [conflict for conflict in unmerged if not _settle(factory, repository, conflict)]
+    left: list[UnmergedPath] = []
+    for conflict in unmerged:
+        resolution = _decide(repository, conflict)
+        if resolution is None:
+            left.append(conflict)
+            continue
+        if resolution.stage:
+            commit = _commit_of(repository, resolution.stage)
+            repository.run("checkout", "-q", commit, "--", _pathspec(conflict.path))
+        else:
+            repository.run("rm", "-q", "-f", "--", _pathspec(conflict.path))
+        factory.print(f"{conflict.path}: {'kept' if resolution.stage else 'removed'}: {resolution.reason}")
     for conflict in left:
         if {OURS, THEIRS} <= conflict.stages.keys():
             advice = "both sides changed it: edit it, then `git add`"
@@ -79,20 +90,6 @@ def unmerged_paths(repository: Repository) -> list[UnmergedPath]:
         stages.setdefault(path, {})[stage] = blob
     paths = sorted(stages, key=lambda path: (f"/{MANAGED}/" in path, path))
     return [UnmergedPath(path, stages[path]) for path in paths]
-
-
-def _settle(factory: Factory, repository: Repository, unmerged: UnmergedPath) -> bool:
-    """Settle a conflict. Return False when somebody has to decide."""
-    resolution = _decide(repository, unmerged)
-    if resolution is None:
-        return False
-    path = _pathspec(unmerged.path)
-    if resolution.stage:
-        repository.run("checkout", "-q", _commit_of(repository, resolution.stage), "--", path)
-    else:
-        repository.run("rm", "-q", "-f", "--", path)
-    factory.print(f"{unmerged.path}: {'kept' if resolution.stage else 'removed'}: {resolution.reason}")
-    return True
 
 
 def _pathspec(path: str) -> str:

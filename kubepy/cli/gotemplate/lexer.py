@@ -48,23 +48,20 @@ class Lexer:
 
     def tokens(self) -> Iterator[TemplateToken]:
         try:
-            yield from self._tokens()
+            while self.at < len(self.text):
+                left = self.text.find(LEFT, self.at)
+                self.at = len(self.text) if left < 0 else left
+                text = self.text[self.start:self.at]
+                if self._trims_left():
+                    text = text.rstrip(SPACE)
+                if text:
+                    yield TemplateToken("text", text, self._bytes(self.start), self._line(self.start))
+                self.start = self.at
+                if left >= 0:
+                    yield from self._inside()
+            yield self._token("eof")
         except _LexError as error:
             yield TemplateToken("error", str(error), self._bytes(self.start), self._line(self.start))
-
-    def _tokens(self) -> Iterator[TemplateToken]:
-        while self.at < len(self.text):
-            left = self.text.find(LEFT, self.at)
-            self.at = len(self.text) if left < 0 else left
-            text = self.text[self.start:self.at]
-            if self._trims_left():
-                text = text.rstrip(SPACE)
-            if text:
-                yield TemplateToken("text", text, self._bytes(self.start), self._line(self.start))
-            self.start = self.at
-            if left >= 0:
-                yield from self._inside()
-        yield self._token("eof")
 
     def _trims_left(self) -> bool:
         return self.text.startswith(f"{LEFT}-", self.at) and self.text[self.at + 3:self.at + 4] in tuple(SPACE)

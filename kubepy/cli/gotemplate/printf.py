@@ -266,7 +266,11 @@ def _sign(negative: bool, spec: FormatSpec) -> str:
 def _float(verb: str, value: float, spec: FormatSpec) -> str:
     sharp = "#" if "#" in spec.flags else ""
     if verb in "vgG" and spec.precision < 0:
-        text = _six_digits(format_value(abs(value))) if sharp else format_value(abs(value))
+        text = format_value(abs(value))
+        if sharp:  # a point, and zeros up to six digits
+            mantissa, e, exponent = text.partition("e")
+            digits = len(mantissa.replace(".", "").lstrip("0"))
+            text = mantissa + ("" if "." in mantissa else ".") + "0" * (6 - digits) + e + exponent
         text = text.upper() if verb == "G" else text
     elif verb in "xX":
         mantissa, _, exponent = abs(value).hex().partition("p")
@@ -282,13 +286,6 @@ def _float(verb: str, value: float, spec: FormatSpec) -> str:
     else:
         return bad(verb, value, spec)
     return spec.pad(_sign(value < 0, spec) + text, zeros=True)
-
-
-def _six_digits(text: str) -> str:
-    """Add a point, and zeros up to six digits (``#``)."""
-    mantissa, e, exponent = text.partition("e")
-    digits = len(mantissa.replace(".", "").lstrip("0"))
-    return mantissa + ("" if "." in mantissa else ".") + "0" * (6 - digits) + e + exponent
 
 
 # bool stands before int, of which it is a subclass.

@@ -287,7 +287,9 @@ class Run:
         except FunctionError as error:
             self.node = whole
             if isinstance(error, NoFunctionError):
-                callee = words[0] if words else _reflect_text(final)
+                callee = words[0] if words else final
+                if not words and not isinstance(final, str):  # as Go prints a reflect.Value
+                    callee = f"<{type_name(final)} Value>"
                 self.fail(f"error calling {name.name}: non-function {callee} {error}")
             self.fail(f"error calling {name.name}: {error}")
 
@@ -339,11 +341,6 @@ class Run:
             case FunctionNode():
                 return self.function(dot, word, word, (), _NO_VALUE)
         return self.plain(dot, word)
-
-
-def _reflect_text(value: Any) -> str:
-    """Return a ``reflect.Value`` as text."""
-    return value if isinstance(value, str) else f"<{type_name(value)} Value>"
 
 
 def _text_error(value: Any, word: Any) -> str:

@@ -1,5 +1,6 @@
-"""What every verb is made of: its command line, the objects it is about, and how it prints them.
+"""The parts that commands are made of: their command line, the objects they are about, and how they print them.
 
-``command`` and ``flags`` declare a verb, ``factory`` is what it gets, ``resources`` and ``manifests`` find its objects,
-``output`` and ``tables`` print. Upstream: ``k8s.io/cli-runtime``, ``kubectl/pkg/cmd/util``.
+``command``, ``options`` and ``flags`` declare a command; a ``factory`` gives it the cluster and the streams;
+``builder``, ``infos`` and ``manifests`` find its objects; ``output`` and ``tables`` print them; ``driver`` runs the
+controllers while it waits. Upstream: ``k8s.io/cli-runtime``, ``kubectl/pkg/cmd/util``.
 """

@@ -142,12 +142,13 @@ class Builder(NamedTuple):
             if resource.namespaced and namespace is None:
                 raise CliError("a resource cannot be retrieved by name across all namespaces")
             infos.append(Info(resource, namespace or "", name, subresource=subresource))
-        return Result(infos, prepare=self._retrieve if self.retrieve else None, single=len(infos) == 1)
 
-    def _retrieve(self, info: Info) -> None:
-        """Read the object, if it is not known (``RetrieveLazy``)."""
-        if info.object is None:
-            info.get(self.factory)
+        def retrieve(info: Info) -> None:
+            """Read the object, if it is not known (``RetrieveLazy``)."""
+            if info.object is None:
+                info.get(self.factory)
+
+        return Result(infos, prepare=retrieve if self.retrieve else None, single=len(infos) == 1)
 
     # --- files
 

@@ -15,20 +15,16 @@ cobra and pflag read them: global flags stand anywhere, and the first words that
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 import click
 
 from kubepy.cli.errors import FlagError, SilentExit, UsageError
 from kubepy.cli.runtime.factory import Factory
-from kubepy.cli.runtime.flags import FlagSyntaxError, HelpRequested, Parsed, Parser
+from kubepy.cli.runtime.flags import Flag, FlagSyntaxError, HelpRequested, Parsed, Parser
 from kubepy.cli.runtime.options import GLOBAL_FLAGS, CommandLine, GlobalOptions, Options
-from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
-
-with lazy_imports():
-    from kubepy.cli.runtime import help as help_texts
 
 OptionsT = TypeVar("OptionsT", bound=Options)
 LINE, TYPED = "kubepy.line", "kubepy.typed"  # in click's meta: the Parsed words, and those that named commands so far
@@ -166,13 +162,17 @@ class Command(click.Group):
 
     def help_text(self, path: str) -> str:
         """Return the text of ``--help`` (kubectl's order of things)."""
+        import textwrap
+
         program, _, _ = path.partition(" ")
         prefix = path.rpartition(" ")[0] or path
         usage = f"{path} COMMAND" if self.run is None else f"{prefix} {self.usage}"
-        parts = [help_texts.description(self.help or ""), help_texts.examples(self.examples),
-                 help_texts.commands({name: entry.summary for name, entry in self.entries.items()}),
-                 help_texts.options_text("Options:", self.flags), f"Usage:\n  {usage} [options]",
-                 help_texts.footer(program, path if self.entries else "")]
+        examples = textwrap.indent(textwrap.dedent(self.examples).strip("\n"), "  ")
+        width = max((len(name) for name in self.entries), default=0)
+        commands = "\n".join(f"  {name:<{width}}  {entry.summary}" for name, entry in sorted(self.entries.items()))
+        parts = [description(self.help or ""), f"Examples:\n{examples}" if examples else "",
+                 f"Available Commands:\n{commands}" if commands else "", options_text("Options:", self.flags),
+                 f"Usage:\n  {usage} [options]", footer(program, path if self.entries else "")]
         return "\n\n".join(part for part in parts if part)
 
 
@@ -218,3 +218,32 @@ def walk(entries: Mapping[str, Entry]) -> Iterator[tuple[str, Entry]]:
         yield name, entry
         for inner, inner_entry in walk(entry.commands):
             yield f"{name} {inner}", inner_entry
+
+
+# --- the parts of --help ------------------------------------------------------------------------------------------
+
+
+def description(text: str) -> str:
+    import textwrap
+
+    return textwrap.dedent(f"    {text}").strip()
+
+
+def options_text(title: str, flags: Iterable[Flag]) -> str:
+    """Return ``title`` and, for each flag in order of name, its default and its help; "" without flags to show."""
+    import textwrap
+
+    parts = []
+    for flag in sorted(flags, key=lambda flag: flag.long):
+        if flag.hidden or flag.deprecated:
+            continue
+        short = f"-{flag.short}, " if flag.short else ""
+        text = textwrap.fill(flag.help, 110, initial_indent=" " * 8, subsequent_indent=" " * 8)
+        parts.append(f"    {short}--{flag.long}={flag.default_text}:" + (f"\n{text}" if text else ""))
+    return f"{title}\n" + "\n\n".join(parts) if parts else ""
+
+
+def footer(program: str, group: str) -> str:
+    """Point to further help; ``group`` is the path of a command that has sub-commands, else ""."""
+    more = f'Use "{program} options" for a list of global command-line options (applies to all commands).'
+    return f'Use "{group} COMMAND --help" for more information about a command.\n{more}' if group else more

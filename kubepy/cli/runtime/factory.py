@@ -1,4 +1,4 @@
-"""What every command gets: the cluster it works on, its streams, and the global flags.
+"""The Factory that every command gets: the cluster it works on, its streams, and the global flags.
 
 Upstream: ``kubectl/pkg/cmd/util/factory.go``, ``cli-runtime/pkg/genericiooptions``.
 """
@@ -41,7 +41,7 @@ class Factory:
 
     def __init__(self, stdin: IO[str] | None = None, stdout: IO[str] | None = None,
                  stderr: IO[str] | None = None) -> None:
-        self.stdin = stdin or sys.stdin or io.StringIO()  # a stream that is closed from the start has nothing to say
+        self.stdin = stdin or sys.stdin or io.StringIO()  # a closed stream is None
         self.stdout = stdout or sys.stdout or io.StringIO()
         self.stderr = stderr or sys.stderr or io.StringIO()
         self.options = GlobalOptions()
@@ -97,7 +97,7 @@ class Factory:
 
     @property
     def namespace_given(self) -> bool:
-        """Whether -n is on the line (``enforceNamespace``)."""
+        """True if -n is on the line (``enforceNamespace``)."""
         return bool(self.options.namespace)
 
     def require_home(self) -> None:
@@ -162,7 +162,7 @@ class Factory:
 
     @property
     def reconciles(self) -> bool:
-        """Whether commands that wait may run the controllers. Raises CliError."""
+        """True if commands that wait may run the controllers. Raises CliError."""
         choice = self.options.reconcile or os.environ.get("KUBEPY_RECONCILE") or "auto"
         if choice not in ("auto", "never"):
             raise CliError(f'invalid --reconcile value {quote(choice)}: must be "auto" or "never"')

@@ -44,16 +44,19 @@ class Flag(click.Option):
 
     :param long: the name behind the two dashes (``dry-run``); ``name``, from click, is the field's (``dry_run``).
     :param short: the letter behind one dash, "" for none.
-    :param more: click's own: ``hidden``; ``deprecated`` is the text to print when the flag is used.
+    :param deprecated: the text to print when the flag is used, "" for a flag that is not deprecated.
+    :param more: click's own: ``hidden``.
     """
 
     name: str
     help: str
     deprecated: str
 
-    def __init__(self, long: str, short: str, default: Any, kind: FlagKind, help: str = "", **more: Any) -> None:
+    def __init__(self, long: str, short: str, default: Any, kind: FlagKind, help: str = "", *, deprecated: str = "",
+                 **more: Any) -> None:
         words = [long.replace("-", "_"), f"--{long}", *([f"-{short}"] if short else [])]
-        super().__init__(words, type=click.UNPROCESSED, multiple=kind.repeated, **{"deprecated": "", **more})
+        super().__init__(words, type=click.UNPROCESSED, multiple=kind.repeated, **more)
+        self.deprecated = deprecated  # not click's: that would load the translations of its texts
         self.long = long
         self.short = short
         self.default = default
@@ -146,7 +149,7 @@ def parse_bool(text: str) -> bool:
 
 
 def parse_int(text: str, bits: int = 64) -> int:
-    """``strconv.ParseInt`` with base 0: ``0x10``, ``0b1``, ``0o7``, ``017`` and underscores between digits."""
+    """Read an integer as ``strconv.ParseInt`` with base 0: ``0x10``, ``0b1``, ``0o7``, ``017``, ``1_000``."""
     digits = text.lstrip("+-")
     try:
         if len(text) - len(digits) > 1 or digits != digits.strip():
@@ -162,17 +165,13 @@ def parse_int(text: str, bits: int = 64) -> int:
     return value
 
 
-MAX_DIGITS = 64  # of an integer, with which any is too large; Python raises an error of its own for 4,300
-
-
+MAX_DIGITS = 64  # integers of more digits are too large in any case; Python raises an error of its own at 4,300
 UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
-
-
 MAX_DURATION = (2**63 - 1) / 1e9  # seconds: Go's durations are nanoseconds of 64 bits
 
 
 def parse_duration(text: str) -> float:
-    """``time.ParseDuration``: ``1.5s``, ``2m``, ``1h30m``, ``0``; in seconds."""
+    """Read ``1.5s``, ``2m``, ``1h30m``, ``0`` as ``time.ParseDuration``; returns seconds."""
     import re
 
     unsigned = text[1:] if text[:1] in ("+", "-") else text
@@ -198,7 +197,7 @@ def parse_duration(text: str) -> float:
 
 
 def go_duration(seconds: float) -> str:
-    """Seconds as Go prints a duration: ``2s``, ``1m30s``, ``1h0m0s``."""
+    """Return seconds as Go prints a duration: ``2s``, ``1m30s``, ``1h0m0s``."""
     minutes, rest = divmod(seconds, 60)
     hours, minutes = divmod(int(minutes), 60)
     text = f"{rest:g}s"
@@ -208,7 +207,7 @@ def go_duration(seconds: float) -> str:
 
 
 def parse_flush_frequency(text: str) -> float:
-    """The value of --log-flush-frequency in seconds; of what is wrong with it pflag's flag only says that it is."""
+    """Return the value of --log-flush-frequency in seconds; pflag gives no details of its errors."""
     try:
         return parse_duration(text)
     except ValueError:
@@ -216,7 +215,7 @@ def parse_flush_frequency(text: str) -> float:
 
 
 def parse_modules(text: str) -> str:
-    """``name=2,other=1``: klog's ``--vmodule``."""
+    """Check klog's ``--vmodule``: ``name=2,other=1``."""
     parts = [part.partition("=") for part in text.split(",") if part]
     if any(not name or not level.isdecimal() for name, _, level in parts):
         raise ValueError("syntax error: expect comma-separated list of filename=N")
@@ -224,7 +223,7 @@ def parse_modules(text: str) -> str:
 
 
 def parse_timeout(text: str) -> float:
-    """``ParseTimeout`` of client-go: seconds, or a duration; 0 for none. Raises ValueError."""
+    """Read seconds or a duration as client-go's ``ParseTimeout``; returns 0 for none. Raises ValueError."""
     if not text:
         return 0.0
     try:
@@ -237,9 +236,10 @@ def parse_timeout(text: str) -> float:
 
 
 def split_csv(text: str) -> list[str]:
-    """One value of a StringSlice: commas separate, double quotes hold commas together (``encoding/csv``).
+    """Split a value of a StringSlice at commas outside of double quotes (``encoding/csv``).
 
-    Raises ValueError for quotes that don't hold a whole field."""
+    Raises ValueError for quotes around a part of a field.
+    """
     if '"' not in text:
         return text.split(",") if text else []
     fields: list[str] = []
@@ -253,7 +253,7 @@ def split_csv(text: str) -> list[str]:
 
 
 def _bare_field(text: str, start: int) -> tuple[str, int]:
-    """The field that begins there, and where its comma is."""
+    """Return the field that begins at ``start``, and the position of the comma behind it."""
     end = text.find(",", start)
     end = len(text) if end < 0 else end
     mark = text.find('"', start, end)
@@ -263,7 +263,7 @@ def _bare_field(text: str, start: int) -> tuple[str, int]:
 
 
 def _quoted_field(text: str, start: int) -> tuple[str, int]:
-    """The same for a field in quotes, in which two quotes are one."""
+    """Return a field in quotes, in which two quotes are one, and the position of the comma behind it."""
     field, at = "", start + 1
     while (end := text.find('"', at)) >= 0:
         field += text[at:end]
@@ -306,7 +306,7 @@ class Parser:
         self._wants_help = False
 
     def parse(self, words: Sequence[str]) -> Parsed:
-        """Raises FlagSyntaxError, HelpRequested."""
+        """Read the words. Raises FlagSyntaxError, HelpRequested."""
         self._values = {flag.name: flag.default for flag in self.by_name.values()}
         self._given = []
         self._wants_help = False
@@ -316,7 +316,7 @@ class Parser:
         return Parsed(args, dash, self._values, self._given)
 
     def _words(self, words: Sequence[str]) -> tuple[list[str], int]:
-        """The words that are no flags, and how many came before ``--``."""
+        """Read the flags; return the other words, and the number of them before ``--``."""
         args: list[str] = []
         rest = list(reversed(words))
         while rest:
@@ -332,7 +332,7 @@ class Parser:
         return args, -1
 
     def first_word(self, words: Sequence[str]) -> int | None:
-        """Where the first word stands that is neither a flag nor a flag's value (cobra's stripFlags)."""
+        """Return the position of the first word that is no flag and no flag's value (cobra's stripFlags)."""
         position = 0
         while position < len(words) and words[position] != "--":
             word = words[position]

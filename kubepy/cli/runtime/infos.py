@@ -24,19 +24,18 @@ class Info:
     """One object that a command is about: its type, namespace and name, and the object itself when it is known.
 
     ``object`` is shared when it comes from the cluster (read-only), and this Info's own when it comes from a file.
-    ``source`` is the file ("" otherwise), ``line`` the line in it.
+    ``source`` is the file ("" otherwise).
     """
 
-    __slots__ = ("line", "name", "namespace", "object", "resource", "source", "subresource")
+    __slots__ = ("name", "namespace", "object", "resource", "source", "subresource")
 
     def __init__(self, resource: Resource, namespace: str, name: str, *, object: Object | None = None,
-                 source: str = "", line: int = 0, subresource: str = "") -> None:
+                 source: str = "", subresource: str = "") -> None:
         self.resource = resource
         self.namespace = namespace if resource.namespaced else ""
         self.name = name
         self.object = object
         self.source = source
-        self.line = line
         self.subresource = subresource
 
     @property
@@ -67,19 +66,18 @@ class Info:
         if not self.name:
             raise CliError("resource name may not be empty")
         try:
-            self.object = self._read(factory)
+            if self.subresource == "scale":
+                self.object = factory.client.get(self.resource.key, self.name, namespace=self.namespace,
+                                                 subresource="scale")
+            elif self.subresource and self.subresource not in self.resource.subresources:
+                raise api_errors.no_such_resource()
+            else:
+                self.object = factory.client.get(self.resource.gvr, self.name, namespace=self.namespace)
         except Exception as error:
             if isinstance(error, api_errors.NotFound) and self.namespace not in ("", DEFAULT_NAMESPACE):
                 factory.client.get("namespaces", self.namespace)
             raise
         return self.object
-
-    def _read(self, factory: Factory) -> Object:
-        if self.subresource == "scale":
-            return factory.client.get(self.resource.key, self.name, namespace=self.namespace, subresource="scale")
-        if self.subresource and self.subresource not in self.resource.subresources:
-            raise api_errors.no_such_resource()
-        return factory.client.get(self.resource.gvr, self.name, namespace=self.namespace)
 
     def refresh(self, obj: Object) -> None:
         """Hold the object that the cluster answered with."""

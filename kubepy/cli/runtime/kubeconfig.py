@@ -1,4 +1,4 @@
-"""The contexts of a folder: what they are, the file that keeps them, and what a command line makes of them.
+"""The contexts of a folder: the file that keeps them, and the folder and namespace that a command line chooses.
 
 A cluster is a state folder: its ``server`` is ``file:///path``. One without such a server (``https://…`` of a script
 that was written for kubectl) is home. Users are kept and mean nothing.
@@ -11,7 +11,11 @@ import os
 from typing import Any, NamedTuple
 
 from kubepy.cli.errors import CliError, UnprefixedError
+from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
+
+with lazy_imports():
+    from kubepy.storage.folder import index
 
 FILE = os.path.join(".kubepy", "config")
 FIRST = "kubepy"  # the context, cluster and user of a folder in which nothing has been chosen
@@ -22,7 +26,7 @@ Entries = dict[str, Entry]
 
 
 class Kubeconfig(NamedTuple):
-    """Each entry by its name. ``is_chosen``: whether somebody wrote it, or it only stands for the folder as it is."""
+    """The entries by their names. ``is_chosen``: they were read from a file, and are not made up for the folder."""
 
     current: str
     clusters: Entries
@@ -32,20 +36,21 @@ class Kubeconfig(NamedTuple):
 
 
 class Target(NamedTuple):
-    """Where a command works. ``namespace`` "": the context says none."""
+    """The folder and the namespace that a command works on. ``namespace`` "": the context names none."""
 
     folder: str
     namespace: str
 
 
 def read(home: str) -> Kubeconfig:
-    """Raises CliError for a file that is not of this form."""
+    """Read the contexts. Raises CliError for a file of another form."""
     path = os.path.join(home, FILE)
     try:
         with open(path, encoding="utf-8") as file:
             found = json.load(file)
         current = _text(found["current-context"])
-        clusters, contexts, users = (_entries(found[f"{kind}s"], kind) for kind in ("cluster", "context", "user"))
+        clusters, contexts, users = ({_text(entry["name"]): dict(entry[kind]) for entry in found[f"{kind}s"]}
+                                     for kind in ("cluster", "context", "user"))
         return Kubeconfig(current, clusters, contexts, users)
     except (FileNotFoundError, NotADirectoryError, PermissionError):  # the contexts of another user are not ours
         context = {"cluster": FIRST, "user": FIRST}
@@ -64,14 +69,8 @@ def _text(value: object) -> str:
     return value
 
 
-def _entries(found: list[Entry], kind: str) -> Entries:
-    return {_text(one["name"]): dict(one[kind]) for one in found}
-
-
 def write(home: str, config: Kubeconfig) -> None:
     """Replace the file, which only its owner may read. Raises CliError when it cannot be written, FolderError."""
-    from kubepy.storage.folder import index
-
     path = os.path.join(home, FILE)
     temporary = f"{path}.{os.getpid()}.tmp"
     try:
@@ -86,7 +85,7 @@ def write(home: str, config: Kubeconfig) -> None:
 
 
 def as_object(config: Kubeconfig) -> Entry:
-    """The API object, its fields in Go's order."""
+    """Return the API object, its fields in Go's order."""
     return {
         "kind": "Config",
         "apiVersion": "v1",
@@ -105,36 +104,29 @@ def _listed(entries: Entries, kind: str) -> list[Entry]:
 
 
 def is_folder(text: str) -> bool:
-    """Whether a word is a state folder: a path, or the name of one that is here."""
+    """Return whether a word is a state folder: a path, or the name of one in the working directory."""
     if not text or "://" in text:
         return False
     return os.sep in text or text in (".", "..") or os.path.exists(os.path.join(text, "kubepy.yaml"))
 
 
 def server_of(text: str) -> str:
-    """A folder as the URL of a server; anything else as it is."""
+    """Return a folder as the URL of a server; anything else as it is."""
     return FOLDER + os.path.abspath(text) if is_folder(text) else text
 
 
 def folder_of(server: str, home: str) -> str:
-    """The folder behind the server of a cluster."""
+    """Return the folder behind the server of a cluster."""
     return server.removeprefix(FOLDER) if server.startswith(FOLDER) else home
 
 
-def _expect_named(config: Kubeconfig, cluster: str, user: str) -> None:
-    if cluster and cluster not in config.clusters and not is_folder(cluster):
-        raise CliError(f"no server found for cluster {quote(cluster)}")
-    if user and user not in config.users:
-        raise CliError(f"auth info {quote(user)} does not exist")
-
-
 def target(config: Kubeconfig, home: str, context: str = "", cluster: str = "", user: str = "") -> Target:
-    """Where a command works.
+    """Return the folder and the namespace that a command works on.
 
-    :param context: the context that --context names, if it does. Where nobody has chosen any contexts it may be
+    :param context: the context that --context names, if it does. Without a file of contexts it may be
         anything: a script written for kubectl names its own.
-    :param cluster: the cluster that --cluster names in its place, or a folder.
-    :param user: the user that --user names, who changes nothing.
+    :param cluster: the cluster that --cluster names in place of the context's, or a folder.
+    :param user: the user that --user names; it changes nothing.
     :raises UnprefixedError: for a context, cluster or user that is not there.
     """
     name = context if context and config.is_chosen else config.current
@@ -142,6 +134,9 @@ def target(config: Kubeconfig, home: str, context: str = "", cluster: str = "", 
         raise UnprefixedError(f"Error in configuration: context was not found for specified context: {name}")
     chosen = config.contexts.get(name, {})
     if config.is_chosen:
-        _expect_named(config, cluster, user)
+        if cluster and cluster not in config.clusters and not is_folder(cluster):
+            raise CliError(f"no server found for cluster {quote(cluster)}")
+        if user and user not in config.users:
+            raise CliError(f"auth info {quote(user)} does not exist")
     server = config.clusters.get(cluster or chosen.get("cluster", ""), {}).get("server") or server_of(cluster)
     return Target(folder_of(server, home), chosen.get("namespace", ""))

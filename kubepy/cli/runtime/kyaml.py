@@ -24,49 +24,38 @@ _DATE = re.compile(r"([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})")
 
 
 def dump(value: Any) -> str:
-    """One document with its ``---``, ending in a newline. Takes JSON values."""
+    """Return a JSON value as one document with its ``---``, ending in a newline."""
     return f"---\n{_node(value, 0)}\n"
 
 
 def _node(value: Any, level: int) -> str:
+    pad = "  " * level
     if value and isinstance(value, dict):
-        return _mapping(value, level)
+        lines = [f"{pad}  {_key(key)}: {_node(entry, level + 1)},\n" for key, entry in value.items()]
+        return "{\n" + "".join(lines) + pad + "}"
     if value and isinstance(value, list):
-        return _sequence(value, level)
+        if all(isinstance(item, dict | list) for item in value):  # brackets stay together: [{ … }, { … }]
+            return "[" + ", ".join(_node(item, level) for item in value) + "]"
+        return "[\n" + "".join(f"{pad}  {_node(item, level + 1)},\n" for item in value) + pad + "]"
     return _string(value, level + 1) if isinstance(value, str) else to_json(value)
-
-
-def _mapping(entries: dict[str, Any], level: int) -> str:
-    pad = "  " * level
-    lines = [f"{pad}  {_key(key)}: {_node(value, level + 1)},\n" for key, value in entries.items()]
-    return "{\n" + "".join(lines) + pad + "}"
-
-
-def _sequence(items: list[Any], level: int) -> str:
-    """Lists of nothing but objects and lists keep their brackets together: ``[{`` … ``}, {`` … ``}]``."""
-    if all(isinstance(item, dict | list) for item in items):
-        return "[" + ", ".join(_node(item, level) for item in items) + "]"
-    pad = "  " * level
-    return "[\n" + "".join(f"{pad}  {_node(item, level + 1)},\n" for item in items) + pad + "]"
 
 
 # --- strings ------------------------------------------------------------------------------------------------------
 
 
 def _string(text: str, level: int) -> str:
-    """In double quotes; one of several lines has a line for each, with a blank before what begins without one."""
+    """Return a string in double quotes; one of several lines has a line for each, with a blank before most of them."""
     if "\n" not in text:
         return f'"{_escaped(text)}"'
     pad = "  " * level
-    lines = [pad + _guard(line) + _escaped(line) for line in text.split("\n")]
+    lines = []
+    for line in text.split("\n"):
+        # A reader drops the blanks that a line begins with, up to a backslash.
+        guard = "\\" if line and (line[0].isspace() and line[0] not in "\x1c\x1d\x1e\x1f") else " "
+        lines.append(pad + guard + _escaped(line))
     ends = rf"\n{_BREAK}".join(lines)
     closed = ends.removesuffix(lines[-1]) if text.endswith("\n") else ends + _BREAK
     return f'"{_BREAK}{closed}{pad}"'
-
-
-def _guard(line: str) -> str:
-    """What keeps the blanks that a line begins with: the reader drops all that stand before it."""
-    return "\\" if line and (line[0].isspace() and line[0] not in "\x1c\x1d\x1e\x1f") else " "
 
 
 def _escaped(text: str) -> str:
@@ -87,21 +76,14 @@ def _character(character: str) -> str:
 
 
 def _key(text: str) -> str:
-    if _is_word(text) and not _means_something_else(text):
+    """Return a key, without quotes if it is letters, digits and ``_``, and inside it ``-``, ``.`` and ``/``."""
+    last = len(text) - 1
+    is_word = bool(text) and all(character.isalnum() or character == "_" or (character in "-./" and 0 < at < last)
+                                 for at, character in enumerate(text))
+    # A reader of YAML takes some words for something other than a string.
+    if is_word and not (text.lower() in _WORDS or _is_number(text.replace("_", "")) or _is_date(text)):
         return text
     return '"' + "\\n".join(_escaped(line).replace("\t", "\\t") for line in text.split("\n")) + '"'
-
-
-def _is_word(text: str) -> bool:
-    """Letters, digits and ``_``, and inside it ``-``, ``.`` and ``/``."""
-    last = len(text) - 1
-    return bool(text) and all(one.isalnum() or one == "_" or (one in "-./" and 0 < at < last)
-                              for at, one in enumerate(text))
-
-
-def _means_something_else(text: str) -> bool:
-    """Whether some reader of YAML might take the plain text for something other than a string."""
-    return text.lower() in _WORDS or _is_number(text.replace("_", "")) or _is_date(text)
 
 
 def _is_number(text: str) -> bool:

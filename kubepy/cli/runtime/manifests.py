@@ -14,11 +14,19 @@ from typing import Any, NamedTuple
 
 from kubepy.api.meta import Object
 from kubepy.api.scheme import Resource
-from kubepy.api.values.goformat import json_type_name, printable, quote
+from kubepy.api.values.goformat import json_type_name, printable, quote, to_json
 from kubepy.cli.errors import CliError
 from kubepy.cli.files import MAX_MANIFESTS, read_bytes, read_standard_input
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.infos import Found, Info
+from kubepy.lazy import lazy_imports
+
+with lazy_imports():
+    from kubepy.api import types as go_types
+    from kubepy.cli.kustomization import target as kustomize_target
+    from kubepy.cli.runtime import validation as manifest_validation
+    from kubepy.storage import yaml
+    from kubepy.storage.yaml import loader as yaml_loader
 
 EXTENSIONS = (".json", ".yaml", ".yml")
 STDIN = "STDIN"
@@ -28,7 +36,7 @@ STDIN = "STDIN"
 
 
 def expand_paths(names: list[str], recursive: bool, errors: list[Exception]) -> list[str]:
-    """The files that ``-f`` names mean, in order: ``-``, files, the manifests of folders, glob patterns."""
+    """Return the files of ``-f``, in order: ``-``, files, the manifests of folders, those of glob patterns."""
     paths: list[str] = []
     for name in names:
         try:
@@ -46,7 +54,7 @@ def expand_paths(names: list[str], recursive: bool, errors: list[Exception]) -> 
 
 
 def _matches(name: str) -> list[str]:
-    """A path that is there, or those that a pattern fits. Raises CliError."""
+    """Return a path that exists, or the paths that match a pattern. Raises CliError."""
     if name.startswith(("http://", "https://")):
         raise CliError(f"reading manifests from a URL is not supported: download {quote(name)} and give the file")
     if os.path.exists(name):
@@ -59,7 +67,7 @@ def _matches(name: str) -> list[str]:
 
 
 def _is_bad_pattern(pattern: str) -> bool:
-    """Whether a bracket is not closed."""
+    """Return whether a bracket is not closed."""
     opened = pattern.find("[")
     while opened >= 0:
         closed = pattern.find("]", opened + 2)
@@ -70,9 +78,10 @@ def _is_bad_pattern(pattern: str) -> bool:
 
 
 def _files(path: str, recursive: bool) -> list[str]:
-    """A file itself; of a folder its manifests, and with ``recursive`` those below, in the order of Go's Walk.
+    """Return a file itself, or the manifests of a folder, with ``recursive`` those below, in the order of Go's Walk.
 
-    A link to a folder is none."""
+    A link to a folder is no folder.
+    """
     if not _is_folder(path):
         return [path]
     files: list[str] = []
@@ -93,14 +102,14 @@ def _is_folder(path: str) -> bool:
 
 
 class Manifest(NamedTuple):
-    """What one document of a file holds. Of a List several, whose errors are one."""
+    """The object of one document of a file, or the objects of a List, whose errors are raised as one."""
 
     found: Iterable[Found]
     is_list: bool = False
 
 
 def read(factory: Factory, path: str, validation: str, *, local: bool = False) -> Iterator[Manifest]:
-    """The documents of one file (``-``: standard input). What breaks the stream comes last."""
+    """Yield the documents of one file (``-``: standard input). An error of the file comes last."""
     try:
         text = read_text(factory, path)
     except CliError as error:
@@ -111,37 +120,30 @@ def read(factory: Factory, path: str, validation: str, *, local: bool = False) -
 
 def read_stream(factory: Factory, text: str, source: str, validation: str = "Ignore", *,
                 local: bool = False) -> Iterator[Manifest]:
-    """The documents of a text."""
-    from kubepy.cli.runtime.validation import validate
-    from kubepy.storage.yaml import NumberRangeError, YamlError, load_each
-    from kubepy.storage.yaml.loader import TOO_DEEP
-
+    """Yield the documents of a text. An error of the text comes last."""
     try:
-        for document in load_each(text):
-            validate(factory, document.object, source, validation)
-            yield manifest_of(factory, document.object, source, document.line, local=local)
-    except NumberRangeError as error:
+        for document in yaml.load_each(text):
+            manifest_validation.validate(factory, document.object, source, validation)
+            yield manifest_of(factory, document.object, source, local=local)
+    except yaml.NumberRangeError as error:
         yield Manifest([CliError(f"unable to decode {quote(source)}: {error}")])
-    except YamlError as error:
+    except yaml.YamlError as error:
         yield Manifest([CliError(f"error parsing {printable(source)}: {error}")])
     except RecursionError:
-        yield Manifest([CliError(f"error parsing {printable(source)}: {TOO_DEEP}")])
+        yield Manifest([CliError(f"error parsing {printable(source)}: {yaml_loader.TOO_DEEP}")])
     except CliError as error:
         yield Manifest([error])
 
 
 def read_kustomization(factory: Factory, path: str, validation: str, *, local: bool = False) -> Iterator[Manifest]:
-    """The objects of a kustomization folder. Raises CliError."""
-    from kubepy.cli.kustomization.target import build
-    from kubepy.cli.runtime.validation import validate
-
-    for obj in build(path, factory.say):
-        validate(factory, obj, path, validation)
-        yield manifest_of(factory, obj, path, 0, local=local)
+    """Yield the objects of a kustomization folder. Raises CliError."""
+    for obj in kustomize_target.build(path, factory.say):
+        manifest_validation.validate(factory, obj, path, validation)
+        yield manifest_of(factory, obj, path, local=local)
 
 
 def read_text(factory: Factory, path: str) -> str:
-    """The text of a file, by its byte order mark, else UTF-8; what is none is replaced. Raises CliError."""
+    """Return the text of a file, by its byte order mark, else UTF-8; invalid bytes are replaced. Raises CliError."""
     if path == "-":
         return decoded(read_standard_input(factory.stdin, MAX_MANIFESTS))
     try:
@@ -163,59 +165,49 @@ def decoded(data: bytes) -> str:
 # --- objects ------------------------------------------------------------------------------------------------------
 
 
-def manifest_of(factory: Factory, content: Any, source: str, line: int, *, local: bool = False) -> Manifest:
-    """The object of a document, or the objects of a List in it (``infoForData``, ``FlattenListVisitor``)."""
+def manifest_of(factory: Factory, content: Any, source: str, *, local: bool = False) -> Manifest:
+    """Return the object of a document, or the objects of a List in it (``infoForData``, ``FlattenListVisitor``)."""
     if problem := shape_problem(content):
         return Manifest([CliError(f"unable to decode {quote(source)}: {problem}")])
-    info = _info(factory, content, source, line, local)
+    info = _info(factory, content, source, local)
     if not is_list(content) or isinstance(info, Exception):
         return Manifest([info])
     if any(isinstance(item.get("items"), list) for item in content["items"] or ()):
         return Manifest([CliError("*unstructured.Unstructured is not a list: no Items field in this object")])
-    return Manifest((_item_info(factory, item, source, line, local) for item in _items(content)), is_list=True)
+    # The items of a typed list (ConfigMapList) may leave out kind and apiVersion.
+    types = {"apiVersion": content.get("apiVersion", ""), "kind": content["kind"].removesuffix("List")}
+    items = (item if item.get("kind") or item.get("apiVersion") else {**item, **types}
+             for item in content["items"] or ())
+    return Manifest((_item_info(factory, item, source, local) for item in items), is_list=True)
 
 
 def is_list(content: Object) -> bool:
     return "items" in content
 
 
-def _items(content: Object) -> list[Object]:
-    """The items of a List; those of a typed list (``ConfigMapList``) may leave out what they are."""
-    kind, version = content["kind"].removesuffix("List"), content.get("apiVersion", "")
-    return [item if item.get("kind") or item.get("apiVersion") else {**item, "apiVersion": version, "kind": kind}
-            for item in content["items"] or ()]
-
-
 def shape_problem(content: Any) -> str:
-    """Why a document cannot be an object, in Go's words; "" if it can."""
+    """Return the reason why a document cannot be an object, in Go's words; "" if it can."""
     if not isinstance(content, dict):
         return f"json: cannot unmarshal {json_type_name(content)} into Go value of type unstructured.detector"
-    if is_list(content) and (problem := _items_problem(content["items"])):
-        return problem
+    items = content.get("items")
+    if not isinstance(items, list | None):
+        return _unmarshal(items, "decodeList.items", "[]json.RawMessage")
+    for item in items or ():
+        if not isinstance(item, dict):
+            return f"json: cannot unmarshal {json_type_name(item)} into Go value of type map[string]interface {{}}"
     version = content.get("apiVersion") or ""
     if not isinstance(content.get("kind"), str) or not content["kind"] or str(version).count("/") > 1:
-        from kubepy.api.values.goformat import to_json
-
         return f"Object 'Kind' is missing in '{to_json(content)}'"
     if not isinstance(version, str):
         return _unmarshal(version, "metadataOnlyObject.TypeMeta.apiVersion", "string")
     return _metadata_problem(content)
 
 
-def _items_problem(items: Any) -> str:
-    if not isinstance(items, list | None):
-        return _unmarshal(items, "decodeList.items", "[]json.RawMessage")
-    for item in items or ():
-        if not isinstance(item, dict):
-            return f"json: cannot unmarshal {json_type_name(item)} into Go value of type map[string]interface {{}}"
-    return ""
-
-
 def _metadata_problem(content: Object) -> str:
-    """What keeps ``metadata`` from being ObjectMeta (``metadataValidatingDecoder``). What has none gets an empty
-    one."""
-    from kubepy.api.types import DecodeError, decode_metadata
+    """Return the reason why ``metadata`` is no ObjectMeta (``metadataValidatingDecoder``), "" if it is.
 
+    An object without metadata gets empty metadata.
+    """
     metadata = content.get("metadata")
     if metadata is None:
         content["metadata"] = {}
@@ -223,8 +215,8 @@ def _metadata_problem(content: Object) -> str:
     if not isinstance(metadata, dict):
         return _unmarshal(metadata, "metadataOnlyObject.metadata", "v1.ObjectMeta")
     try:
-        decode_metadata(metadata)
-    except DecodeError as error:
+        go_types.decode_metadata(metadata)
+    except go_types.DecodeError as error:
         return str(error)
     return ""
 
@@ -233,25 +225,24 @@ def _unmarshal(value: Any, field: str, wanted: str) -> str:
     return f"json: cannot unmarshal {json_type_name(value)} into Go struct field {field} of type {wanted}"
 
 
-def _item_info(factory: Factory, content: Object, source: str, line: int, local: bool) -> Found:
-    """An item of a List (``infoForObject``)."""
+def _item_info(factory: Factory, content: Object, source: str, local: bool) -> Found:
+    """Return an item of a List (``infoForObject``)."""
     for name, words in (("kind", "'Kind' is missing in 'object has no kind field '"),
                         ("apiVersion", "'apiVersion' is missing in 'object has no apiVersion field'")):
         if not content.get(name):
             return CliError(f'unable to get type info from the object "*unstructured.Unstructured": Object {words}')
     content.setdefault("metadata", {})
-    if problem := _metadata_problem({"metadata": _without_labels(content["metadata"])}):
+    metadata = content["metadata"]
+    # The labels of an item are left to the server to refuse.
+    if isinstance(metadata, dict):
+        metadata = {**metadata, "labels": None}
+    if problem := _metadata_problem({"metadata": metadata}):
         return CliError(f"unable to decode {quote(source)}: {problem}")
-    info = _info(factory, content, source, line, local)
-    return CliError(f"unable to recognize {info.why}") if isinstance(info, NoKindMatchError) else info
+    info = _info(factory, content, source, local)
+    return CliError(f"unable to recognize {info.reason}") if isinstance(info, NoKindMatchError) else info
 
 
-def _without_labels(metadata: Any) -> Any:
-    """The labels of an item are the server's to refuse."""
-    return {**metadata, "labels": None} if isinstance(metadata, dict) else metadata
-
-
-def _info(factory: Factory, content: Object, source: str, line: int, local: bool) -> Info | NoKindMatchError:
+def _info(factory: Factory, content: Object, source: str, local: bool) -> Info | NoKindMatchError:
     meta = content["metadata"]
     name, namespace = meta.get("name") or "", meta.get("namespace") or ""
     api_version, kind = content.get("apiVersion") or "", content["kind"]
@@ -262,12 +253,14 @@ def _info(factory: Factory, content: Object, source: str, line: int, local: bool
         resource = _guessed(api_version, kind)
     version = api_version.rpartition("/")[2]
     resource = resource.at(version) if version in resource.other_versions else resource
-    return Info(resource, namespace, name, object=content, source=source, line=line)
+    return Info(resource, namespace, name, object=content, source=source)
 
 
 def resource_for(factory: Factory, api_version: str, kind: str) -> Resource | None:
-    """What discovery maps a kind to: Lists too, of anything in each group and of each kind, and kinds in lower case,
-    which the server refuses."""
+    """Return the resource that discovery maps a kind to, None for an unknown kind.
+
+    Lists of anything and of each kind are mapped too, and kinds in lower case, which the server refuses.
+    """
     scheme = factory.scheme
     found = scheme.for_kind(api_version, kind) or scheme.for_lowercase_kind(api_version, kind)
     if found is not None or not kind.endswith("List"):
@@ -278,15 +271,15 @@ def resource_for(factory: Factory, api_version: str, kind: str) -> Resource | No
 
 
 def _guessed(api_version: str, kind: str) -> Resource:
-    """The resource of a kind, going by its name alone."""
+    """Return the resource of a kind, guessed from its name."""
     group, _, version = api_version.rpartition("/")
     return Resource(kind.lower() + "s", kind, group, version)
 
 
 class NoKindMatchError(CliError):
-    """A kind that is not served. ``why`` is that alone, without the object."""
+    """A kind that is not served. ``reason`` is the message without the object."""
 
     def __init__(self, name: str, namespace: str, source: str, kind: str, api_version: str) -> None:
-        self.why = f"no matches for kind {quote(kind)} in version {quote(api_version)}"
+        self.reason = f"no matches for kind {quote(kind)} in version {quote(api_version)}"
         super().__init__(f"resource mapping not found for name: {quote(name)} namespace: {quote(namespace)} from "
-                         f"{quote(source)}: {self.why}\nensure CRDs are installed first")
+                         f"{quote(source)}: {self.reason}\nensure CRDs are installed first")

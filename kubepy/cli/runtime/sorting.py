@@ -10,7 +10,11 @@ from kubepy.api.jsonpath import JSONPath, JSONPathError, parse, relaxed
 from kubepy.api.meta import Object
 from kubepy.api.values.goformat import type_name
 from kubepy.cli.errors import CliError
+from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
+
+with lazy_imports():
+    from kubepy.api.values import quantity as quantities
 
 
 class UnsortableError(CliError):
@@ -25,7 +29,7 @@ class _Valued(NamedTuple):
 
 
 def sort_path(field: str) -> JSONPath:
-    """The path of ``--sort-by``. Raises CliError."""
+    """Return the path of ``--sort-by``. Raises CliError."""
     try:
         return parse(relaxed(field), True)
     except JSONPathError as error:
@@ -39,7 +43,10 @@ def sorted_by(field: str, objects: Sequence[Object]) -> list[Object]:
     another absent one included.
     """
     path = sort_path(field)
-    found = [_Valued(_first(path, obj), obj) for obj in objects]
+    try:
+        found = [_Valued((path.find(obj) or [[]])[0], obj) for obj in objects]
+    except JSONPathError as error:
+        raise CliError(str(error)) from None
     if objects and not any(valued.values for valued in found):
         raise no_such_field(field)
 
@@ -56,34 +63,24 @@ def no_such_field(field: str) -> CliError:
     return CliError(f"couldn't find any field with path {quote(relaxed(field))} in the list of objects")
 
 
-def _first(path: JSONPath, obj: Object) -> list[Any]:
-    try:
-        found = path.find(obj)
-    except JSONPathError as error:
-        raise CliError(str(error)) from None
-    return found[0] if found else []
-
-
-def _less(field: str, one: Any, other: Any) -> bool:
-    """Go's isLess: strings compare as quantities when both are. Raises CliError."""
-    if one is None or other is None:
-        return one is None and other is not None
-    if isinstance(one, bool | list | dict):
-        raise _unsortable(field, f"unsortable type: {type_name(one)}")
-    if type(one) is not type(other):
+def _less(field: str, left: Any, right: Any) -> bool:
+    """Compare as Go's isLess: strings as quantities when both are. Raises CliError."""
+    if left is None or right is None:
+        return left is None and right is not None
+    if isinstance(left, bool | list | dict):
+        raise _unsortable(field, f"unsortable type: {type_name(left)}")
+    if type(left) is not type(right):
         raise _unsortable(field, "unsortable interface: interface")
-    quantities = _quantity(one), _quantity(other)
-    return bool(one < other if None in quantities else quantities[0] < quantities[1])
+    quantities = _quantity(left), _quantity(right)
+    return bool(left < right if None in quantities else quantities[0] < quantities[1])
 
 
-def _unsortable(field: str, why: str) -> UnsortableError:
-    return UnsortableError(f"Field {relaxed(field)} is an unsortable type: interface, err: {why}")
+def _unsortable(field: str, reason: str) -> UnsortableError:
+    return UnsortableError(f"Field {relaxed(field)} is an unsortable type: interface, err: {reason}")
 
 
 def _quantity(value: Any) -> Any:
-    from kubepy.api.values.quantity import QuantityError, parse_quantity
-
     try:
-        return parse_quantity(value) if isinstance(value, str) else None
-    except QuantityError:
+        return quantities.parse_quantity(value) if isinstance(value, str) else None
+    except quantities.QuantityError:
         return None

@@ -48,7 +48,7 @@ def lines(resource: Resource, objects: Sequence[Object], style: Style, now: date
     if style.own_columns:
         columns, rows = kinds.table(resource, objects, now, style.subresource)
     else:
-        columns, rows = printers.print_table(printers.BARE, objects, now)
+        columns, rows = printers.print_table(printers.print_bare, objects, now)
     named = next((index for index, column in enumerate(columns) if column.name == "Name" and not style.subresource), -1)
     shown = [index for index, column in enumerate(columns) if style.wide or column.priority == 0]
     text = []
@@ -134,18 +134,11 @@ def _measure(rows: list[list[str]], widths: list[list[int]], start: int, stop: i
             end += 1
         width = max(layout.min_width, max(len(rows[at][column]) for at in range(line, end)) + layout.padding)
         if layout.remembered is not None:
-            width = _widest(layout.remembered, widths[line], width)
+            layout.remembered.extend(widths[line][len(layout.remembered):])
+            if len(layout.remembered) == column:
+                layout.remembered.append(width)
+            width = layout.remembered[column] = max(layout.remembered[column], width)
         for at in range(line, end):
             widths[at].append(width)
         _measure(rows, widths, line, end, layout)
         line = end
-
-
-def _widest(remembered: list[int], before: list[int], width: int) -> int:
-    """Return the largest width so far of the column behind those ``before``."""
-    remembered.extend(before[len(remembered):])
-    column = len(before)
-    if len(remembered) == column:
-        remembered.append(width)
-    remembered[column] = max(remembered[column], width)
-    return remembered[column]

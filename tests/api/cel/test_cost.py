@@ -1,4 +1,4 @@
-"""What expressions cost: the estimate and the count.
+"""Costs of CEL expressions: the estimate and the count.
 
 The numbers are those that Kubernetes v1.36 expects of itself (``apiextensions-apiserver/pkg/apiserver/schema/cel`` and
 ``apiserver/pkg/cel/library``).
@@ -53,7 +53,7 @@ def estimate(rule: str, schema: Object) -> int:
     return estimate_cost(compiled(rule, schema).expression.checked, Sizes(shape_of(schema))).most
 
 
-# kind, rule, cost without a limit (None: more than a rule may cost), limit, cost with it
+# kind, rule, cost without a limit (None: above the limit for a rule), limit, cost with the limit
 @pytest.mark.parametrize(("kind", "rule", "cost", "limit", "limited"), [
     (array("number"), "self.all(x, true)", 4718591, 10, 32),
     (array("string"), "self.all(x, true)", 3145727, 20, 62),
@@ -115,7 +115,7 @@ def test_estimate_follows_from_the_sizes_that_the_schema_allows(kind: str | Obje
 
 
 class TextsOfTwelve(Sizes):
-    """Sizes for which every text has at most twelve characters."""
+    """Sizes at which every string has at most twelve characters."""
 
     def size_of(self, shape: Shape | None, type: Type) -> Range | None:
         return Range(0, 12) if type.name in ("string", "bytes") else None

@@ -1,4 +1,4 @@
-"""The language by its specification: what expressions are worth, and how they fail."""
+"""The CEL language by its specification: values of expressions, and the errors they end with."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def value(expression: str) -> Any:
     # comparison across kinds of numbers
     "1 == 1.0", "1 == 1u", "1 < 1.5", "2u > 1", "1 != 2", "'a' < 'b'", "false < true", "[1, 2] == [1.0, 2u]",
     "{'a': 1} == {'a': 1.0}", "dyn(1) != 'a'", "null == null",
-    # logic: one side that decides is enough
+    # logic: one side that decides the result is enough
     "false && 1 / 0 == 1 || true", "true || 1 / 0 == 1", "1 / 0 == 1 || true", "!(1 / 0 == 1 && false)",
     "true ? true : 1 / 0 == 1", "i > 3 ? s == 'hello' : false",
     # membership, parts and presence

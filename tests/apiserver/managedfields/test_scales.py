@@ -1,4 +1,4 @@
-"""Who has the replicas after requests about a Scale."""
+"""Managers of the replicas field after requests to the scale subresource."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def apply(client: Client, config: dict[str, Any], manager: str = "owner", subres
 
 
 def scale(client: Client, replicas: int) -> str:
-    """Scale as kubectl does; returns the object's new version."""
+    """Scale as kubectl does, and return the object's new version."""
     done = client.patch("deployments.apps", "web", Patch(MERGE_PATCH, {"spec": {"replicas": replicas}}),
                         namespace="default", subresource="scale", options=PatchOptions(field_manager="kubectl"))
     return str(done["metadata"]["resourceVersion"])
 
 
 def entries_with_replicas(client: Client) -> list[tuple[str, str, str, bool]]:
-    """Manager, subresource, time, and whether there is anything else in the entry."""
+    """Return manager, subresource and time of each entry with replicas, and whether the entry has other fields too."""
     shown = client.with_managed_fields(client.get("deployments.apps", "web", namespace="default"))
     return [(one["manager"], one.get("subresource", ""), one.get("time", ""), len(one["fieldsV1"]["f:spec"]) > 1)
             for one in shown["metadata"]["managedFields"] if "f:replicas" in one["fieldsV1"].get("f:spec", {})]
@@ -72,7 +72,7 @@ def test_the_next_request_reads_the_later_entry_and_then_nobody_has_the_replicas
     assert entries_with_replicas(client) == []
     assert managers(client) == ["kubectl-create"]
     assert scale(client, 2) == second
-    scale(client, 5)  # what has no manager in the Scale gets none
+    scale(client, 5)  # fields without a manager in the Scale get none
     assert entries_with_replicas(client) == []
 
 

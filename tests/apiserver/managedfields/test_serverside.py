@@ -1,4 +1,4 @@
-"""Server-side apply, and who manages what after other writes."""
+"""Server-side apply, and the managers of fields after other writes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kubepy.api.meta import clone
 from kubepy.apiserver.client import Client
 from kubepy.apiserver.cluster import Cluster
 from kubepy.apiserver.managedfields.fieldpath import from_fields_v1, path_text
-from kubepy.apiserver.managedfields.upgrade import managers_of_field, upgrade_patch
+from kubepy.apiserver.managedfields.updater import managers_of_field, upgrade_patch
 from kubepy.apiserver.request import (
     APPLY_PATCH,
     JSON_PATCH,
@@ -35,7 +35,7 @@ def apply(client: Client, data: dict[str, Any], manager: str = "one", **options:
 
 
 def owned(client: Client, obj: dict[str, Any]) -> Owned:
-    """The fields of each manager: ``{"one Apply": [".data.a"]}``."""
+    """Return the fields of each manager: ``{"one Apply": [".data.a"]}``."""
     return {" ".join(filter(None, (entry["manager"], entry["operation"], entry.get("subresource")))):
             sorted(map(path_text, from_fields_v1(entry["fieldsV1"])))
             for entry in client.with_managed_fields(obj)["metadata"].get("managedFields", [])}

@@ -1,4 +1,4 @@
-"""Sets of fields, comparing, merging and removing, along a schema."""
+"""Sets of fields; comparing, merging and removing by a schema."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_what_changed(old: Any, new: Any, removed: Any, modified: Any, added: An
 
 
 @pytest.mark.parametrize(("live", "config", "merged"), [
-    # one letter an item: a list keeps what the configuration leaves out, and takes its order
+    # Each letter is an item: a list keeps items that the configuration leaves out, and takes its order.
     ("abc", "ab", "abc"), ("ab", "abc", "abc"), ("abc", "", "abc"), ("", "abc", "abc"), ("ab", "ba", "ba"),
     ("abc", "def", "abcdef"), ("abc", "cdef", "abcdef"), ("abcgf", "cdef", "abcgdef"), ("cdef", "ace", "acdef"),
     ("abcxyz", "def", "abcxyzdef"), ("abcxyz", "defxyz", "abcdefxyz"), ("cagf", "cfag", "cfag"),

@@ -1,4 +1,4 @@
-"""A repository with a cluster in it, made once and cloned for every test; git runs the drivers as whole processes."""
+"""A repository that keeps a cluster, made once and cloned for every test; git runs the drivers as processes."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ spec:
 
 
 class Repository:
-    """A working copy; ``git`` and ``kubepy`` run a command line there and return what it printed."""
+    """A working copy; ``git`` and ``kubepy`` run a command there and return its output."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -123,7 +123,7 @@ class Repository:
         return done.out + done.err
 
     def play(self, script: str) -> None:
-        """Run command lines; words within quotes stay together."""
+        """Run one command per line; quoted words stay together."""
         import shlex
 
         for line in filter(None, map(str.strip, script.splitlines())):
@@ -145,7 +145,7 @@ class Repository:
 
 @pytest.fixture(scope="session")
 def origin(tmp_path_factory: pytest.TempPathFactory) -> Repository:
-    """A repository whose branch main holds a settled cluster, all of it in git."""
+    """A repository whose branch main holds a settled cluster, with everything in git."""
     repository = Repository(tmp_path_factory.mktemp("origin"))
     repository.kubepy("init", "--nodes=3")
     repository.kubepy("apply", "-f", "-", stdin=CLUSTER)
@@ -158,7 +158,7 @@ def origin(tmp_path_factory: pytest.TempPathFactory) -> Repository:
 
 @pytest.fixture
 def repository(origin: Repository, tmp_path: Path) -> Repository:
-    """A clone of it that is set up; its cluster has no index yet."""
+    """A clone of ``origin`` in which ``kubepy git setup`` has run; its cluster has no index yet."""
     clone = Repository(tmp_path / "clone")
     origin.git("clone", "-q", str(origin.folder), str(clone.folder))
     clone.kubepy("git", "setup")

@@ -1,4 +1,4 @@
-"""Two branches of a repository that keeps a cluster merge by git, and the controllers go on from there."""
+"""Two branches of a repository that keeps a cluster are merged by git, and the controllers go on from the result."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ WORKLOADS = ("ds/agent", "deploy/web", "deploy/new", "sts/db")
 
 
 class Pair(NamedTuple):
-    """A change on each of two branches, and what holds of the merged cluster: (object, jsonpath, value)."""
+    """A change on each of two branches, and values expected in the merged cluster: (object, jsonpath, value)."""
 
     ours: str
     theirs: str
@@ -139,7 +139,7 @@ def test_branches_that_changed_different_fields_merge(repository: Repository, na
 
 
 def merge(repository: Repository, ours: str, theirs: str) -> None:
-    """Merge by git; a conflict may only be one that needs nobody's decision."""
+    """Merge by git; only conflicts that ``kubepy git resolve`` settles are allowed."""
     repository.git("checkout", "-q", ours)
     done = repository.run_git("merge", "-q", "--no-edit", theirs)
     if done.returncode:
@@ -154,7 +154,7 @@ CONTAINERS = "{.spec.containers[*]['name','image','env']}"
 
 
 def pods_of(repository: Repository, workload: str) -> list[str]:
-    """The containers of each pod."""
+    """Return the containers of each pod."""
     app = repository.kubepy("get", workload, "-o", "jsonpath={.spec.template.metadata.labels.app}")
     lines = f"jsonpath={{range .items[*]}}{CONTAINERS}{{'\\n'}}{{end}}"
     return repository.kubepy("get", "pods", "-l", f"app={app}", "-o", lines).splitlines()
@@ -170,7 +170,8 @@ def present(repository: Repository) -> list[str]:
 
 
 def check_no_lie(repository: Repository) -> None:
-    """Right after the merge, status says that a rollout is done only where no pod is of another template."""
+    """Check, right after the merge, that a rollout is reported as done only where all pods have the current
+    template."""
     for workload in present(repository):
         said = repository.kubepy("rollout", "status", workload, "--watch=false", "--reconcile=never")
         if "successfully rolled out" in said or "rolling update complete" in said:

@@ -16,7 +16,7 @@ def text_of(repository: Repository, path: str) -> str:
 
 
 def conflicts_in(text: str) -> list[tuple[list[str], list[str]]]:
-    """Both sides of every conflict, line by line."""
+    """Return both sides of every conflict, line by line."""
     found: list[tuple[list[str], list[str]]] = []
     side = -1
     for line in text.splitlines():
@@ -33,7 +33,7 @@ def conflicts_in(text: str) -> list[tuple[list[str], list[str]]]:
 
 
 def resolved(text: str, side: int) -> str:
-    """The text with one side of every conflict."""
+    """Return the text with one side of every conflict."""
     kept, current = [], -1
     for line in text.splitlines(keepends=True):
         if line.startswith("<<<<<<< "):
@@ -242,7 +242,7 @@ def test_markers_have_the_size_and_labels_that_git_asks_for(repository: Reposito
 
 @pytest.mark.parametrize("is_set_up", [True, False])
 def test_merge_without_kubepy_is_by_lines_and_loses_nothing(repository: Repository, is_set_up: bool) -> None:
-    """An environment that was removed, or a clone in which setup never ran."""
+    """Merge where kubepy was uninstalled, or in a clone in which setup never ran."""
     driver = repository.git("config", "merge.kubepy.driver").strip()
     repository.git("config", "--remove-section", "merge.kubepy")
     if is_set_up:
@@ -253,7 +253,7 @@ def test_merge_without_kubepy_is_by_lines_and_loses_nothing(repository: Reposito
 
 
 def comment(repository: Repository) -> str:
-    """Give the config map's file comments; returns its new text."""
+    """Add comments to the config map's file; return its new text."""
     path = repository.state / f"{SETTINGS}.yaml"
     path.write_text("# ours to keep\n" + path.read_text().replace("level: info", "level: info # not loud"))
     return path.read_text()

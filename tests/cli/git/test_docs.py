@@ -1,4 +1,4 @@
-"""The page about git tells what happens: each chapter is played in a folder of its own."""
+"""Commands of the page about git print the output shown there; each chapter is run in a folder of its own."""
 
 from __future__ import annotations
 
@@ -31,6 +31,6 @@ def test_git_page_commands_print_their_output(chapter: str, tmp_path: Path) -> N
                                   check=False)
             said = done.stdout.replace(str(tmp_path), "/home/me/lab").splitlines()
             said, wanted = (RUNNER.mask(lines) for lines in (said, wanted))
-            if "rollout status" in command:  # what it says on the way depends on the machine's speed
+            if "rollout status" in command:  # its progress lines depend on the machine's speed
                 said, wanted = said[-1:], wanted[-1:]
             assert said == wanted, f"{command}\n{done.stdout}{done.stderr}"

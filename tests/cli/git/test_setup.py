@@ -1,4 +1,5 @@
-"""``kubepy git setup`` and what git does after it: attributes, configuration, diffs, intent only, refresh, resolve."""
+"""``kubepy git setup`` and git's behaviour after it: attributes, configuration, diffs, intent only, refresh,
+resolve."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ ATTRIBUTES = "/cluster/**/*.yaml merge=kubepy diff=kubepy\n/namespaces/**/*.yaml
 
 @pytest.fixture
 def cluster(kubepy: Kubepy) -> Kubepy:
-    """In a cluster in a new repository, at its root's ./state."""
+    """Create a cluster in ./state of a new repository."""
     subprocess.run(["git", "init", "-q", "-b", "main"], check=True)
     return kubepy
 
@@ -225,7 +226,7 @@ def test_resolve_without_conflicts_does_nothing(repository: Repository) -> None:
 
 
 def test_resolve_settles_renames_of_pods_detected_by_git(repository: Repository) -> None:
-    """A clone in which renames are looked for: git takes a new pod for an old one, renamed to two names."""
+    """Resolve in a clone with rename detection: git takes a new pod for an old one, renamed to two names."""
     repository.git("config", "--unset", "pull.twohead")
     repository.git("config", "merge.renames", "true")
     repository.branch("ours", lambda: repository.play("set image ds/agent agent=agent:2\ncontroller --once"))

@@ -1,4 +1,4 @@
-"""Kustomizations to build: the files of each, by path; ``over`` is the folder that is built."""
+"""Kustomizations to build: the files of each, by path; the folder ``over`` is built."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ secretGenerator:
 
 
 def over(settings: str, **files: str) -> Files:
-    """An overlay of the base; ``p__yaml`` is its file ``p.yaml``."""
+    """Return an overlay of the base; ``p__yaml`` is its file ``p.yaml``."""
     own = {f"over/{name.replace('__', '.')}": content for name, content in files.items()}
     return {**BASE, "over/kustomization.yaml": f"resources: [../base]\n{settings}", **own}
 

@@ -1,4 +1,4 @@
-"""Kustomizations, built as kubectl builds them; skipped where there is no kubectl."""
+"""Kustomizations, built as kubectl builds them; skipped without kubectl."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""kustomize and -k: names, references, hashes, and what is refused."""
+"""kustomize and -k: names, references, hashes, and refused kustomizations."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ spec:
 
 
 def write(folder: Path, **files: str) -> None:
-    """``over_p__yaml`` is ``over/p.yaml``."""
+    """Write files named by keyword: ``over_p__yaml`` is ``over/p.yaml``."""
     for name, content in files.items():
         path = folder / name.replace("__", ".").replace("_", "/", 1)
         path.parent.mkdir(exist_ok=True)

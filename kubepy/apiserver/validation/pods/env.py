@@ -82,8 +82,17 @@ def validate_field_selector(selector: Object, allowed: Iterable[str], path: str,
             errors.append(required(f"{path}.{name}"))
             return
     label = selector["fieldPath"]
-    base, subscript = _split_subscript(label)
-    if detail := _check_convertible(selector["apiVersion"], label, base, subscript):
+    base, bracket, rest = label.partition("['")  # ``metadata.labels['a']``
+    subscript = rest[:-2] if bracket and base and label.endswith("']") else None
+    base = label if subscript is None else base
+    detail = ""
+    if selector["apiVersion"] != "v1":
+        detail = f"unsupported pod version: {selector['apiVersion']}"
+    elif subscript is not None and base not in ("metadata.annotations", "metadata.labels"):
+        detail = f"field label does not support subscript: {label}"
+    elif subscript is None and label not in KNOWN_FIELDS:
+        detail = printable(f"field label not supported: {label}")
+    if detail:
         errors.append(invalid_value(f"{path}.fieldPath", label, f"error converting fieldPath: {detail}"))
     elif subscript is not None:
         key = subscript.lower() if base == "metadata.annotations" else subscript
@@ -92,24 +101,6 @@ def validate_field_selector(selector: Object, allowed: Iterable[str], path: str,
         base = "spec.nodeName" if base == "spec.host" else base
         if base not in allowed:
             errors.append(not_supported(f"{path}.fieldPath", base, sorted(allowed)))
-
-
-def _split_subscript(label: str) -> tuple[str, str | None]:
-    """Split ``metadata.labels['a']`` into ``metadata.labels`` and ``a``; None for no subscript."""
-    base, bracket, rest = label.partition("['")
-    if bracket and base and label.endswith("']"):
-        return base, rest[:-2]
-    return label, None
-
-
-def _check_convertible(version: str, label: str, base: str, subscript: str | None) -> str:
-    """Return why a field label cannot be converted to the internal version, "" if it can."""
-    if version != "v1":
-        return f"unsupported pod version: {version}"
-    if subscript is not None:
-        allowed = ("metadata.annotations", "metadata.labels")
-        return "" if base in allowed else f"field label does not support subscript: {label}"
-    return "" if label in KNOWN_FIELDS else printable(f"field label not supported: {label}")
 
 
 def validate_resource_selector(selector: Object, path: str, errors: Errors, *, volume: bool) -> None:

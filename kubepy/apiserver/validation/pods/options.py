@@ -14,14 +14,14 @@ from kubepy.api.objects.pods import containers_with_paths
 from kubepy.api.values.gonumbers import int_or_none
 from kubepy.apiserver.validation.fields import (
     has_invalid_label_value,
-    label_value,
     validate_label_selector,
     validate_local_non_reserved_path,
 )
 from kubepy.apiserver.validation.pods.security import host_sysctl_complaint
-from kubepy.apiserver.validation.resources import is_divisible_by_page
+from kubepy.apiserver.validation.resources import is_divisible_by_page, is_huge_page
 
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 class PodOptions(NamedTuple):
@@ -41,17 +41,31 @@ class PodOptions(NamedTuple):
 
 def options_for_update(old_spec: Object, old_metadata: Object, *, resource_is_pod: bool = False) -> PodOptions:
     containers = [container for container, _ in containers_with_paths(old_spec, "")]
+    node_affinity = ((old_spec.get("affinity") or {}).get("nodeAffinity") or {}).get(REQUIRED) or {}
+    amounts = [(name, amount) for container in containers for field in ("limits", "requests")
+               for name, amount in ((container.get("resources") or {}).get(field) or {}).items()]
+    sysctls = (old_spec.get("securityContext") or {}).get("sysctls") or ()
+    spread_errors: list[Any] = []
+    for constraint in old_spec.get("topologySpreadConstraints") or ():
+        validate_label_selector(constraint.get("labelSelector"), "", spread_errors)
+    token_errors: list[Any] = []
+    for volume in old_spec.get("volumes") or ():
+        for source in (volume.get("projected") or {}).get("sources") or ():
+            if token := source.get("serviceAccountToken"):
+                validate_local_non_reserved_path(token.get("path", ""), "", token_errors)
     return PodOptions(
         resource_is_pod=resource_is_pod,
         allow_invalid_deletion_cost=not is_deletion_cost(old_metadata.get("annotations")),
         allow_invalid_selector_values=any(
             has_invalid_label_value(term.get(selector))
             for term in pod_affinity_terms(old_spec) for selector in ("labelSelector", "namespaceSelector")),
-        allow_invalid_node_affinity_values=_has_invalid_node_affinity_value(old_spec),
-        allow_invalid_spread_selector=_has_invalid_spread_selector(old_spec),
-        allow_indivisible_huge_pages=_has_indivisible_huge_pages(old_spec),
-        allow_non_local_token_path=_has_non_local_token_path(old_spec),
-        allow_namespaced_sysctls=_has_forbidden_sysctl(old_spec),
+        allow_invalid_node_affinity_values=any(
+            has_invalid_label_value(term) for term in node_affinity.get("nodeSelectorTerms") or ()),
+        allow_invalid_spread_selector=bool(spread_errors),
+        allow_indivisible_huge_pages=any(
+            is_huge_page(name) and not is_divisible_by_page(name, amount) for name, amount in amounts),
+        allow_non_local_token_path=bool(token_errors),
+        allow_namespaced_sysctls=any(host_sysctl_complaint(sysctl.get("name", ""), old_spec) for sysctl in sysctls),
         allow_restart_container_in_init=any(
             policy.get("restartPolicy") == "RestartContainer"
             for container in old_spec.get("initContainers") or () if container.get("restartPolicy") != "Always"
@@ -75,42 +89,6 @@ def pod_affinity_terms(spec: Object) -> Iterator[Object]:
     affinity = spec.get("affinity") or {}
     for kind in ("podAffinity", "podAntiAffinity"):
         block = affinity.get(kind) or {}
-        yield from block.get("requiredDuringSchedulingIgnoredDuringExecution") or ()
+        yield from block.get(REQUIRED) or ()
         for weighted in block.get("preferredDuringSchedulingIgnoredDuringExecution") or ():
             yield weighted.get("podAffinityTerm") or {}
-
-
-def _has_invalid_node_affinity_value(spec: Object) -> bool:
-    node_affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
-    required = node_affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
-    return any(label_value(value) for term in required.get("nodeSelectorTerms") or ()
-               for expression in term.get("matchExpressions") or () for value in expression.get("values") or ())
-
-
-def _has_invalid_spread_selector(spec: Object) -> bool:
-    errors: list[Any] = []
-    for constraint in spec.get("topologySpreadConstraints") or ():
-        validate_label_selector(constraint.get("labelSelector"), "", errors)
-    return bool(errors)
-
-
-def _has_indivisible_huge_pages(spec: Object) -> bool:
-    return any(not is_divisible_by_page(name, quantity)
-               for container, _ in containers_with_paths(spec, "")
-               for amounts in ((container.get("resources") or {}).get("limits"),
-                               (container.get("resources") or {}).get("requests"))
-               for name, quantity in (amounts or {}).items() if name.startswith("hugepages-"))
-
-
-def _has_non_local_token_path(spec: Object) -> bool:
-    errors: list[Any] = []
-    for volume in spec.get("volumes") or ():
-        for source in (volume.get("projected") or {}).get("sources") or ():
-            if token := source.get("serviceAccountToken"):
-                validate_local_non_reserved_path(token.get("path", ""), "", errors)
-    return bool(errors)
-
-
-def _has_forbidden_sysctl(spec: Object) -> bool:
-    sysctls = (spec.get("securityContext") or {}).get("sysctls") or ()
-    return any(host_sysctl_complaint(sysctl.get("name", ""), spec) for sysctl in sysctls)

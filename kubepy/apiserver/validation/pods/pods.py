@@ -6,8 +6,8 @@ from kubepy.api.errors import WHOLE_OBJECT, FieldError, forbidden_field, invalid
 from kubepy.api.meta import Object, name_of
 from kubepy.apiserver.validation.fields import Errors, between, go_diff, go_view, semantically_equal
 from kubepy.apiserver.validation.pods.containers import validate_image_padding
-from kubepy.apiserver.validation.pods.options import PodOptions, options_for_update
-from kubepy.apiserver.validation.pods.scheduling import REQUIRED, validate_tolerations
+from kubepy.apiserver.validation.pods.options import REQUIRED, PodOptions, options_for_update
+from kubepy.apiserver.validation.pods.scheduling import validate_tolerations
 from kubepy.apiserver.validation.pods.spec import (
     MIRROR,
     validate_annotation_changes,

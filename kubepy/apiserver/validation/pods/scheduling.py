@@ -19,10 +19,9 @@ from kubepy.apiserver.validation.fields import (
     validate_optional_choice,
     validate_positive,
 )
-from kubepy.apiserver.validation.pods.options import PodOptions
+from kubepy.apiserver.validation.pods.options import REQUIRED, PodOptions
 
 TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
-REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 WEIGHT_RANGE = "must be in the range 1-100"
 

@@ -26,6 +26,8 @@ from kubepy.apiserver.validation.formats import user_or_group_id
 
 PROFILE_TYPES = ("Localhost", "RuntimeDefault", "Unconfined")
 SYSCTL_PATTERN = r"([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
+DNS_LABEL = r"[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?"
+NET_BIOS = r'[^\\/:\*\?"<>|\.][^\\/:\*\?"<>|]{0,14}'
 IPC_SYSCTLS = frozenset(("kernel.sem", "fs.mqueue.msg_max", "fs.mqueue.msgsize_max", "fs.mqueue.queues_max"))
 
 
@@ -178,6 +180,10 @@ def windows_user_name(name: str) -> list[str]:
         return ["runAsUserName cannot contain more than one backslash"]
     domain, backslash, user = name.rpartition("\\")
     complaints = []
+    if backslash and len(domain) >= 256:
+        complaints.append("runAsUserName's Domain length must be under 256 characters")
+    if backslash and not (re.fullmatch(NET_BIOS, domain) or re.fullmatch(rf"{DNS_LABEL}(?:\.{DNS_LABEL})*", domain)):
+        complaints.append("runAsUserName's Domain doesn't match the NetBios nor the DNS format")
     if not user:
         complaints.append("runAsUserName's User cannot be empty")
     elif len(user) > 104:
@@ -186,15 +192,6 @@ def windows_user_name(name: str) -> list[str]:
         complaints.append("runAsUserName's User cannot contain only periods or spaces")
     if re.search(r'["/\\:;|=,+*?<>@\[\]]', user):
         complaints.append('runAsUserName\'s User cannot contain the following characters: "/\\:;|=,+*?<>@[]')
-    return (_windows_domain(domain) if backslash else []) + complaints
-
-
-def _windows_domain(domain: str) -> list[str]:
-    complaints = ["runAsUserName's Domain length must be under 256 characters"] if len(domain) >= 256 else []
-    label = r"[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?"
-    net_bios = r'[^\\/:\*\?"<>|\.][^\\/:\*\?"<>|]{0,14}'
-    if not (re.fullmatch(net_bios, domain) or re.fullmatch(rf"{label}(?:\.{label})*", domain)):
-        complaints.append("runAsUserName's Domain doesn't match the NetBios nor the DNS format")
     return complaints
 
 

@@ -209,12 +209,20 @@ def validate_pod_resize(pod: Object, old: Object) -> list[FieldError]:
     if qos_class(pod) != qos_class(old):
         shown = (old.get("status") or {}).get("qosClass", "")
         errors.append(invalid_value("spec", shown, "Pod QOS Class may not change as a result of resizing"))
-    if not _is_supported_on_node(old):
+    running = (status for status in (old.get("status") or {}).get("containerStatuses") or ()
+               if (status.get("state") or {}).get("running") is not None)
+    first = next(running, None)
+    if first is not None and first.get("resources") is None:  # a kubelet that resizes reports them
         errors.append(forbidden_field("spec", "Pod running on node without support for resize"))
     errors += _pod_level_changes(pod["spec"].get("resources"), old["spec"].get("resources"))
-    errors += _removals(pod, old)
-    errors += _other_changes(pod, old)
-    return errors
+    sidecars = [pair for pair in _pairs(pod, old, "initContainers") if is_restartable_init_container(pair[1])]
+    for path, old_container, container in (*sidecars, *_pairs(pod, old, "containers")):
+        for field in FIELDS:
+            old_amounts, amounts = ((each.get("resources") or {}).get(field) or {}
+                                    for each in (old_container, container))
+            if old_amounts.keys() - amounts.keys():
+                errors.append(forbidden_field(f"{path}.resources.{field}", f"resource {field} cannot be removed"))
+    return [*errors, *_other_changes(pod, old)]
 
 
 def _pod_level_changes(new: Object | None, old: Object | None) -> Iterator[FieldError]:
@@ -229,24 +237,6 @@ def _pod_level_changes(new: Object | None, old: Object | None) -> Iterator[Field
             yield forbidden_field(f"spec.resources.{field}", f"pod-level resource {field} cannot be removed")
     if not semantically_equal(_with_old_resources(new or {}, old or {}), old or {}):
         yield forbidden_field("spec", "only cpu and memory resources are mutable at pod-level")
-
-
-def _is_supported_on_node(pod: Object) -> bool:
-    """Return whether the node's kubelet resizes: then it reports the resources of running containers."""
-    for status in (pod.get("status") or {}).get("containerStatuses") or ():
-        if (status.get("state") or {}).get("running") is not None:
-            return status.get("resources") is not None
-    return True
-
-
-def _removals(pod: Object, old: Object) -> Iterator[FieldError]:
-    sidecars = [pair for pair in _pairs(pod, old, "initContainers") if is_restartable_init_container(pair[1])]
-    for path, old_container, container in (*sidecars, *_pairs(pod, old, "containers")):
-        for field in FIELDS:
-            old_amounts, amounts = ((each.get("resources") or {}).get(field) or {}
-                                    for each in (old_container, container))
-            if old_amounts.keys() - amounts.keys():
-                yield forbidden_field(f"{path}.resources.{field}", f"resource {field} cannot be removed")
 
 
 def _pairs(pod: Object, old: Object, field: str) -> list[tuple[str, Object, Object]]:

@@ -9,7 +9,8 @@ from kubepy.api.objects.pods import containers_with_paths
 from kubepy.api.values.names import dns1123_label, label_value
 from kubepy.api.values.quantity import Quantity
 from kubepy.apiserver.validation.formats import ip_warnings
-from kubepy.apiserver.validation.pods.scheduling import PREFERRED, REQUIRED
+from kubepy.apiserver.validation.pods.options import REQUIRED
+from kubepy.apiserver.validation.pods.scheduling import PREFERRED
 from kubepy.apiserver.validation.pods.spec import APP_ARMOR, SECCOMP_CONTAINER, SECCOMP_POD
 from kubepy.apiserver.validation.pods.volumes import overlapping_paths
 from kubepy.lazy import lazy_imports
@@ -172,7 +173,7 @@ def _use_seccomp_field(key: str, prefix: str) -> str:
 
 
 def _profile_warnings(container: Object, spec: Object, annotations: dict[str, str], prefix: str, *,
-                 is_template: bool) -> Iterator[str]:
+                      is_template: bool) -> Iterator[str]:
     context, name = container.get("securityContext") or {}, container.get("name", "")
     if SECCOMP_CONTAINER + name in annotations and context.get("seccompProfile") is None:
         yield _use_seccomp_field(SECCOMP_CONTAINER + name, prefix)

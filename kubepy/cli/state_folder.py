@@ -1,14 +1,16 @@
-"""``kubepy init``: make a cluster with a default StorageClass, and with nodes if asked for."""
+"""``kubepy init`` and ``kubepy fsck``: make a state folder; find and repair problems in one."""
 
 from __future__ import annotations
 
+from contextlib import closing
+
 from kubepy.api.meta import Object
 from kubepy.apiserver.cluster import Cluster
-from kubepy.cli.errors import CliError, unless_missing
+from kubepy.cli.errors import CliError, SilentExit, unless_missing
 from kubepy.cli.runtime.command import command
 from kubepy.cli.runtime.driver import REMEDY, settle
 from kubepy.cli.runtime.factory import Factory
-from kubepy.cli.runtime.flags import int_flag
+from kubepy.cli.runtime.flags import bool_flag, int_flag
 from kubepy.cli.runtime.options import Options
 from kubepy.controlplane import build_manager, manager_lock
 from kubepy.quoting import printable, quote
@@ -36,8 +38,11 @@ def init(factory: Factory, options: InitOptions) -> None:
     options.require_no_args()
     if options.nodes < 0:
         raise CliError(f"--nodes={options.nodes} is invalid: must be greater than or equal to 0")
-    if factory.has_cluster and not _is_unfinished(factory):
-        raise CliError(f"there is a cluster in {quote(factory.folder)} already")
+    if factory.has_cluster:
+        with closing(Cluster.open(factory.folder)) as cluster:
+            is_unfinished = cluster.is_unfinished()
+        if not is_unfinished:
+            raise CliError(f"there is a cluster in {quote(factory.folder)} already")
     Cluster.begin(factory.folder)
     names = [f"node-{number}" for number in range(1, options.nodes + 1)]
     with factory.client.joined():
@@ -45,7 +50,9 @@ def init(factory: Factory, options: InitOptions) -> None:
         for number, name in enumerate(names, 1):
             factory.progress.show("making nodes", number, len(names))
             _ensure(factory, "nodes", new_node(name))
-    _settle(factory)
+    with manager_lock(factory.cluster) as ours:
+        if ours:  # kubelets register and taints of new nodes go, so that the cluster begins ready
+            settle(factory.progress, build_manager(factory.cluster))
     factory.cluster.finish()
     factory.print(f"cluster created in {printable(factory.folder)}")
     factory.print("storageclass.storage.k8s.io/standard created")
@@ -55,14 +62,6 @@ def init(factory: Factory, options: InitOptions) -> None:
         factory.say(f"note: there are no nodes, so pods will stay Pending: {REMEDY}")
 
 
-def _is_unfinished(factory: Factory) -> bool:
-    cluster = Cluster.open(factory.folder)
-    try:
-        return cluster.is_unfinished()
-    finally:
-        cluster.close()
-
-
 def _ensure(factory: Factory, resource: str, obj: Object) -> None:
     """Create an object unless an earlier run that was killed has created it."""
     if unless_missing(factory.client.get, resource, obj["metadata"]["name"]) is None:
@@ -70,21 +69,53 @@ def _ensure(factory: Factory, resource: str, obj: Object) -> None:
 
 
 def new_node(name: str) -> Object:
-    """A node with the labels that a kubelet on Linux gives its own."""
+    """Return a node with the labels that a kubelet on Linux gives its own."""
     labels = {"kubernetes.io/arch": "amd64", "kubernetes.io/hostname": name, "kubernetes.io/os": "linux"}
     return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}}
 
 
 def standard_class() -> Object:
-    """The default StorageClass: every claim that a pod uses gets a simulated volume."""
-    marked = {"storageclass.kubernetes.io/is-default-class": "true"}
+    """Return the default StorageClass: every claim that a pod uses gets a simulated volume."""
+    annotations = {"storageclass.kubernetes.io/is-default-class": "true"}
     return {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass",
-            "metadata": {"name": "standard", "annotations": marked}, "provisioner": "kubepy.dev/simulated",
+            "metadata": {"name": "standard", "annotations": annotations}, "provisioner": "kubepy.dev/simulated",
             "reclaimPolicy": "Delete", "volumeBindingMode": "WaitForFirstConsumer"}
 
 
-def _settle(factory: Factory) -> None:
-    """Let the kubelets register and the taints of new nodes go, so that the cluster begins ready."""
-    with manager_lock(factory.cluster) as ours:
-        if ours:
-            settle(factory.progress, build_manager(factory.cluster))
+class FsckOptions(Options):
+    """The flags of ``fsck``."""
+
+    repair: bool = bool_flag("repair", help="Put right what can be put right without guessing, and say what was done.")
+
+
+@command("fsck [--repair]", FsckOptions, examples="""
+# Check the folder after a merge
+kubepy fsck
+
+# Another folder
+kubepy --state /srv/lab/state fsck
+
+# Make the index anew if it disagrees with the files, make Secrets private, remove what a killed process left
+kubepy fsck --repair
+""")
+def fsck(factory: Factory, options: FsckOptions) -> None:
+    """Check the state folder: files that cannot be objects, folders without their namespace, and whether files and
+    index agree.
+
+    Exits with 1 if anything is wrong. Nothing is changed unless --repair is given. A file that cannot be an object is
+    never changed: edit or remove it."""
+    options.require_no_args()
+    if options.repair:
+        for line in factory.cluster.store.repair():
+            factory.print(printable(line))
+    problems = [*factory.cluster.problems(), *factory.cluster.folders_without_namespace()]
+    for problem in problems:
+        factory.print(printable(str(problem)))
+    disagreements = factory.cluster.store.check()
+    for line in disagreements:
+        factory.print(printable(line))
+    if disagreements and not options.repair:
+        factory.say('run "kubepy fsck --repair" to put right what can be put right without guessing')
+    if problems or disagreements:
+        raise SilentExit(1)
+    factory.print(printable(f"{factory.folder}: no problems"))

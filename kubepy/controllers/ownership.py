@@ -80,7 +80,12 @@ class Ownership(Generic[ObjectT]):
         return uid if selector is not None and selector.matches(labels_of(obj)) else f"{uid} to claim"
 
     def to_claim(self, resource: str, owner: AnyObject, index: Index[Any, Any]) -> list[Key]:
-        """Return the keys of dependents that are to be released perhaps, and of orphans, in key order."""
+        """Return the keys of dependents that are to be released perhaps, and of orphans, in key order.
+
+        Those that were observed before their owner are grouped anew.
+        """
+        for key in list(index.group(f"{uid_of(owner)} to claim")):
+            index.observe(key, self._informers.get(*key))
         dependents = index.group(f"{uid_of(owner)} to claim")
         orphans = self._informers.orphans(resource, namespace_of(owner))
         return sorted({*dependents, *orphans}) if dependents else orphans

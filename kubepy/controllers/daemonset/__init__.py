@@ -180,8 +180,8 @@ class DaemonSetController:
 
     def _claim_pods(self, daemon_set: DaemonSet) -> Collection[DaemonPod]:
         """Return the DaemonSet's pods, with those that are claimed now. Raises Status, AdoptionError."""
-        claimed = self._daemon_pods.group(uid_of(daemon_set)).values()
         to_claim = self._owners.to_claim(PODS, daemon_set, self._daemon_pods)
+        claimed = self._daemon_pods.group(uid_of(daemon_set)).values()
         if not to_claim:
             return claimed
         selector = from_label_selector(daemon_set["spec"]["selector"])

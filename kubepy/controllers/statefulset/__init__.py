@@ -23,7 +23,6 @@ from kubepy.controllers.statefulset.pod_control import ClaimError, StatefulPodCo
 from kubepy.controllers.statefulset.pods import (
     Replica,
     is_ordered,
-    min_ready_seconds,
     new_stateful_pod,
     ordinals,
     parent_name_and_ordinal,
@@ -117,7 +116,8 @@ class StatefulSetController:
         return StatefulSetState(
             key, stateful_set, history.apply_revision(stateful_set, current),
             history.apply_revision(stateful_set, update), name_of(current), name_of(update), collisions, revisions,
-            pods, self._observed_claims(stateful_set, pods), self._clock.now())
+            pods, self._observed_claims(stateful_set, pods), stateful_set["spec"].get("minReadySeconds", 0),
+            self._clock.now())
 
     def _index_replica(self, pod: Pod) -> tuple[str, Replica] | None:
         """Group the pods that StatefulSets control by the StatefulSet's uid; those that are to be claimed are apart."""
@@ -129,13 +129,14 @@ class StatefulSetController:
 
     def _claim_pods(self, stateful_set: StatefulSet, selector: LabelSelector) -> list[Replica]:
         """Return the pods that match and have a name of the set's, by name. Raises Status, AdoptionError."""
+        to_claim = self._owners.to_claim(PODS, stateful_set, self._replicas)
         replicas = list(self._replicas.group(uid_of(stateful_set)).values())
-        if to_claim := self._owners.to_claim(PODS, stateful_set, self._replicas):
+        if to_claim:
             manager = RefManager(self._client, PODS, STATEFUL_SETS, stateful_set)
             replicas += map(read_replica, manager.claim(
                 self._pods.at(to_claim), selector,
                 lambda pod: parent_name_and_ordinal(pod)[0] == name_of(stateful_set)))
-        return sorted(replicas, key=lambda replica: name_of(replica.pod))
+        return sorted(replicas, key=lambda replica: replica.pod["metadata"]["name"])
 
     def _observed_claims(self, stateful_set: StatefulSet, pods: Sequence[Replica]) -> dict[str, PersistentVolumeClaim]:
         if not stateful_set["spec"].get("volumeClaimTemplates"):
@@ -239,8 +240,7 @@ class StatefulSetController:
         status = complete_rolling_update(stateful_set, computed)
         if is_inconsistent(stateful_set.get("status") or {}, status):
             self._writer.update_status(stateful_set, status)
-        seconds = min_ready_seconds(stateful_set)
-        if seconds > 0 and status.get("readyReplicas", 0) != status["availableReplicas"]:
-            self.queue.add_after(state.key, seconds)
+        if state.min_ready_seconds > 0 and status.get("readyReplicas", 0) != status["availableReplicas"]:
+            self.queue.add_after(state.key, state.min_ready_seconds)
         else:
             self.queue.cancel(state.key)

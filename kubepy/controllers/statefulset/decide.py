@@ -85,13 +85,16 @@ def decide(state: StatefulSetState) -> StatefulSetActions:
 def split_by_range(state: StatefulSetState) -> tuple[list[Replica], list[Replica]]:
     """Return the replicas, the missing ones among them, by ordinal, and the condemned pods, the highest first."""
     by_ordinal = {replica.ordinal: replica for replica in state.pods}
+    in_range = ordinals(state.stateful_set)
     replicas = []
-    for ordinal in ordinals(state.stateful_set):
-        is_current = is_made_at_current_revision(state.current_set, ordinal)
-        revision = state.current_revision if is_current else state.update_revision
-        replicas.append(by_ordinal.get(ordinal) or missing_replica(state.stateful_set, ordinal, revision))
-    beyond = [replica for replica in state.pods
-              if replica.ordinal >= 0 and replica.ordinal not in ordinals(state.stateful_set)]
+    for ordinal in in_range:
+        replica = by_ordinal.get(ordinal)
+        if replica is None:
+            is_current = is_made_at_current_revision(state.current_set, ordinal)
+            revision = state.current_revision if is_current else state.update_revision
+            replica = missing_replica(state.stateful_set, ordinal, revision)
+        replicas.append(replica)
+    beyond = [replica for replica in state.pods if replica.ordinal >= 0 and replica.ordinal not in in_range]
     return replicas, sorted(beyond, key=lambda replica: replica.ordinal, reverse=True)
 
 

@@ -99,10 +99,6 @@ def pod_name(stateful_set: StatefulSet, ordinal: int) -> str:
     return f"{name_of(stateful_set)}-{ordinal}"
 
 
-def min_ready_seconds(stateful_set: StatefulSet) -> int:
-    return stateful_set["spec"].get("minReadySeconds", 0)
-
-
 def is_ordered(stateful_set: StatefulSet) -> bool:
     """Return whether pods come and go one after another (not ``Parallel``)."""
     return stateful_set["spec"].get("podManagementPolicy") != "Parallel"
@@ -169,8 +165,10 @@ def with_storage(stateful_set: StatefulSet, spec: PodSpec, ordinal: int) -> PodS
 
 def storage_matches(stateful_set: StatefulSet, replica: Replica) -> bool:
     """Return whether the pod has a volume for each claim template (``storageMatches``)."""
-    return all(replica.claims.get(name_of(template)) == claim_name(stateful_set, template, replica.ordinal)
-               for template in stateful_set["spec"].get("volumeClaimTemplates") or [])
+    templates = stateful_set["spec"].get("volumeClaimTemplates")
+    return not templates or all(
+        replica.claims.get(name_of(template)) == claim_name(stateful_set, template, replica.ordinal)
+        for template in templates)
 
 
 def with_identity_and_storage(stateful_set: StatefulSet, replica: Replica) -> Pod:

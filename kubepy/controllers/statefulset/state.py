@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from kubepy.controllers.statefulset import claims
-from kubepy.controllers.statefulset.pods import Replica, min_ready_seconds, ordinals
+from kubepy.controllers.statefulset.pods import Replica, ordinals
 
 if TYPE_CHECKING:
     from kubepy.api.typed import ControllerRevision, PersistentVolumeClaim, StatefulSet
@@ -27,10 +27,11 @@ class StatefulSetState(NamedTuple):
     revisions: Sequence[ControllerRevision]  # all of them, by number
     pods: Sequence[Replica]  # that the set controls, by name
     claims: Mapping[str, PersistentVolumeClaim]  # that the informers know, by name
+    min_ready_seconds: int
     now: datetime
 
     def is_available(self, replica: Replica) -> bool:
-        return replica.is_available(min_ready_seconds(self.stateful_set), self.now)
+        return replica.is_available(self.min_ready_seconds, self.now)
 
     def is_healthy(self, replica: Replica) -> bool:
         """Return whether a pod is Running, Ready, and available for long enough."""
@@ -45,6 +46,8 @@ class StatefulSetState(NamedTuple):
 
     def claims_match_retention_policy(self, replica: Replica) -> bool:
         """Return whether the pod's claims are owned as the policy says (``ClaimsMatchRetentionPolicy``)."""
+        if not self.claims:
+            return True
         found = self.claims_of(replica)
         in_range = bool(found) and replica.ordinal in ordinals(self.update_set)
         return all(claims.is_claim_owner_up_to_date(claim, self.update_set, replica.pod, in_range) for claim in found)

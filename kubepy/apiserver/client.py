@@ -29,6 +29,7 @@ from kubepy.apiserver.request import (
     PatchOptions,
     Request,
     UpdateOptions,
+    WriteOptions,
 )
 from kubepy.apiserver.server import RequestScope, Server
 from kubepy.apiserver.transaction import RequestTransaction
@@ -304,7 +305,7 @@ class Client:
         """Open a transaction for a request that writes."""
         resource, request = self._resolve(request)
         options = request.options
-        dry_run = isinstance(options, (CreateOptions, UpdateOptions, PatchOptions, DeleteOptions)) and options.dry_run
+        dry_run = isinstance(options, (WriteOptions, DeleteOptions)) and options.dry_run
         with self.transaction(dry_run) as transaction:
             yield RequestScope(self._server, transaction, request, resource)
 

@@ -30,33 +30,24 @@ class ListOptions(NamedTuple):
     field_selector: str = ""
 
 
-class CreateOptions(NamedTuple):
-    """``metav1.CreateOptions``.
+class WriteOptions(NamedTuple):
+    """``metav1.CreateOptions``, ``UpdateOptions`` and ``PatchOptions``.
 
     ``field_manager`` is the client on whose behalf managedFields are kept; controllers name none, so that tracking
-    costs them nothing. ``field_validation``: Strict, Warn or Ignore (unknown fields).
+    costs them nothing. ``field_validation``: Strict, Warn or Ignore (unknown fields). ``force``, of patches:
+    server-side apply takes fields over from others.
     """
 
     dry_run: bool = False
     field_manager: str = ""
     field_validation: str = "Ignore"
-
-
-class UpdateOptions(NamedTuple):
-    """``metav1.UpdateOptions``, as for a creation."""
-
-    dry_run: bool = False
-    field_manager: str = ""
-    field_validation: str = "Ignore"
-
-
-class PatchOptions(NamedTuple):
-    """``metav1.PatchOptions``, as for a creation. ``force``: server-side apply takes fields over from others."""
-
-    dry_run: bool = False
-    field_manager: str = ""
-    field_validation: str = "Ignore"
     force: bool = False
+
+
+# One class under upstream's names: each further one would cost every command a quarter of a millisecond.
+CreateOptions = WriteOptions
+UpdateOptions = WriteOptions
+PatchOptions = WriteOptions
 
 
 class DeleteOptions(NamedTuple):
@@ -76,7 +67,6 @@ class CollectionOptions(NamedTuple):
     delete: DeleteOptions = DeleteOptions()
 
 
-WriteOptions = CreateOptions | UpdateOptions | PatchOptions
 Options = WriteOptions | DeleteOptions | ListOptions | CollectionOptions
 
 

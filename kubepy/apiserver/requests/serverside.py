@@ -21,7 +21,7 @@ from kubepy.apiserver.managedfields.scales import scale_managers, with_scale_man
 from kubepy.apiserver.managedfields.typed import TypedError, compare, field_set
 from kubepy.apiserver.managedfields.updater import Applied, ConflictsError, Write, apply
 from kubepy.apiserver.managedfields.validating import problems, text_of
-from kubepy.apiserver.request import PatchOptions
+from kubepy.apiserver.request import WriteOptions
 from kubepy.apiserver.requests.creation import create_decoded
 from kubepy.apiserver.requests.decoding import PatchErrorStyle, decode_patched, drop_duplicate_owners
 from kubepy.apiserver.requests.scaling import SCALE, scale_paths, scale_to_change, store_scale
@@ -114,7 +114,7 @@ def _merge(scope: RequestScope, resource: Resource, live: Object, managers: Mana
                   scope.server.clock.timestamp(), tracking.ignored_by(resource, subresource))
     try:
         applied = apply(live, config, schema, managers, write,
-                        force=isinstance(options, PatchOptions) and options.force)
+                        force=isinstance(options, WriteOptions) and options.force)
     except TypedError as error:
         raise _untyped(config, error.why) from None
     except ConflictsError as error:

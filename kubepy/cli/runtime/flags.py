@@ -44,16 +44,19 @@ class Flag(click.Option):
 
     :param long: the name behind the two dashes (``dry-run``); ``name``, from click, is the field's (``dry_run``).
     :param short: the letter behind one dash, "" for none.
-    :param more: click's own: ``hidden``; ``deprecated`` is the text to print when the flag is used.
+    :param deprecated: the text to print when the flag is used, "" for a flag that is not deprecated.
+    :param more: click's own: ``hidden``.
     """
 
     name: str
     help: str
     deprecated: str
 
-    def __init__(self, long: str, short: str, default: Any, kind: FlagKind, help: str = "", **more: Any) -> None:
+    def __init__(self, long: str, short: str, default: Any, kind: FlagKind, help: str = "", *, deprecated: str = "",
+                 **more: Any) -> None:
         words = [long.replace("-", "_"), f"--{long}", *([f"-{short}"] if short else [])]
-        super().__init__(words, type=click.UNPROCESSED, multiple=kind.repeated, **{"deprecated": "", **more})
+        super().__init__(words, type=click.UNPROCESSED, multiple=kind.repeated, **more)
+        self.deprecated = deprecated  # not click's: that would load the translations of its texts
         self.long = long
         self.short = short
         self.default = default

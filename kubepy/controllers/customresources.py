@@ -49,19 +49,15 @@ class CustomResourceFinalizer:
         established = get_condition(definition, "Established")
         if established is None or established["status"] != "True":
             self._remove_finalizer(self._set_terminating(definition, *NEVER_ESTABLISHED))
-        elif self._delete_objects(key.name):
+            return
+        for obj in self._client.list(key.name).items:
+            if not is_being_deleted(obj):
+                with suppress(NotFound):
+                    self._client.delete(key.name, name_of(obj), namespace=namespace_of(obj))
+        if not self._client.list(key.name).items:
             self._remove_finalizer(self._set_terminating(definition, *COMPLETED))
         else:
             self._set_terminating(definition, *IN_PROGRESS)
-
-    def _delete_objects(self, resource: str) -> bool:
-        """Delete all objects of a resource; return whether none is left. Raises Status."""
-        for obj in self._client.list(resource).items:
-            if is_being_deleted(obj):
-                continue
-            with suppress(NotFound):
-                self._client.delete(resource, name_of(obj), namespace=namespace_of(obj))
-        return not self._client.list(resource).items
 
     def _set_terminating(self, definition: Object, status: str, reason: str, message: str) -> Object:
         old = get_condition(definition, "Terminating")

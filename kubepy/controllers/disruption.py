@@ -27,7 +27,7 @@ from kubepy.api.objects.pods import get_condition, is_pod_ready, is_pod_terminal
 from kubepy.api.selectors import SelectorError, from_label_selector, go_label_selector
 from kubepy.api.values.gonumbers import scaled_value
 from kubepy.runtime.events import Recorder
-from kubepy.runtime.informers import PODS, TypedResource
+from kubepy.runtime.informers import PODS, ResourceClient, TypedResource
 from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
 
 if TYPE_CHECKING:
@@ -63,6 +63,7 @@ class DisruptionController:
         self._informers = context.informers
         self._pods = context.informers.lister(PODS)
         self._budgets = context.informers.lister(BUDGETS)
+        self._pod_client = ResourceClient(context.client, PODS)
         self._clock = context.clock
         self._scheme = context.scheme
         self._recorder = Recorder(context.client, "controllermanager")
@@ -108,10 +109,15 @@ class DisruptionController:
 
     def sync(self, key: Key) -> None:
         if key.resource == PODS:
-            if (pod := self._pods.get(key.namespace, key.name)) is not None:
-                self._clear_stale_condition(key, pod)
-            else:
+            pod, now = self._pods.get(key.namespace, key.name), self._clock.now()
+            due = stale_condition_due(pod) if pod is not None else None
+            if pod is None:
                 self.queue.cancel(key)
+            elif due is not None and due > now:
+                self.queue.add_after(key, (due - now).total_seconds())
+            elif due is not None:
+                with suppress(NotFound):
+                    self._pod_client.update_status(pod, status_without_disruption(pod, now))
             return
         budget = self._budgets.get(key.namespace, key.name)
         if budget is None:
@@ -226,22 +232,6 @@ class DisruptionController:
             self._recorder.event(pod, "Warning", "NotDeleted", message)
         return kept
 
-    def _clear_stale_condition(self, key: Key, pod: Pod) -> None:
-        """Clear the condition of a pod that was to be disrupted and never was (``syncStalePodDisruption``)."""
-        due, now = stale_condition_due(pod), self._clock.now()
-        if due is None:
-            return
-        if due > now:
-            self.queue.add_after(key, (due - now).total_seconds())
-            return
-        status = clone(pod["status"])
-        condition: Object = {"type": "DisruptionTarget", "status": "False"}
-        if generation := pod["metadata"].get("generation"):
-            condition["observedGeneration"] = generation
-        set_condition(status["conditions"], condition, now)
-        with suppress(NotFound):
-            self._client.update(PODS, {**pod, "status": status}, namespace=namespace_of(pod), subresource="status")
-
 
 def _covers(budget: PodDisruptionBudget, pod: Pod) -> bool:
     """Tell whether the budget selects the pod."""
@@ -259,6 +249,16 @@ def stale_condition_due(pod: Pod) -> datetime | None:
     if condition is None or condition["status"] != "True" or condition.get("reason") == "TerminationByKubelet":
         return None
     return parse_optional_time(condition.get("lastTransitionTime")) + STALE_CONDITION_TIMEOUT
+
+
+def status_without_disruption(pod: Pod, now: datetime) -> Object:
+    """Return the status of a pod that was to be disrupted and never was (``syncStalePodDisruption``)."""
+    status: Object = clone(pod["status"])
+    condition: Object = {"type": "DisruptionTarget", "status": "False"}
+    if generation := pod["metadata"].get("generation"):
+        condition["observedGeneration"] = generation
+    set_condition(status["conditions"], condition, now)
+    return status
 
 
 def new_status(budget: PodDisruptionBudget, expected: ExpectedPods, healthy: int, disrupted: dict[str, str],

@@ -121,7 +121,11 @@ class PortGroup(NamedTuple):
 
 def plan_slices(service: Object, pods: Iterable[Object], slices: Iterable[Object], node_of: NodeOf) -> SlicePlan:
     """Plan the writes that make ``slices``, the controller's own of the Service, show the pods."""
-    families = _families(service)
+    families: list[str] = service["spec"].get("ipFamilies") or []
+    if not families:
+        address = service["spec"].get("clusterIP")
+        is_headless = not address or address == NONE
+        families = ["IPv4", "IPv6"] if is_headless else ["IPv6" if ":" in address else "IPv4"]
     plan = SlicePlan([], [], [slice_ for slice_ in slices if slice_["addressType"] not in families])
     pods = [pod for pod in pods if is_endpoint(pod, terminating=True)]
     for family in families:
@@ -129,16 +133,6 @@ def plan_slices(service: Object, pods: Iterable[Object], slices: Iterable[Object
         groups = _group_by_ports(service, pods, family, node_of)
         plan.extend(_plan_family(service, groups, existing, family))
     return _with_slices_reused(service, plan)
-
-
-def _families(service: Object) -> list[str]:
-    families: list[str] = service["spec"].get("ipFamilies") or []
-    if families:
-        return families
-    address = service["spec"].get("clusterIP")
-    if address and address != NONE:
-        return ["IPv6" if ":" in address else "IPv4"]
-    return ["IPv4", "IPv6"]
 
 
 def _plan_family(service: Object, groups: Mapping[str, PortGroup], existing: list[Object], family: str) -> SlicePlan:

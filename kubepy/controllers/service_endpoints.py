@@ -6,7 +6,7 @@ change that endpoints follow. Upstream: ``k8s.io/endpointslice/util``, ``pkg/api
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kubepy.api.meta import Object, is_being_deleted, labels_of, name_of, namespace_of, uid_of
@@ -178,16 +178,12 @@ def find_port(port: Object, pod: Object) -> int | None:
     if isinstance(target, int):
         return target
     protocol = port.get("protocol", "TCP")
-    return next((container_port["containerPort"] for container_port in _container_ports(pod)
-                 if container_port.get("name") == target and container_port.get("protocol", "TCP") == protocol), None)
-
-
-def _container_ports(pod: Object) -> Iterator[Object]:
-    for container in pod["spec"].get("containers") or ():
-        yield from container.get("ports") or ()
-    for container in pod["spec"].get("initContainers") or ():
-        if is_restartable_init_container(container):
-            yield from container.get("ports") or ()
+    sidecars = filter(is_restartable_init_container, pod["spec"].get("initContainers") or ())
+    for container in (*(pod["spec"].get("containers") or ()), *sidecars):
+        for container_port in container.get("ports") or ():
+            if container_port.get("name") == target and container_port.get("protocol", "TCP") == protocol:
+                return int(container_port["containerPort"])
+    return None
 
 
 # --- the time of the change that endpoints follow -----------------------------------------------------------------

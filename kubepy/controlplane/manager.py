@@ -323,15 +323,12 @@ class Manager:
             return
         self._saved = text
         checkpoint = parse(text, self._names)
-        if checkpoint is not None:
-            self._take_over(checkpoint)
-        elif not self._loaded:
-            self._stale = True
-
-    def _take_over(self, checkpoint: Checkpoint) -> None:
-        now = self._clock.now()
+        if checkpoint is None:
+            self._stale = self._stale or not self._loaded
+            return
         if not self._loaded:
             self._revision = self._delivered = checkpoint.revision
+        now = self._clock.now()
         for pending in checkpoint.pending:
             if pending.due is None or pending.due <= now:
                 self._carried.append(pending)

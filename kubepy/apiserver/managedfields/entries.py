@@ -19,7 +19,7 @@ APPLY, UPDATE = "Apply", "Update"
 Entry = dict[str, Any]
 
 
-class Manager(NamedTuple):
+class FieldManager(NamedTuple):
     """A manager of fields: an applier is the same in all versions, an updater differs by version and subresource."""
 
     name: str
@@ -43,12 +43,12 @@ class Managed(NamedTuple):
     time: str = ""
 
 
-Managers = dict[Manager, Managed]
-Pairs = list[tuple[Manager, Managed]]
+Managers = dict[FieldManager, Managed]
+Pairs = list[tuple[FieldManager, Managed]]
 
 
-def manager_of(name: str, operation: str, api_version: str, subresource: str = "") -> Manager:
-    return Manager(name or "unknown", operation, "" if operation == APPLY else api_version, subresource)
+def manager_of(name: str, operation: str, api_version: str, subresource: str = "") -> FieldManager:
+    return FieldManager(name or "unknown", operation, "" if operation == APPLY else api_version, subresource)
 
 
 def decode(entries: Iterable[Any]) -> Managers:
@@ -70,7 +70,7 @@ def decode_all(entries: Iterable[Any]) -> Pairs:
             raise ValueError("apiVersion must not be empty")
         if entry.get("fieldsType") != "FieldsV1":
             raise ValueError(f"invalid fieldsType in managed fields entry {index}")
-        manager = Manager(entry.get("manager", ""), operation, "" if operation == APPLY else api_version,
+        manager = FieldManager(entry.get("manager", ""), operation, "" if operation == APPLY else api_version,
                           entry.get("subresource", ""))
         fields = from_fields_v1(entry.get("fieldsV1") or {})
         managers.append((manager, Managed(fields, api_version, entry.get("time") or "")))
@@ -82,13 +82,13 @@ def encode(managers: Managers) -> list[Entry]:
     return encode_all(managers.items())
 
 
-def encode_all(managers: Iterable[tuple[Manager, Managed]]) -> list[Entry]:
+def encode_all(managers: Iterable[tuple[FieldManager, Managed]]) -> list[Entry]:
     ordered = sorted(managers, key=lambda one: (one[0].operation, one[1].time, one[0].name,
                                                         one[1].api_version, one[0].subresource))
     return [_entry(manager, managed) for manager, managed in ordered]
 
 
-def _entry(manager: Manager, managed: Managed) -> Entry:
+def _entry(manager: FieldManager, managed: Managed) -> Entry:
     entry: Entry = {"apiVersion": managed.api_version, "fieldsType": "FieldsV1",
                     "fieldsV1": to_fields_v1(managed.fields), "manager": manager.name, "operation": manager.operation}
     if manager.subresource:
@@ -104,7 +104,7 @@ def _entry(manager: Manager, managed: Managed) -> Entry:
 class FieldConflict(NamedTuple):
     """A field that an applier sets to another value than its manager."""
 
-    manager: Manager
+    manager: FieldManager
     path: Path
 
 

@@ -20,8 +20,8 @@ from kubepy.api.scheme import Resource
 from kubepy.apiserver.managedfields.entries import (
     UPDATE,
     Entry,
+    FieldManager,
     Managed,
-    Manager,
     Managers,
     Pairs,
     decode,
@@ -204,7 +204,7 @@ def _shares_of_client(resource: Resource, schema: Schema | None, obj: Object, re
     annotations, others = _written_by_controllers(resource, obj, rest - status)
     with_status = resource.key in _ANNOTATED_WITH_STATUS
     shares = [_observed(resource, obj, status | annotations if with_status else status),
-              (Manager(CONTROLLERS, UPDATE, resource.api_version),
+              (FieldManager(CONTROLLERS, UPDATE, resource.api_version),
                _since_creation(resource, obj, others if with_status else annotations | others))]
     for entry in stamps:
         nobodys = [path_at(obj, schema, place) for place in unset(entry)]
@@ -229,9 +229,9 @@ def _written_by_controllers(resource: Resource, obj: Object, fields: Fields) -> 
     return frozenset(written), others
 
 
-def _stamped(entry: Entry) -> Manager:
+def _stamped(entry: Entry) -> FieldManager:
     """Return the manager of a stamp."""
-    return Manager(entry["manager"], UPDATE, entry["apiVersion"])
+    return FieldManager(entry["manager"], UPDATE, entry["apiVersion"])
 
 
 def _shares(resource: Resource, obj: Object, rest: Fields, unknown: tuple[str, str] | None) -> Pairs:
@@ -239,10 +239,10 @@ def _shares(resource: Resource, obj: Object, rest: Fields, unknown: tuple[str, s
     version, status = resource.api_version, _status_fields(resource, rest)
     shares = [_observed(resource, obj, status)]
     if controller_of(obj):
-        shares.append((Manager(CONTROLLERS, UPDATE, version), _since_creation(resource, obj, rest - status)))
+        shares.append((FieldManager(CONTROLLERS, UPDATE, version), _since_creation(resource, obj, rest - status)))
     elif unknown:
         name, since = unknown
-        shares.append((Manager(name, UPDATE, version), Managed(rest - status, version, since)))
+        shares.append((FieldManager(name, UPDATE, version), Managed(rest - status, version, since)))
     return shares
 
 
@@ -250,11 +250,11 @@ def _status_fields(resource: Resource, fields: Fields) -> Fields:
     return fields - without(fields, [STATUS]) if "status" in resource.subresources else EMPTY
 
 
-def _observed(resource: Resource, obj: Object, fields: Fields) -> tuple[Manager, Managed]:
+def _observed(resource: Resource, obj: Object, fields: Fields) -> tuple[FieldManager, Managed]:
     """Return the fields written with the status, and the component that reports it."""
     observer = KUBELET if resource.key in ("pods", "nodes") else CONTROLLERS
     time = _newest_time(obj.get("status")) or obj["metadata"].get("creationTimestamp", "")
-    return Manager(observer, UPDATE, resource.api_version, "status"), Managed(fields, resource.api_version, time)
+    return FieldManager(observer, UPDATE, resource.api_version, "status"), Managed(fields, resource.api_version, time)
 
 
 def _since_creation(resource: Resource, obj: Object, fields: Fields) -> Managed:

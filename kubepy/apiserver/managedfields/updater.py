@@ -16,8 +16,8 @@ from kubepy.apiserver.managedfields.entries import (
     UPDATE,
     Entry,
     FieldConflict,
+    FieldManager,
     Managed,
-    Manager,
     Managers,
     decode,
     encode,
@@ -61,7 +61,7 @@ def without(fields: Fields, ignored: Iterable[Path]) -> Fields:
 class Write(NamedTuple):
     """A manager's write: the version that it is in, its time, and the fields that it cannot change."""
 
-    manager: Manager
+    manager: FieldManager
     api_version: str
     time: str
     ignored: tuple[Path, ...] = ()
@@ -152,10 +152,10 @@ def _capped(managers: Managers) -> Managers:
     together = reduce(frozenset.union, (managers[manager].fields for manager in oldest), EMPTY)
     bucket = Managed(together, version, max(managers[manager].time for manager in oldest))
     kept = {one: managed for one, managed in managers.items() if one not in oldest}
-    return {**kept, Manager(ANCIENT, UPDATE, version): bucket}
+    return {**kept, FieldManager(ANCIENT, UPDATE, version): bucket}
 
 
-def owners(managers: Managers, path: Path, operation: str = APPLY) -> list[Manager]:
+def owners(managers: Managers, path: Path, operation: str = APPLY) -> list[FieldManager]:
     """Return the managers that have a field by one operation."""
     return sorted(one for one, managed in managers.items() if one.operation == operation and path in managed.fields)
 

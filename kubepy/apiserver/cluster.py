@@ -50,7 +50,9 @@ class Cluster:
                            now=self._now, lock_timeout=lock_timeout)  # for fsck and the composition root only
         settings = self.store.settings()
         self.clock = Clock(_fixed_time(settings))
-        self.ids = Ids(_seed(settings))
+        if isinstance(settings.get("seed"), list | dict):
+            raise FolderError("kubepy.yaml: seed: must be a number or a string")
+        self.ids = Ids(settings.get("seed"))
         self.scheme = Scheme(self._custom_resources)
         self._server = Server(self.scheme, self.clock, self.ids, self._new_strategy)
         self.client = Client(self.store, self._server)
@@ -147,13 +149,6 @@ class Cluster:
     def _custom_resources(self) -> Iterator[Resource]:
         for definition in self.client.list(CRDS).items:
             yield from customresources.resources_of(definition)
-
-
-def _seed(settings: Object) -> Any:
-    seed = settings.get("seed")
-    if isinstance(seed, list | dict):
-        raise FolderError("kubepy.yaml: seed: must be a number or a string")
-    return seed
 
 
 def _fixed_time(settings: Object) -> Any:

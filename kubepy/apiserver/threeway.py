@@ -506,7 +506,8 @@ class _Settler:
         if self._is_written(names, base, ours, theirs):
             return ours
         if _are_texts(base, ours, theirs):
-            return self._merge_lines(base, ours, theirs)
+            merged = self._merge_text(base, ours, theirs, "ours")
+            return merged if merged == self._merge_text(base, ours, theirs, "theirs") else UNSETTLED
         return UNSETTLED
 
     def choose(self, base: Any, ours: Any, theirs: Any) -> Any:
@@ -531,11 +532,6 @@ class _Settler:
             case ["spec", name, *_] if is_written_field(self._kind, name):
                 return True
         return self._is_made
-
-    def _merge_lines(self, base: str, ours: str, theirs: str) -> Any:
-        """Return the text with both sides' lines, UNSETTLED where lines conflict."""
-        merged = self._merge_text(base, ours, theirs, "ours")
-        return merged if merged == self._merge_text(base, ours, theirs, "theirs") else UNSETTLED
 
 
 def _are_texts(*values: Any) -> bool:

@@ -106,19 +106,15 @@ class EventPrinter:
 
     def __call__(self, listed: list[Object], *, single: bool = False) -> None:
         if self.print is None:
-            self._table(listed)
+            now, with_namespace = self.factory.cluster.clock.now(), self.options.all_namespaces
+            head = f"NAMESPACE\t{HEADERS}" if with_namespace else HEADERS
+            rows = [line for event in listed for line in row(event, now, with_namespace=with_namespace).split("\n")]
+            self.factory.print(format_lines([head, *rows] if self.headers else rows), end="")
+            self.headers = False
         elif single:
             self.print(listed[0])
         elif self.options.output.lower() != "name":  # upstream cannot name a list, and prints nothing
             self.print({"kind": "EventList", "apiVersion": "v1", "metadata": {}, "items": listed})
-
-    def _table(self, listed: list[Object]) -> None:
-        now = self.factory.cluster.clock.now()
-        with_namespace = self.options.all_namespaces
-        head = f"NAMESPACE\t{HEADERS}" if with_namespace else HEADERS
-        rows = [line for event in listed for line in row(event, now, with_namespace=with_namespace).split("\n")]
-        self.factory.print(format_lines([head, *rows] if self.headers else rows), end="")
-        self.headers = False
 
 
 def row(event: Object, now: datetime, *, with_namespace: bool) -> str:

@@ -10,7 +10,9 @@ def run() -> int:
     """Run the process's own command line; returns the exit status."""
     if None in (sys.stdin, sys.stdout, sys.stderr):
         _open_closed_streams()
-    _speak_utf8()
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper) and stream.encoding.lower() != "utf-8":  # UTF-8 in any locale
+            stream.reconfigure(encoding="utf-8", errors=stream.errors)
     try:
         from kubepy.cli.main import main
 
@@ -45,13 +47,6 @@ def _open_closed_streams() -> None:
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
-
-
-def _speak_utf8() -> None:
-    """Read and print UTF-8 in any locale."""
-    for stream in (sys.stdin, sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper) and stream.encoding.lower() != "utf-8":
-            stream.reconfigure(encoding="utf-8", errors=stream.errors)
 
 
 def _drop_output() -> None:

@@ -44,7 +44,10 @@ def _check(schema: Schema, value: Any, path: str, old: Any) -> Outcome:
 
 def _check_all(schema: Schema, value: Any, path: str, old: Any) -> Outcome:
     type_errors = _wrong_type(schema, value, path)
-    enum_errors = list(_not_in_enum(schema, value, path))
+    enum_errors, allowed = [], schema.get("enum")
+    if allowed and not any(entry == value and type(entry) is type(value) for entry in allowed):
+        shown = [entry if isinstance(entry, str) else json.dumps(entry) for entry in allowed]
+        enum_errors = [not_supported(path, value, shown)]
     if value is None:
         return Outcome([*type_errors, *enum_errors], 1)
     combined = _check_combined(schema, value, path, old)
@@ -111,12 +114,6 @@ def json_type(value: Any) -> str:
 
 def _in_body(path: str) -> str:
     return f"{path} in body"
-
-
-def _not_in_enum(schema: Schema, value: Any, path: str) -> Iterable[FieldError]:
-    allowed = schema.get("enum")
-    if allowed and not any(entry == value and type(entry) is type(value) for entry in allowed):
-        yield not_supported(path, value, [entry if isinstance(entry, str) else json.dumps(entry) for entry in allowed])
 
 
 # --- texts and numbers ----------------------------------------------------------------------------------------------

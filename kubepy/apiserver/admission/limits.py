@@ -28,7 +28,11 @@ def _limits(attributes: Attributes) -> list[list[Object]]:
 def apply_limit_defaults(attributes: Attributes) -> None:
     """Give containers the default amounts of the namespace's LimitRanges, and note them in an annotation."""
     for items in _limits(attributes):
-        defaults = _container_defaults(items)
+        defaults: dict[str, dict[str, str]] = {"requests": {}, "limits": {}}
+        for item in items:
+            if item.get("type") == "Container":
+                defaults["requests"] |= item.get("defaultRequest") or {}
+                defaults["limits"] |= item.get("default") or {}
         spec = attributes.obj["spec"]
         notes = [note for field, word in (("containers", "container"), ("initContainers", "init container"))
                  for container in spec.get(field) or () for note in _complete(container, defaults, word)]
@@ -36,15 +40,6 @@ def apply_limit_defaults(attributes: Attributes) -> None:
             annotations = attributes.obj["metadata"].get("annotations") or {}
             note = f"LimitRanger plugin set: {'; '.join(notes)}"
             attributes.obj["metadata"]["annotations"] = {**annotations, ANNOTATION: note}
-
-
-def _container_defaults(items: list[Object]) -> dict[str, dict[str, str]]:
-    defaults: dict[str, dict[str, str]] = {"requests": {}, "limits": {}}
-    for item in items:
-        if item.get("type") == "Container":
-            defaults["requests"] |= item.get("defaultRequest") or {}
-            defaults["limits"] |= item.get("default") or {}
-    return defaults
 
 
 def _complete(container: Object, defaults: dict[str, dict[str, str]], word: str) -> Iterator[str]:
@@ -86,11 +81,22 @@ def _complaints(item: Object, requests: Amounts, limits: Amounts) -> Iterator[st
         yield from _below(f"minimum {name} usage per {kind} is {enforced}", enforced, requests.get(name),
                           limits.get(name))
     for name, enforced in sorted(amounts_under(item, "max").items()):
-        yield from _above(f"maximum {name} usage per {kind} is {enforced}", enforced, requests.get(name),
-                          limits.get(name))
+        rule, request, limit = f"maximum {name} usage per {kind} is {enforced}", requests.get(name), limits.get(name)
+        if limit is None:
+            yield f"{rule}.  No limit is specified"
+        elif limit > enforced:
+            yield f"{rule}, but limit is {limit}"
+        elif request is not None and request > enforced:
+            yield f"{rule}, but request is {request}"
     for name, enforced in sorted(amounts_under(item, "maxLimitRequestRatio").items()):
-        yield from _beyond_ratio(f"{name} max limit to request ratio per {kind} is {enforced}", enforced,
-                                 requests.get(name), limits.get(name))
+        rule = f"{name} max limit to request ratio per {kind} is {enforced}"
+        request, limit = requests.get(name), limits.get(name)
+        if request is None or request.is_zero():
+            yield f"{rule}, but no request is specified or request is 0"
+        elif limit is None or limit.is_zero():
+            yield f"{rule}, but no limit is specified or limit is 0"
+        elif (ratio := limit.nanos / request.nanos) * 1000 > enforced.milli_value():
+            yield f"{rule}, but provided ratio is {ratio:f}"
 
 
 def amounts_under(item: Object, field: str) -> Amounts:
@@ -106,24 +112,6 @@ def _below(rule: str, enforced: Quantity, request: Quantity | None, limit: Quant
         yield f"{rule}, but limit is {limit}"
 
 
-def _above(rule: str, enforced: Quantity, request: Quantity | None, limit: Quantity | None) -> Iterator[str]:
-    if limit is None:
-        yield f"{rule}.  No limit is specified"
-    elif limit > enforced:
-        yield f"{rule}, but limit is {limit}"
-    elif request is not None and request > enforced:
-        yield f"{rule}, but request is {request}"
-
-
-def _beyond_ratio(rule: str, enforced: Quantity, request: Quantity | None, limit: Quantity | None) -> Iterator[str]:
-    if request is None or request.is_zero():
-        yield f"{rule}, but no request is specified or request is 0"
-    elif limit is None or limit.is_zero():
-        yield f"{rule}, but no limit is specified or limit is 0"
-    elif (ratio := limit.nanos / request.nanos) * 1000 > enforced.milli_value():
-        yield f"{rule}, but provided ratio is {ratio:f}"
-
-
 def _claim_complaints(item: Object, claim: Object) -> Iterator[str]:
     """Check the requests of a claim; its limits mean nothing."""
     if item.get("type") != "PersistentVolumeClaim":
@@ -133,12 +121,8 @@ def _claim_complaints(item: Object, claim: Object) -> Iterator[str]:
         yield from _below(f"minimum {name} usage per PersistentVolumeClaim is {enforced}", enforced,
                           requests.get(name), None)
     for name, enforced in sorted(amounts_under(item, "max").items()):
-        yield from _above_request(f"maximum {name} usage per PersistentVolumeClaim is {enforced}", enforced,
-                                  requests.get(name))
-
-
-def _above_request(rule: str, enforced: Quantity, request: Quantity | None) -> Iterator[str]:
-    if request is None:
-        yield f"{rule}.  No request is specified"
-    elif request > enforced:
-        yield f"{rule}, but request is {request}"
+        rule, request = f"maximum {name} usage per PersistentVolumeClaim is {enforced}", requests.get(name)
+        if request is None:
+            yield f"{rule}.  No request is specified"
+        elif request > enforced:
+            yield f"{rule}, but request is {request}"

@@ -91,16 +91,13 @@ def add_default_tolerations(attributes: Attributes) -> None:
     """Let a pod stay five minutes on a node that fails, unless it says otherwise."""
     spec = attributes.obj.setdefault("spec", {})
     tolerations = spec.get("tolerations") or []
-    missing = [key for key in (NOT_READY, UNREACHABLE) if not _tolerates(tolerations, key)]
+    tolerated = {toleration.get("key", "") for toleration in tolerations
+                 if toleration.get("effect", "") in ("", "NoExecute")}
+    missing = [key for key in (NOT_READY, UNREACHABLE) if not tolerated & {"", key}]
     added = [{"effect": "NoExecute", "key": key, "operator": "Exists", "tolerationSeconds": TOLERATION_SECONDS}
              for key in missing]
     if added:
         spec["tolerations"] = [*tolerations, *added]
-
-
-def _tolerates(tolerations: list[Object], key: str) -> bool:
-    return any(toleration.get("key", "") in ("", key) and toleration.get("effect", "") in ("", "NoExecute")
-               for toleration in tolerations)
 
 
 # --- runtime classes ------------------------------------------------------------------------------------------------

@@ -65,13 +65,8 @@ def default_node(node: Object) -> None:
         status["daemonEndpoints"] = {key: dict(value) for key, value in DAEMON_ENDPOINTS.items()}
     if not status.get("nodeInfo"):
         status["nodeInfo"] = dict.fromkeys(NODE_INFO, "")
-    _unite_pod_networks(spec)
-
-
-def _unite_pod_networks(spec: Object) -> None:
-    """Make ``podCIDR`` the first of ``podCIDRs``; where they disagree, ``podCIDR`` alone counts."""
     first, networks = spec.get("podCIDR"), spec.get("podCIDRs") or []
-    if first and (not networks or networks[0] != first):
+    if first and (not networks or networks[0] != first):  # where they disagree, podCIDR alone counts
         spec["podCIDRs"] = [first]
     elif networks:
         spec["podCIDR"] = networks[0]

@@ -167,7 +167,10 @@ def _completed(resource: Resource, schema: Schema | None, obj: Object, entries: 
     managers = decode_all(entry for entry in entries if not is_stamp(entry))
     stamps = [entry for entry in entries if is_stamp(entry)]
     try:
-        managers = _present(managers, obj, schema)
+        if managers:  # a controller may have removed fields of theirs
+            present = compare({}, bare(obj), schema).added
+            left = [(manager, managed._replace(fields=managed.fields & present)) for manager, managed in managers]
+            managers = [(manager, managed) for manager, managed in left if managed.fields]
         managed = reduce(frozenset.union, (managed.fields for _, managed in managers), EMPTY)
         parents = {path[:depth] for path in managed for depth in range(1, len(path))}  # there because of those below
         rest = _set_by_anyone(resource, schema, obj) - managed - parents
@@ -276,10 +279,3 @@ def _newest_time(value: Any) -> str:
         times = [str(one) for key, one in value.items() if key.endswith("Time") and isinstance(one, str)]
         return max([*times, *(_newest_time(one) for one in value.values())], default="")
     return max((_newest_time(one) for one in value), default="") if isinstance(value, list) else ""
-
-
-def _present(managers: Pairs, obj: Object, schema: Schema | None) -> Pairs:
-    """Drop fields that are no longer in the object, since a controller removed them. Raises TypedError."""
-    there = compare({}, bare(obj), schema).added if managers else EMPTY
-    left = [(manager, managed._replace(fields=managed.fields & there)) for manager, managed in managers]
-    return [(manager, managed) for manager, managed in left if managed.fields]

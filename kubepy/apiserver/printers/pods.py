@@ -39,9 +39,11 @@ def print_pod(obj: Object, now: datetime) -> list[Cell]:
     state = pod_state(obj)
     ips = status.get("podIPs") or [{"ip": status.get("podIP")}]
     total = len(spec.get("containers") or []) + len(_sidecars(spec))
+    gates = spec.get("readinessGates") or []
+    met = sum(1 for gate in gates if _condition(status, gate["conditionType"]) == "True")
     return [obj["metadata"]["name"], f"{state.ready}/{total}", state.reason, state.restarts.text(now), age(obj, now),
             ips[0].get("ip") or "<none>", spec.get("nodeName") or "<none>", status.get("nominatedNodeName") or "<none>",
-            _readiness_gates(spec, status)]
+            f"{met}/{len(gates)}" if gates else "<none>"]
 
 
 def pod_state(pod: Object) -> State:
@@ -157,12 +159,6 @@ def _running(status: dict[str, Any], init: State, sidecars: Restarts) -> State:
         reason = "Running" if ready and is_ready else error or ("NotReady" if ready else "Completed")
     own = _restarts(statuses)
     return State(reason, init.ready + ready, Restarts(own.times + sidecars.times, max(own.last, sidecars.last)))
-
-
-def _readiness_gates(spec: dict[str, Any], status: dict[str, Any]) -> str:
-    gates = spec.get("readinessGates") or []
-    met = sum(1 for gate in gates if _condition(status, gate["conditionType"]) == "True")
-    return f"{met}/{len(gates)}" if gates else "<none>"
 
 
 @printer("Name", "Containers", "Images", "Pod Labels")

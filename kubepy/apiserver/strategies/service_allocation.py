@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import ipaddress
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from kubepy.api.errors import FieldError, Status, internal_error, invalid, invalid_value
 from kubepy.api.meta import Object, name_of, namespace_of
@@ -71,18 +71,14 @@ def _patch_allocated(service: Object, old: Object) -> None:
             if not spec.get(field) and old_spec.get(field):
                 spec[field] = old_spec[field]
     if needs_node_ports(service) and needs_node_ports(old):
-        _keep_node_ports(spec, old_spec)
+        used = set(_own_node_ports(spec)) & set(_own_node_ports(old_spec))
+        by_name = {port.get("name", ""): port.get("nodePort", 0) for port in old_spec.get("ports") or ()}
+        for port in spec.get("ports") or ():
+            node_port = by_name.get(port.get("name", ""), 0)
+            if not port.get("nodePort") and node_port and node_port not in used:
+                port["nodePort"] = node_port
     if needs_health_check(service) and needs_health_check(old) and not spec.get("healthCheckNodePort"):
         spec["healthCheckNodePort"] = old_spec.get("healthCheckNodePort", 0)
-
-
-def _keep_node_ports(spec: Object, old_spec: Object) -> None:
-    used = set(_own_node_ports(spec)) & set(_own_node_ports(old_spec))
-    by_name = {port.get("name", ""): port.get("nodePort", 0) for port in old_spec.get("ports") or ()}
-    for port in spec.get("ports") or ():
-        before = by_name.get(port.get("name", ""), 0)
-        if not port.get("nodePort") and before and before not in used:
-            port["nodePort"] = before
 
 
 def _normalize_cluster_ips(service: Object, old: Object) -> None:
@@ -117,7 +113,10 @@ def _init_ip_families(service: Object, old: Object | None) -> None:
     if errors:
         raise _refuse(service, errors)
     if spec.get("clusterIP") == NONE and not spec.get("selector"):
-        _set_families_of_plain_headless(spec)
+        families = spec.get("ipFamilies") or ["IPv4"]  # any: somebody else makes the endpoints
+        if len(families) < 2 and spec["ipFamilyPolicy"] != SINGLE:
+            families = [*families, "IPv6" if families[0] == "IPv4" else "IPv4"]
+        spec["ipFamilies"] = families
         return
     if spec["ipFamilyPolicy"] == REQUIRE:
         detail = "this cluster is not configured for dual-stack services"
@@ -128,14 +127,6 @@ def _init_ip_families(service: Object, old: Object | None) -> None:
         raise _refuse(service, errors)
     if not spec.get("ipFamilies"):
         spec["ipFamilies"] = ["IPv4"]
-
-
-def _set_families_of_plain_headless(spec: Object) -> None:
-    """Allow any family without a selector: somebody else makes the endpoints."""
-    families = spec.get("ipFamilies") or ["IPv4"]
-    if len(families) < 2 and spec["ipFamilyPolicy"] != SINGLE:
-        families = [*families, "IPv6" if families[0] == "IPv4" else "IPv4"]
-    spec["ipFamilies"] = families
 
 
 def _family_errors(service: Object, old: Object | None) -> list[FieldError]:
@@ -184,18 +175,14 @@ def _allocate_cluster_ip(service: Object, others: list[Object]) -> None:
             detail = f"failed to allocate IP {given}: {why}"
             raise _refuse(service, [invalid_value("spec.clusterIPs", spec["clusterIPs"], detail)])
         return
-    address = next((ip for ip in _addresses(service) if ip not in used), None)
+    size = SERVICE_RANGE.num_addresses - 2  # but for the network's own address and the last
+    start = _start(service, "address", size)
+    addresses = (str(SERVICE_RANGE[1 + (start + step) % size]) for step in range(size))
+    address = next((ip for ip in addresses if ip not in used), None)
     if address is None:
         why = f"failed to allocate a serviceIP for Service {quote(name_of(service))}: range is full"
         raise internal_error(why)
     spec["clusterIP"], spec["clusterIPs"] = address, [address]
-
-
-def _addresses(service: Object) -> Iterator[str]:
-    """Return all addresses of the range but the network's own and the last."""
-    size = SERVICE_RANGE.num_addresses - 2
-    start = _start(service, "address", size)
-    return (str(SERVICE_RANGE[1 + (start + step) % size]) for step in range(size))
 
 
 def _refusal(address: str, used: set[str]) -> str:

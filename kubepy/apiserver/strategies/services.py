@@ -75,7 +75,11 @@ def _drop_type_dependent_fields(obj: Object, old: Object) -> None:
         _drop_if_same(spec, old_spec, "ipFamilies")
         _drop_if_same(spec, old_spec, "ipFamilyPolicy")
     if services.needs_node_ports(old) and not services.needs_node_ports(obj):
-        _drop_node_ports(spec, old_spec)
+        before = {port.get("nodePort") for port in old_spec.get("ports") or ()}
+        ports = spec.get("ports") or ()
+        if all(port.get("nodePort") in before for port in ports if port.get("nodePort")):  # no new one is asked for
+            for port in ports:
+                port.pop("nodePort", None)
     if services.needs_health_check(old) and not services.needs_health_check(obj):
         _drop_if_same(spec, old_spec, "healthCheckNodePort")
     if old_spec.get("type") == "LoadBalancer" and spec.get("type") != "LoadBalancer":
@@ -90,12 +94,3 @@ def _drop_type_dependent_fields(obj: Object, old: Object) -> None:
 def _drop_if_same(spec: Object, old_spec: Object, field: str) -> None:
     if spec.get(field) == old_spec.get(field):
         spec.pop(field, None)
-
-
-def _drop_node_ports(spec: Object, old_spec: Object) -> None:
-    """Drop node ports where the client asked for no new one; it may have changed the ports otherwise."""
-    before = {port.get("nodePort") for port in old_spec.get("ports") or ()}
-    ports = spec.get("ports") or ()
-    if all(port.get("nodePort") in before for port in ports if port.get("nodePort")):
-        for port in ports:
-            port.pop("nodePort", None)

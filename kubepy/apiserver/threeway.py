@@ -388,7 +388,10 @@ class _Merger:
 
     def _completed(self, body: Object, *, has_conflicts: bool) -> Object:
         """Add generation, template generation and status to the body."""
-        is_unseen = has_conflicts or self._both_moved_pods()
+        # Where both sides moved pods, no status has counted all of them.
+        moved = bool(self._base) and isinstance(self._kind.strategy, WorkloadStrategy) and not any(
+            same(self._base.get("status"), side.get("status")) for side in (self._ours, self._theirs))
+        is_unseen = has_conflicts or moved
         holder = None if is_unseen else self._holder(body, _generation, self._spec_changed)
         generation = self._number(holder, _generation)
         merged = {**body, "metadata": {**body["metadata"], **({"generation": generation} if generation else {})}}
@@ -423,12 +426,6 @@ class _Merger:
         if len(sides) == 2 and number(self._ours) == number(self._theirs):
             return self._side_of_status()
         return max(sides, key=number, default=None)
-
-    def _both_moved_pods(self) -> bool:
-        """Tell whether pods of both sides come together, which no status has counted."""
-        if not (self._base and isinstance(self._kind.strategy, WorkloadStrategy)):
-            return False
-        return not any(same(self._base.get("status"), side.get("status")) for side in (self._ours, self._theirs))
 
     def _number(self, holder: Object | None, number: Callable[[Object], int]) -> int:
         if holder is not None:

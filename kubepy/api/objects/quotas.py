@@ -6,7 +6,7 @@ Admission charges requests with these functions, the quota controller computes t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import NamedTuple
 
@@ -186,8 +186,12 @@ def _pod_in_scope(requirement: AnyObject, pod: AnyObject) -> bool:
         case "PriorityClass":
             return _selects(requirement, [spec["priorityClassName"]] if spec.get("priorityClassName") else [])
         case "CrossNamespacePodAffinity":
-            return any(term.get("namespaces") or term.get("namespaceSelector") is not None
-                       for term in _pod_affinity_terms(spec))
+            affinities = [(spec.get("affinity") or {}).get(field) or {} for field in ("podAffinity", "podAntiAffinity")]
+            terms = [term for affinity in affinities for term in (
+                *(affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or ()),
+                *(weighted["podAffinityTerm"]
+                  for weighted in affinity.get("preferredDuringSchedulingIgnoredDuringExecution") or ()))]
+            return any(term.get("namespaces") or term.get("namespaceSelector") is not None for term in terms)
     return False
 
 
@@ -203,14 +207,6 @@ def _selects(requirement: AnyObject, values: list[str]) -> bool:
             return any(value in selected for value in values)
         case _:
             return not values or any(value not in selected for value in values)
-
-
-def _pod_affinity_terms(spec: AnyObject) -> Iterator[Object]:
-    for field in ("podAffinity", "podAntiAffinity"):
-        affinity = (spec.get("affinity") or {}).get(field) or {}
-        yield from affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or ()
-        for weighted in affinity.get("preferredDuringSchedulingIgnoredDuringExecution") or ():
-            yield weighted["podAffinityTerm"]
 
 
 # --- claims and services --------------------------------------------------------------------------------------------

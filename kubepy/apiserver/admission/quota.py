@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime
 from typing import NamedTuple
 
 from kubepy.api.meta import Object
@@ -32,7 +31,12 @@ def charge(attributes: Attributes) -> list[Charge]:
     for quota in restricting:
         _check_measurable(attributes, quota, evaluator)
     now = attributes.server.clock.now()
-    charges = [_charge(attributes, quota, _used(attributes, quota, evaluator, now)) for quota in restricting]
+    charges = []
+    for quota in restricting:
+        usage = evaluator.usage(attributes.obj, now)
+        if attributes.old is not None and quotas.matches(quota, evaluator, attributes.old):  # only the increase
+            usage = quotas.subtract(usage, evaluator.usage(attributes.old, now))
+        charges.append(_charge(attributes, quota, {name: used for name, used in usage.items() if not used.is_zero()}))
     return [charge for charge in charges if charge is not None]
 
 
@@ -66,14 +70,6 @@ def _check_measurable(attributes: Attributes, quota: Object, evaluator: Evaluato
             raise attributes.forbidden(f"failed quota: {name}: must specify {words}")
     if any(one not in (status.get("used") or {}) for one in restricted):
         raise attributes.forbidden(f"status unknown for quota: {name}, resources: {','.join(sorted(restricted))}")
-
-
-def _used(attributes: Attributes, quota: Object, evaluator: Evaluator, now: datetime) -> Amounts:
-    """Return the usage of the object; at an update of an object that the quota counts already, the increase."""
-    usage = evaluator.usage(attributes.obj, now)
-    if attributes.old is not None and quotas.matches(quota, evaluator, attributes.old):
-        usage = quotas.subtract(usage, evaluator.usage(attributes.old, now))
-    return {name: amount for name, amount in usage.items() if not amount.is_zero()}
 
 
 def _charge(attributes: Attributes, quota: Object, usage: Amounts) -> Charge | None:

@@ -171,7 +171,14 @@ def _allocate_cluster_ip(service: Object, others: list[Object]) -> None:
     used = {ip for other in others for ip in other["spec"].get("clusterIPs") or ()}
     given = (spec.get("clusterIPs") or [""])[0]
     if given:
-        if why := _refusal(given, used):
+        parsed, why = ipaddress.ip_address(given), ""
+        if parsed not in SERVICE_RANGE:
+            why = "the provided network does not match the current range"
+        elif parsed in (SERVICE_RANGE.network_address, SERVICE_RANGE.broadcast_address):
+            why = f"the provided IP ({given}) is not in the valid range. The range of valid IPs is {SERVICE_RANGE}"
+        elif given in used:
+            why = "provided IP is already allocated"
+        if why:
             detail = f"failed to allocate IP {given}: {why}"
             raise _refuse(service, [invalid_value("spec.clusterIPs", spec["clusterIPs"], detail)])
         return
@@ -183,15 +190,6 @@ def _allocate_cluster_ip(service: Object, others: list[Object]) -> None:
         why = f"failed to allocate a serviceIP for Service {quote(name_of(service))}: range is full"
         raise internal_error(why)
     spec["clusterIP"], spec["clusterIPs"] = address, [address]
-
-
-def _refusal(address: str, used: set[str]) -> str:
-    parsed = ipaddress.ip_address(address)
-    if parsed not in SERVICE_RANGE:
-        return "the provided network does not match the current range"
-    if parsed in (SERVICE_RANGE.network_address, SERVICE_RANGE.broadcast_address):
-        return f"the provided IP ({address}) is not in the valid range. The range of valid IPs is {SERVICE_RANGE}"
-    return "provided IP is already allocated" if address in used else ""
 
 
 # --- node ports ---------------------------------------------------------------------------------------------------

@@ -133,20 +133,16 @@ class DeploymentController:
             case DeleteReplicaSet(replica_set):
                 self._replica_set_writer.delete(replica_set)
             case UpdateDeploymentStatus(deployment):
-                return self._update_status(state, deployment)
+                stored, annotations = state.stored, annotations_of(deployment)
+                if deployment["status"] == stored.get("status") and annotations == annotations_of(stored):
+                    return state._replace(deployment=deployment)
+                return state.with_stored(self._deployment_writer.update_status(deployment, deployment["status"]))
             case RollBack(rollback):
                 self._deployment_writer.update(rollback.deployment)
                 self._recorder.event(state.deployment, rollback.event_type, rollback.reason, rollback.message)
             case RequeueAfter(seconds):
                 self.queue.add_after(state.key, seconds)
         return state
-
-    def _update_status(self, state: DeploymentState, deployment: Deployment) -> DeploymentState:
-        """Write the status and the annotations if anything of them changes. Raises Status."""
-        stored = state.stored
-        if deployment["status"] == stored.get("status") and annotations_of(deployment) == annotations_of(stored):
-            return state._replace(deployment=deployment)
-        return state.with_stored(self._deployment_writer.update_status(deployment, deployment["status"]))
 
     def _scale(self, state: DeploymentState, action: ScaleReplicaSet) -> DeploymentState:
         """Scale a ReplicaSet as it is by now. Raises Status."""

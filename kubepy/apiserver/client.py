@@ -365,7 +365,11 @@ class Client:
             events: Events = []
             if since < transaction.revision:
                 events = [_event(change, observed) for change in self._read_changes(transaction, since)]
-            batch = self._batch = Batch(transaction, [event for event in events if not _is_known(event)])
+            # The caller has seen the version that some changes led to.
+            news = [event for event in events if event.old is not event.new and (
+                event.old is None or event.new is None
+                or event.old["metadata"]["resourceVersion"] != event.new["metadata"]["resourceVersion"])]
+            batch = self._batch = Batch(transaction, news)
             try:
                 yield batch
             finally:
@@ -440,12 +444,3 @@ def _event(change: Change, observed: Observed | None) -> WatchEvent:
     if change.type == "DELETED":
         return WatchEvent(change.key, old or change.object, None)
     return WatchEvent(change.key, old, change.object, is_update=change.type == "MODIFIED")
-
-
-def _is_known(event: WatchEvent) -> bool:
-    """Tell whether the caller has seen the version that a change led to."""
-    if event.old is event.new:
-        return True
-    if event.old is None or event.new is None:
-        return False
-    return bool(event.old["metadata"]["resourceVersion"] == event.new["metadata"]["resourceVersion"])

@@ -42,7 +42,12 @@ def to_v1(obj: AnyObject) -> Object:
     """Convert an autoscaler of ``autoscaling/v2`` to v1; ``obj`` is not changed."""
     spec, status, annotations = dict(obj.get("spec") or {}), dict(obj.get("status") or {}), {}
     metrics, behavior = spec.pop("metrics", None) or [], spec.pop("behavior", None)
-    cpu = next((metric for metric in metrics if _is_cpu_utilization(metric)), None)
+    cpu = None
+    for metric in metrics:
+        resource = metric.get("resource") or {}
+        is_cpu = (metric.get("type"), resource.get("name")) == ("Resource", "cpu")
+        if cpu is None and is_cpu and (resource.get("target") or {}).get("averageUtilization") is not None:
+            cpu = metric
     if cpu is not None:
         spec[_UTILIZATION] = cpu["resource"]["target"]["averageUtilization"]
     if others := [_metric_to_v1(metric) for metric in metrics if metric is not cpu]:
@@ -71,12 +76,6 @@ def to_v2(obj: AnyObject) -> Object:
     kept = {key: value for key, value in annotations.items() if key not in (METRICS, BEHAVIOR)}
     return {"apiVersion": V2, "kind": obj["kind"], "metadata": metadata if kept == annotations
             else _annotated({**metadata, "annotations": {}}, kept), "spec": spec}
-
-
-def _is_cpu_utilization(metric: AnyObject) -> bool:
-    resource = metric.get("resource") or {}
-    return (metric.get("type"), resource.get("name")) == ("Resource", "cpu") and (
-        (resource.get("target") or {}).get("averageUtilization") is not None)
 
 
 def _annotated(metadata: AnyObject, annotations: dict[str, str]) -> Object:

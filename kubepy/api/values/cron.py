@@ -73,7 +73,10 @@ class Schedule(NamedTuple):
         local = (moment + timedelta(seconds=1)).replace(microsecond=0).astimezone(zone)
         last_year = local.year + YEARS_AHEAD
         while local.year <= last_year:
-            if local.month not in self.months or not self._is_day(local):
+            day, weekday = local.day in self.days, local.isoweekday() % 7 in self.weekdays
+            # If day of the month and weekday are both given, either suffices.
+            is_day = day and weekday if self.any_day or self.any_weekday else day or weekday
+            if local.month not in self.months or not is_day:
                 midnight = (local + timedelta(days=1)).replace(hour=0, minute=0, second=0, fold=0)
                 local = _later(midnight, timedelta(0))  # clocks may skip midnight
             elif local.hour not in self.hours:
@@ -83,11 +86,6 @@ class Schedule(NamedTuple):
             else:
                 return local.astimezone(UTC)
         return None
-
-    def _is_day(self, local: datetime) -> bool:
-        """Return whether a job is due on the day: if day of the month and weekday are both given, either suffices."""
-        day, weekday = local.day in self.days, local.isoweekday() % 7 in self.weekdays
-        return day and weekday if self.any_day or self.any_weekday else day or weekday
 
 
 def _later(local: datetime, delta: timedelta) -> datetime:

@@ -80,20 +80,16 @@ def element_of(schema: Schema, value: Any) -> str:
         raise ValueError("associative list with keys may not have a null element")
     if not isinstance(value, dict):
         raise ValueError("associative list with keys may not have non-map elements")
-    known = {**_key_defaults(schema.items(), keys_of_list), **value}
+    items = schema.items()  # the server sets the defaults of keys before it looks for them
+    fields = {name: items and items.field(name) for name in keys_of_list}
+    defaults = {name: field.default for name, field in fields.items() if field and field.default is not None}
+    known = {**(_BUILT_IN_DEFAULTS if items and items.name else {}), **defaults, **value}
     found = {name: known[name] for name in keys_of_list if name in known}
     if not found:
         names = " ".join(quote(name) for name in keys_of_list)
         raise ValueError(f"associative list with keys has an element that omits all key fields [{names}] (and doesn't "
                          "have default values for any key fields)")
     return keys(found)
-
-
-def _key_defaults(schema: Schema | None, names: list[str]) -> dict[str, Any]:
-    """Return the values of keys that an item leaves out: the server sets them before it looks for them."""
-    fields = {name: schema and schema.field(name) for name in names}
-    declared = {name: one.default for name, one in fields.items() if one and one.default is not None}
-    return {**_BUILT_IN_DEFAULTS, **declared} if schema and schema.name else declared
 
 
 def elements(schema: Schema, values: list[Any], path: Path) -> list[str]:

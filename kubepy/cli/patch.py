@@ -206,23 +206,20 @@ def patched_locally(info: Info, content: PatchContent) -> Object:
             patched = (patch_documents.merge_patch(info.content, content.value) if isinstance(content.value, dict)
                        else content.value)
         else:
-            patched = _strategically_merged(info, content)
+            resource = info.resource
+            schema = openapi.schema_for(resource.api_version, resource.kind)
+            if schema is None:
+                raise CliError(f"strategic merge patch is not supported for {resource.api_version}, "
+                               f"Kind={resource.kind} locally, try --type merge")
+            if content.error or not isinstance(content.value, dict | None):
+                raise CliError("invalid JSON document")
+            patched = patch_documents.strategic_merge_patch(info.content, content.value or {}, schema)
     except api_errors.Status as error:
         raise CliError(str(error.__cause__ or error)) from None
     if problem := manifests.shape_problem(patched):
         raise CliError(problem)
     obj: Object = patched
     return obj
-
-
-def _strategically_merged(info: Info, content: PatchContent) -> Object:
-    schema = openapi.schema_for(info.resource.api_version, info.resource.kind)
-    if schema is None:
-        raise CliError(f"strategic merge patch is not supported for {info.resource.api_version}, "
-                       f"Kind={info.resource.kind} locally, try --type merge")
-    if content.error or not isinstance(content.value, dict | None):
-        raise CliError("invalid JSON document")
-    return patch_documents.strategic_merge_patch(info.content, content.value or {}, schema)
 
 
 def _with_operations(obj: Object, content: PatchContent) -> Any:

@@ -9,7 +9,11 @@ from io import TextIOWrapper
 def run() -> int:
     """Run the process's own command line; returns the exit status."""
     if None in (sys.stdin, sys.stdout, sys.stderr):
-        _open_closed_streams()
+        import os
+
+        for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+            if getattr(sys, name) is None:  # the shell has closed it (``>&-``)
+                setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper) and stream.encoding.lower() != "utf-8":  # UTF-8 in any locale
             stream.reconfigure(encoding="utf-8", errors=stream.errors)
@@ -38,15 +42,6 @@ def as_text(word: str) -> str:
     import os
 
     return os.fsencode(word).decode(errors="replace")
-
-
-def _open_closed_streams() -> None:
-    """Open streams that the shell has closed (``>&-``), which are None in Python."""
-    import os
-
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:
-            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
 
 
 def _drop_output() -> None:

@@ -76,31 +76,21 @@ def decide(strategy: Strategy, old: Object, options: DeleteOptions, now: datetim
     if metadata.get("deletionTimestamp") and (metadata.get("deletionGracePeriodSeconds") or 0) > 0:
         if grace is None or grace >= metadata["deletionGracePeriodSeconds"]:
             return Deletion(old, removed=False)  # a grace period only shrinks
-        _shorten_grace_period(metadata, grace, now)
+        # The new grace period counts from the beginning of the deletion, but not into the past.
+        due = later(parse_time(metadata["deletionTimestamp"]), grace - metadata["deletionGracePeriodSeconds"])
+        if due < now:
+            due, grace = now, min(grace, 1)
+        metadata["deletionTimestamp"] = format_time(due)
     else:
-        _mark(metadata, strategy.grace_period_seconds(old, grace), now)
+        if not metadata.get("deletionTimestamp") and metadata.get("generation", 0) > 0:
+            metadata["generation"] += 1
+        grace = strategy.grace_period_seconds(old, grace)
+        end = format_time(later(now, grace))
+        metadata["deletionTimestamp"] = min(metadata.get("deletionTimestamp") or end, end)
+    metadata["deletionGracePeriodSeconds"] = grace
     _set_finalizers(metadata, _finalizers(strategy, old, options))
     held = bool(metadata.get("finalizers")) or metadata["deletionGracePeriodSeconds"] > 0
     return Deletion(state, removed=not held)
-
-
-def _mark(metadata: Object, grace: int, now: datetime) -> None:
-    """Set the deletion's time and grace period; generation rises when it begins."""
-    if not metadata.get("deletionTimestamp") and metadata.get("generation", 0) > 0:
-        metadata["generation"] += 1
-    due = format_time(later(now, grace))
-    metadata["deletionTimestamp"] = min(metadata.get("deletionTimestamp") or due, due)
-    metadata["deletionGracePeriodSeconds"] = grace
-
-
-def _shorten_grace_period(metadata: Object, grace: int, now: datetime) -> None:
-    """Count the new grace period from the beginning of the deletion, but not into the past."""
-    began = later(parse_time(metadata["deletionTimestamp"]), -metadata["deletionGracePeriodSeconds"])
-    due = later(began, grace)
-    if due < now:
-        due, grace = now, min(grace, 1)
-    metadata["deletionTimestamp"] = format_time(due)
-    metadata["deletionGracePeriodSeconds"] = grace
 
 
 def _set_finalizers(metadata: Object, finalizers: list[str]) -> None:

@@ -17,7 +17,6 @@ from kubepy.api import errors
 from kubepy.api.clock import format_time
 from kubepy.api.errors import FieldError
 from kubepy.api.meta import Object, is_being_deleted
-from kubepy.api.scheme import Resource
 from kubepy.api.types.special import DecodeError, path_of
 from kubepy.apiserver.request import DeleteOptions
 from kubepy.apiserver.requests.admission import IMMORTAL_NAMESPACES
@@ -52,7 +51,10 @@ def complete(server: Server, key: Key, obj: Object, modified: float, old: Object
     resource = server.scheme.built_in(key.resource)
     if resource is None:  # a custom resource, or of a kind whose definition is gone: its schema is not looked at
         return obj if old is None or _is_another(obj, old) else _edited_custom(obj, old)
-    _check_kind(resource, key, obj)
+    if (kind := obj.get("kind", resource.kind)) != resource.kind:
+        raise ValueError(f"a {kind} is not of the kind of its folder, {resource.qualified_kind}")
+    if bool(key.namespace) != resource.namespaced:
+        raise ValueError(f"a {kind} belongs {'into a namespace' if resource.namespaced else 'into no namespace'}")
     strategy, has_status = server.strategy(resource), bool(obj.get("status"))
     try:
         completed = decode(server, resource, obj, "Ignore")
@@ -103,14 +105,6 @@ def removed(key: Key, obj: Object, now: float) -> Object | None:
     if key.name in IMMORTAL_NAMESPACES:
         return obj
     return deletion.namespace_kept(obj, DeleteOptions(), datetime.fromtimestamp(now, UTC))
-
-
-def _check_kind(resource: Resource, key: Key, obj: Object) -> None:
-    kind = obj.get("kind", resource.kind)
-    if kind != resource.kind:
-        raise ValueError(f"a {kind} is not of the kind of its folder, {resource.qualified_kind}")
-    if bool(key.namespace) != resource.namespaced:
-        raise ValueError(f"a {kind} belongs {'into a namespace' if resource.namespaced else 'into no namespace'}")
 
 
 def _with_metadata(key: Key, obj: Object, modified: float) -> Object:

@@ -85,7 +85,10 @@ def replace(scope: RequestScope, new: Object, old: Object, managed_fields: list[
     """
     server, strategy, subresource = scope.server, scope.strategy, scope.request.subresource
     if managed_fields is None and scope.request.write_options.field_manager:
-        managed_fields = _tracked(scope, new, old)
+        requested = None if subresource else new["metadata"].get("managedFields")
+        entries = tracking.requested_entries(requested, old["metadata"].get("managedFields"))
+        writer = tracking.Writer(scope.request.write_options.field_manager, subresource, server.clock.timestamp())
+        managed_fields = tracking.tracked_update(scope.resource, strategy.field_schema, old, new, entries, writer)
     _check_version(scope, new, old)
     attributes = Attributes(scope, new, old)
     admission.admit(attributes)
@@ -109,15 +112,6 @@ def replace(scope: RequestScope, new: Object, old: Object, managed_fields: list[
     stored = scope.transaction.update(scope.key, new, old)
     scope.transaction.charge(charges)
     return stored
-
-
-def _tracked(scope: RequestScope, new: Object, old: Object) -> list[Object]:
-    """Return the managedFields of an update by the request's field manager."""
-    subresource = scope.request.subresource
-    requested = None if subresource else new["metadata"].get("managedFields")
-    entries = tracking.requested_entries(requested, old["metadata"].get("managedFields"))
-    writer = tracking.Writer(scope.request.write_options.field_manager, subresource, scope.server.clock.timestamp())
-    return tracking.tracked_update(scope.resource, scope.strategy.field_schema, old, new, entries, writer)
 
 
 def _check_version(scope: RequestScope, new: Object, old: Object) -> None:

@@ -30,21 +30,21 @@ def outcome(command: str, folder: Path) -> str:
 
 
 @pytest.mark.parametrize("command", ALL_COMMANDS)
-def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_help_exists_for_every_command(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*command.split(), "--help"]) == 0
     printed = capsys.readouterr()
     assert "Usage:" in printed.out
     assert printed.err == ""
 
 
-def test_the_docs_list_every_command() -> None:
+def test_docs_list_every_command() -> None:
     made = subprocess.run([sys.executable, "tools/list_commands.py"], cwd=PROJECT, text=True, capture_output=True,
                           check=True)
     assert (PROJECT / "docs" / "commands.md").read_text() == made.stdout, "run `make docs`"
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completions_are_what_the_command_prints(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_completions_are_what_command_prints(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["completion", shell]) == 0
     kept = PROJECT / "completions" / f"kubepy.{shell}"
     assert kept.read_text() == capsys.readouterr().out, "run `make completions`"
@@ -56,7 +56,7 @@ def console_commands() -> list[str]:
             for line in block.splitlines() if line.startswith("$ ")]
 
 
-def test_the_commands_of_the_readme_work_on_the_sample_cluster(tmp_path: Path) -> None:
+def test_commands_of_readme_work_on_sample_cluster(tmp_path: Path) -> None:
     shutil.copytree(PROJECT / "state", tmp_path / "state", ignore=shutil.ignore_patterns(".kubepy"))
     run("git init -q . && git add -A && git -c user.name=x -c user.email=x@localhost commit -qm sample", tmp_path)
     failed = [outcome(command, tmp_path) for command in console_commands() if run(command, tmp_path).returncode]
@@ -65,7 +65,7 @@ def test_the_commands_of_the_readme_work_on_the_sample_cluster(tmp_path: Path) -
     assert run("kubepy fsck", tmp_path).returncode == 0
 
 
-def test_the_sample_cluster_is_settled_and_sound(tmp_path: Path) -> None:
+def test_sample_cluster_is_settled_and_sound(tmp_path: Path) -> None:
     shutil.copytree(PROJECT / "state", tmp_path / "state", ignore=shutil.ignore_patterns(".kubepy"))
     assert run("kubepy controller --once", tmp_path).stdout == ""
     assert run("kubepy get ds nginx-ds -o jsonpath={.status.numberAvailable}", tmp_path).stdout == "3"
@@ -75,7 +75,7 @@ MANIFESTS = sorted((PROJECT / "manifests").glob("*.yaml"))
 
 
 @pytest.mark.parametrize("manifest", MANIFESTS, ids=lambda path: path.stem)
-def test_every_manifest_comes_up(manifest: Path, tmp_path: Path) -> None:
+def test_manifest_comes_up(manifest: Path, tmp_path: Path) -> None:
     assert run("kubepy init", tmp_path).returncode == 0
     applied = run(f"kubepy apply -f {PROJECT}/manifests/nodes.yaml -f {manifest}", tmp_path)
     assert applied.returncode == 0, applied.stderr
@@ -86,7 +86,7 @@ def test_every_manifest_comes_up(manifest: Path, tmp_path: Path) -> None:
     assert [state for state in pods if state != ["1/1", "Running"]] == []
 
 
-def test_links_in_the_docs_lead_somewhere() -> None:
+def test_links_in_docs_lead_somewhere() -> None:
     pages = [PROJECT / "README.md", *sorted((PROJECT / "docs").glob("*.md"))]
     broken = [f"{page.name}: {link}" for page in pages for link in re.findall(r"\]\(([^)#:]+)\)", page.read_text())
               if not (page.parent / link).exists()]

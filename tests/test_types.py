@@ -23,7 +23,7 @@ def mypy(tree: Path, module: str) -> str:
     ("kubepy/controllers/daemonset/pods.py", '.get("nodeName")', '.get("nodeNam")', '"PodSpec" has no key "nodeNam"'),
     ("kubepy/controllers/job/decide.py", '["backoffLimit"]', '["backofLimit"]', '"JobSpec" has no key "backofLimit"'),
 ])  # fmt: skip
-def test_mistyped_name_is_an_error_of_mypy(module: str, right: str, wrong: str, error: str, tmp_path: Path) -> None:
+def test_mistyped_name_is_error_of_mypy(module: str, right: str, wrong: str, error: str, tmp_path: Path) -> None:
     shutil.copytree(PROJECT / "kubepy", tmp_path / "kubepy", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(PROJECT / "tools", tmp_path / "tools", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(PROJECT / "pyproject.toml", tmp_path)

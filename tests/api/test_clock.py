@@ -26,7 +26,7 @@ def test_uids_repeat_with_their_seed_and_position() -> None:
     assert other.uid() != uids[0]
 
 
-def test_times_have_four_digits_of_a_year() -> None:
+def test_times_have_four_digits_of_year() -> None:
     moment = datetime(1, 2, 3, 4, 5, 6, 7, UTC)
     assert (format_time(moment), format_micro_time(moment)) == ("0001-02-03T04:05:06Z", "0001-02-03T04:05:06.000007Z")
 
@@ -34,5 +34,5 @@ def test_times_have_four_digits_of_a_year() -> None:
 @pytest.mark.parametrize(("seconds", "moment"), [
     (60, "2026-01-01T00:01:00Z"), (-60, "2025-12-31T23:59:00Z"), (2**63 - 1, "9999-12-31T23:59:59Z"),
     (-2**63, "0001-01-01T00:00:00Z"), (10**12, "9999-12-31T23:59:59Z")])
-def test_later_ends_at_the_last_moment(seconds: int, moment: str) -> None:
+def test_later_ends_at_last_moment(seconds: int, moment: str) -> None:
     assert format_time(later(datetime(2026, 1, 1, tzinfo=UTC), seconds)) == moment

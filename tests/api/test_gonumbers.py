@@ -39,7 +39,7 @@ def test_parse_uint_takes_no_sign() -> None:
         parse_uint("65536", 16)
 
 
-def test_error_names_the_function_and_quotes_the_text() -> None:
+def test_error_names_function_and_quotes_text() -> None:
     with pytest.raises(NumberError) as error:
         atoi("a\x1b")
     assert str(error.value) == r'strconv.Atoi: parsing "a\x1b": invalid syntax'

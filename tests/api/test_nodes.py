@@ -89,7 +89,7 @@ def test_match_expressions_compare_labels(key: str, operator: str, values: list[
     [("In", ["node-1"], True), ("In", ["node-2"], False), ("NotIn", ["node-2"], True), ("NotIn", ["node-1"], False),
      ("In", ["node-1", "node-2"], False), ("Exists", [], False)],
 )  # fmt: skip
-def test_match_fields_compare_the_name_with_exactly_one_value(operator: str, values: list[str], fits: bool) -> None:
+def test_match_fields_compare_name_with_exactly_one_value(operator: str, values: list[str], fits: bool) -> None:
     term = {"matchFields": [{"key": "metadata.name", "operator": operator, "values": values}]}
     assert nodes.node_selector_term_matches(term, node("node-1")) is fits
 

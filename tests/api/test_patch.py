@@ -132,7 +132,7 @@ def test_merge_patch_merges_maps_replaces_lists_and_deletes_nulls(change, result
     pytest.param(named("a", "b"), [{"name": "c", "$patch": "delete"}], named("a", "b"), id="deleting the absent"),
     pytest.param(named("a", "b"), [{"$patch": "replace"}, {"name": "c"}], named("c"), id="replaced"),
 ])
-def test_lists_with_a_merge_key(live, change, result):
+def test_lists_with_merge_key(live, change, result):
     assert patch.strategic_merge_patch(pod(containers=live), pod(containers=change), POD) == pod(containers=result)
 
 
@@ -251,7 +251,7 @@ def test_apply_deletes_own_fields_and_keeps_those_of_others():
     assert json_made == made
 
 
-def test_apply_without_overwrite_stops_at_a_conflict():
+def test_apply_without_overwrite_stops_at_conflict():
     old, new, live = ({"spec": {"replicas": count}} for count in (1, 2, 3))
     assert patch.three_way_strategic(old, new, live, DEPLOYMENT) == new
     with pytest.raises(patch.PatchError, match="conflicts with changes made from original to current"):
@@ -273,10 +273,10 @@ def test_unknown_field_is_error_only_if_it_differs():
     pytest.param({"l": [1]}, {"l": [1, 2]}, {"l": [1]}, {"l": [1, 2]}, id="lists are replaced"),
     pytest.param({"n": 1}, {"n": 1}, {"n": 1.0}, {}, id="1 is 1.0"),
 ])
-def test_three_way_json_merge(original, modified, current, made):
+def test_json_merge_patch_three_way(original, modified, current, made):
     assert patch.three_way_json_merge(original, modified, current) == made
 
 
-def test_apply_never_renames_a_custom_resource():
+def test_apply_never_renames_custom_resource():
     with pytest.raises(patch.PatchError, match="At least one of apiVersion, kind and name was changed"):
         patch.three_way_json_merge(None, {"metadata": {"name": "b"}}, {"metadata": {"name": "a"}})

@@ -33,7 +33,7 @@ def test_pod_ready_for_min_ready_seconds_is_available() -> None:
     assert not pods.is_pod_available(pod("False"), 10, NOON + timedelta(hours=1))
 
 
-def test_ready_time_is_the_last_transition_of_a_ready_pod() -> None:
+def test_ready_time_is_last_transition_of_ready_pod() -> None:
     assert pods.pod_ready_time(pod("True")) == NOON
     assert pods.pod_ready_time(pod("False")) is None
 
@@ -86,7 +86,7 @@ def test_host_ports_are_those_of_containers_and_sidecars() -> None:
         ("0.0.0.0", "TCP", 80), ("10.0.0.1", "UDP", 53), ("0.0.0.0", "TCP", 91)]  # fmt: skip
 
 
-def test_host_ports_clash_on_the_same_address_or_with_all_addresses() -> None:
+def test_host_ports_clash_on_same_address_or_with_all_addresses() -> None:
     everywhere, here, there = (pods.HostPort(ip, "TCP", 80) for ip in ("0.0.0.0", "10.0.0.1", "10.0.0.2"))
     assert everywhere.clashes(here)
     assert here.clashes(everywhere)

@@ -66,7 +66,7 @@ def test_quantities_of_different_suffixes_compare_by_amount() -> None:
     assert {Quantity.parse("1k"), Quantity.parse("1000")} == {Quantity.parse("1e3")}
 
 
-def test_sums_keep_the_family_of_the_first_amount_that_is_not_zero() -> None:
+def test_sums_keep_family_of_first_amount_that_is_not_zero() -> None:
     assert str(Quantity.parse("1Gi") + Quantity.parse("1M")) == "1074741824"
     assert str(Quantity.parse("512Mi") + Quantity.parse("512Mi")) == "1Gi"
     assert str(Quantity(0) + Quantity.parse("512Mi")) == "512Mi"
@@ -79,7 +79,7 @@ def test_values_are_rounded_up() -> None:
     assert (Quantity.parse("-1500m").value(), Quantity.of(3).milli_value()) == (-1, 3000)
 
 
-def test_values_are_at_most_an_int64() -> None:
+def test_values_are_at_most_int64() -> None:
     assert (Quantity.parse("1e400").value(), Quantity.parse("-1e400").milli_value()) == (2**63 - 1, -2**63)
 
 

@@ -20,7 +20,7 @@ def walk(api_version: str, kind: str, *fields: str) -> Schema:
 
 
 @pytest.mark.parametrize("resource", BUILT_IN, ids=lambda resource: resource.key)
-def test_every_built_in_kind_has_a_schema(resource):
+def test_schema_exists_for_every_built_in_kind(resource):
     assert schema_for(resource.api_version, resource.kind).go_name == resource.kind
 
 
@@ -45,7 +45,7 @@ def test_fields_have_merge_keys_and_strategies(path, key, strategies, list_type,
         key, strategies, list_type, map_keys)
 
 
-def test_types_are_those_of_the_api():
+def test_types_are_those_of_api():
     assert walk("v1", "Pod", "spec", "nodeName").type == "string"
     assert walk("v1", "Pod", "spec", "containers", "[]", "resources", "limits").values().go_name == "Quantity"
     assert walk("v1", "Service", "spec", "ports", "[]", "targetPort").int_or_string
@@ -59,7 +59,7 @@ def test_custom_resource_schema_has_same_interface():
     assert schema.field("mast") is None
 
 
-def test_the_generated_facts_are_those_of_the_installed_schemas(tmp_path):
+def test_generated_facts_are_those_of_installed_schemas(tmp_path):
     subprocess.run([sys.executable, PROJECT / "tools" / "generate_schemas.py", tmp_path], check=True)
     committed = PROJECT / "kubepy" / "api" / "schema" / "data"
     for path in tmp_path.iterdir():
@@ -83,7 +83,7 @@ def differences(schema: Schema, go_type: str, path: str, above: frozenset[str] =
 
 
 @pytest.mark.parametrize("resource", BUILT_IN, ids=lambda resource: resource.key)
-def test_schemas_and_go_types_have_the_same_fields(resource):
+def test_schemas_and_go_types_have_same_fields(resource):
     package = table.package_of(resource.api_version)
     if package is not None:
         schema = schema_for(resource.api_version, resource.kind)

@@ -79,7 +79,7 @@ def test_object_selector_matches_and_prints_like_parsed_one() -> None:
     assert not from_label_selector(selector).matches({"tier": "web", "app": "one"})
 
 
-def test_no_selector_matches_nothing_and_an_empty_one_everything() -> None:
+def test_missing_selector_matches_nothing_and_empty_one_everything() -> None:
     assert from_label_selector(None) is NOTHING
     assert not from_label_selector(None).matches({"a": "b"})
     assert from_label_selector({}).matches({})

@@ -46,7 +46,7 @@ def used(client: Client) -> Object:
 # --- LimitRanges ------------------------------------------------------------------------------------------------------
 
 
-def test_containers_without_amounts_get_those_of_the_limit_range(client: Client) -> None:
+def test_containers_without_amounts_get_those_of_limit_range(client: Client) -> None:
     create(client, "limitranges", limit_range("l", {
         "type": "Container", "default": {"cpu": "500m", "memory": "1Gi"}, "defaultRequest": {"cpu": "250m"}}))
     made = create(client, "pods", pod(init={}, requests={"cpu": "100m"}))
@@ -60,7 +60,7 @@ def test_containers_without_amounts_get_those_of_the_limit_range(client: Client)
     assert made["status"]["qosClass"] == "Burstable"
 
 
-def test_amounts_beyond_the_limits_of_containers_are_refused(client: Client) -> None:
+def test_amounts_beyond_limits_of_containers_are_refused(client: Client) -> None:
     create(client, "limitranges", limit_range("l", {
         "type": "Container", "min": {"cpu": "200m"}, "max": {"memory": "1Gi"}, "maxLimitRequestRatio": {"cpu": "2"}}))
     assert refusal(client, "pods", pod(requests={"cpu": "100m"}, limits={"cpu": "350m", "memory": "1536Mi"})) == (
@@ -69,7 +69,7 @@ def test_amounts_beyond_the_limits_of_containers_are_refused(client: Client) -> 
         'cpu max limit to request ratio per Container is 2, but provided ratio is 3.500000]')
 
 
-def test_the_limits_of_pods_are_about_all_containers_together(client: Client) -> None:
+def test_limits_of_pods_are_about_all_containers_together(client: Client) -> None:
     create(client, "limitranges", limit_range("l", {"type": "Pod", "max": {"cpu": "1"}}))
     two = pod(limits={"cpu": "600m"})
     two["spec"]["containers"].append({**two["spec"]["containers"][0], "name": "d"})
@@ -95,7 +95,7 @@ def test_claims_have_limits_too(client: Client) -> None:
         'but request is 3Gi')
 
 
-def test_the_rules_of_the_kind_come_before_the_limits(client: Client) -> None:
+def test_rules_of_kind_come_before_limits(client: Client) -> None:
     create(client, "limitranges", limit_range("l", {"type": "Pod", "max": {"cpu": "1"}}))
     wrong = pod()
     wrong["spec"]["restartPolicy"] = "Sometimes"
@@ -105,7 +105,7 @@ def test_the_rules_of_the_kind_come_before_the_limits(client: Client) -> None:
 # --- ResourceQuotas ---------------------------------------------------------------------------------------------------
 
 
-def test_what_is_created_is_charged_to_the_quota(client: Client) -> None:
+def test_creation_is_charged_to_quota(client: Client) -> None:
     create(client, "resourcequotas", quota({"pods": "3", "requests.cpu": "1", "limits.memory": "2Gi"}))
     create(client, "pods", pod("a", requests={"cpu": "300m"}, limits={"memory": "1Gi", "cpu": "1"}))
     assert used(client) == {"limits.memory": "1Gi", "pods": "1", "requests.cpu": "300m"}
@@ -115,7 +115,7 @@ def test_what_is_created_is_charged_to_the_quota(client: Client) -> None:
     assert used(client) == {"limits.memory": "1Gi", "pods": "1", "requests.cpu": "300m"}
 
 
-def test_under_a_quota_of_compute_resources_every_container_names_them(client: Client) -> None:
+def test_compute_quota_requires_resources_of_every_container(client: Client) -> None:
     create(client, "resourcequotas", quota({"cpu": "1", "limits.memory": "1Gi", "pods": "9"}))
     assert refusal(client, "pods", pod(init={"requests": {"cpu": "1m"}})) == (
         'pods "p" is forbidden: failed quota: q: must specify cpu for: c; limits.memory for: c,i')
@@ -133,7 +133,7 @@ def test_objects_are_counted_by_either_name(client: Client) -> None:
         'limited: count/secrets=0')
 
 
-def test_a_quota_with_a_scope_is_only_about_pods_in_it(client: Client) -> None:
+def test_quota_with_scope_is_only_about_pods_in_it(client: Client) -> None:
     create(client, "resourcequotas", quota({"pods": "0"}, scopes=["BestEffort"]))
     create(client, "pods", pod("burstable", requests={"cpu": "1m"}))
     assert refusal(client, "pods", pod("best-effort")) == (
@@ -153,7 +153,7 @@ def test_services_are_charged_for_ports_when_they_change(client: Client) -> None
         'used: services.loadbalancers=0, limited: services.loadbalancers=0')
 
 
-def test_a_dry_run_uses_nothing(client: Client) -> None:
+def test_dry_run_uses_nothing(client: Client) -> None:
     create(client, "resourcequotas", quota({"pods": "1"}))
     client.create("pods", pod(), namespace="default", options=CreateOptions(dry_run=True))
     assert used(client) == {}
@@ -162,7 +162,7 @@ def test_a_dry_run_uses_nothing(client: Client) -> None:
 # --- classes ----------------------------------------------------------------------------------------------------------
 
 
-def test_an_ingress_without_a_class_gets_the_default_one(client: Client) -> None:
+def test_ingress_without_class_gets_default_one(client: Client) -> None:
     for name, default in (("plain", "false"), ("usual", "true")):
         meta = {"name": name, "annotations": {"ingressclass.kubernetes.io/is-default-class": default}}
         client.create("ingressclasses.networking.k8s.io", {
@@ -178,7 +178,7 @@ def runtime_class(**more: Any) -> Object:
     return {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": "r"}, "handler": "h", **more}
 
 
-def test_a_pod_takes_overhead_and_nodes_from_its_runtime_class(client: Client) -> None:
+def test_pod_takes_overhead_and_nodes_from_its_runtime_class(client: Client) -> None:
     client.create("runtimeclasses.node.k8s.io", runtime_class(
         overhead={"podFixed": {"cpu": "100m"}},
         scheduling={"nodeSelector": {"kind": "vm"}, "tolerations": [{"key": "vm", "operator": "Exists"}]}))
@@ -200,7 +200,7 @@ def test_a_pod_takes_overhead_and_nodes_from_its_runtime_class(client: Client) -
     ({"runtimeClassName": "r", "nodeSelector": {"kind": "metal"}},
      "conflict: runtimeClass.scheduling.nodeSelector[kind] = vm; pod.spec.nodeSelector[kind] = metal"),
 ])  # fmt: skip
-def test_a_pod_that_contradicts_its_runtime_class_is_refused(client: Client, spec: Object, why: str) -> None:
+def test_pod_that_contradicts_its_runtime_class_is_refused(client: Client, spec: Object, why: str) -> None:
     client.create("runtimeclasses.node.k8s.io", runtime_class(
         overhead={"podFixed": {"cpu": "100m"}}, scheduling={"nodeSelector": {"kind": "vm"}}))
     one = pod()
@@ -225,18 +225,18 @@ def grow(client: Client, *, phase: str) -> str:
     return str(grown["spec"]["resources"]["requests"]["storage"])
 
 
-def test_a_bound_claim_grows_if_its_class_allows_it(client: Client) -> None:
+def test_bound_claim_grows_if_its_class_allows_it(client: Client) -> None:
     client.create("storageclasses.storage.k8s.io", storage_class(allowVolumeExpansion=True))
     assert grow(client, phase="Bound") == "2Gi"
 
 
-def test_a_claim_of_a_class_that_does_not_allow_it_stays(client: Client) -> None:
+def test_claim_of_class_that_does_not_allow_it_stays(client: Client) -> None:
     client.create("storageclasses.storage.k8s.io", storage_class())
     assert grow(client, phase="Bound") == ("only dynamically provisioned pvc can be resized and the storageclass that "
                                            "provisions the pvc must support resize")
 
 
-def test_an_update_that_leaves_out_what_admission_completed_changes_nothing(client: Client) -> None:
+def test_update_that_leaves_out_what_admission_completed_changes_nothing(client: Client) -> None:
     own = {"key": "gpu", "operator": "Exists", "effect": "NoSchedule"}
     written = pod()
     written["spec"]["tolerations"] = [own]
@@ -245,7 +245,7 @@ def test_an_update_that_leaves_out_what_admission_completed_changes_nothing(clie
     assert client.patch("pods", "p", Patch(MERGE_PATCH, as_written), namespace="default") == made
 
 
-def test_only_one_priority_class_is_the_default(client: Client) -> None:
+def test_priority_class_default_is_unique(client: Client) -> None:
     def priority_class(name: str) -> Object:
         return {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": 1,
                 "globalDefault": True}

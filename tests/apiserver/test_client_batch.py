@@ -30,7 +30,7 @@ def shown(events: list[WatchEvent]) -> list[tuple[str, Any, Any]]:
             for event in events]
 
 
-def test_the_requests_of_a_batch_become_visible_together(cluster: Cluster, tmp_path: Path) -> None:
+def test_requests_of_batch_become_visible_together(cluster: Cluster, tmp_path: Path) -> None:
     other = Cluster.open(tmp_path / "state").client
     with cluster.client.batch():
         cluster.client.create(CM, config_map("a"), namespace="default")
@@ -40,7 +40,7 @@ def test_the_requests_of_a_batch_become_visible_together(cluster: Cluster, tmp_p
     assert len(other.list(CM).items) == 2
 
 
-def test_an_exception_undoes_the_whole_batch(client: Client) -> None:
+def test_exception_undoes_whole_batch(client: Client) -> None:
     def fail_in_a_batch() -> None:
         with client.batch():
             client.create(CM, config_map("a"), namespace="default")
@@ -52,7 +52,7 @@ def test_an_exception_undoes_the_whole_batch(client: Client) -> None:
     client.create(CM, config_map("b"), namespace="default")
 
 
-def test_a_request_that_fails_leaves_the_rest_of_its_batch(client: Client) -> None:
+def test_request_that_fails_leaves_rest_of_its_batch(client: Client) -> None:
     with client.batch():
         client.create(CM, config_map("a"), namespace="default")
         with pytest.raises(Status, match="already exists"):
@@ -61,7 +61,7 @@ def test_a_request_that_fails_leaves_the_rest_of_its_batch(client: Client) -> No
     assert [one["metadata"]["name"] for one in client.list(CM).items] == ["a", "b"]
 
 
-def test_drain_tells_the_batchs_own_writes_in_order(client: Client) -> None:
+def test_drain_tells_batchs_own_writes_in_order(client: Client) -> None:
     with client.batch() as batch:
         client.create(CM, config_map("a", k="1"), namespace="default")
         client.patch(CM, "a", Patch(MERGE_PATCH, {"data": {"k": "2"}}), namespace="default")
@@ -72,7 +72,7 @@ def test_drain_tells_the_batchs_own_writes_in_order(client: Client) -> None:
         assert shown(batch.drain()) == [("a", {"k": "2"}, None)]
 
 
-def test_drain_tells_what_others_did_since_the_last_batch(cluster: Cluster, tmp_path: Path) -> None:
+def test_drain_tells_what_others_did_since_last_batch(cluster: Cluster, tmp_path: Path) -> None:
     client, other = cluster.client, Cluster.open(tmp_path / "state").client
     client.observe_from(client.revision())
     other.create(CM, config_map("theirs", k="1"), namespace="default")
@@ -93,7 +93,7 @@ def test_drain_tells_what_others_did_since_the_last_batch(cluster: Cluster, tmp_
         assert shown(batch.drain()) == [("theirs", {"k": "1"}, {"k": "2"}), ("own", {"k": "1"}, None)]
 
 
-def test_an_object_replaced_by_another_is_a_deletion_and_an_addition(cluster: Cluster, tmp_path: Path) -> None:
+def test_object_replaced_by_another_is_deletion_and_addition(cluster: Cluster, tmp_path: Path) -> None:
     client, other = cluster.client, Cluster.open(tmp_path / "state").client
     old = client.create(CM, config_map("a", k="old"), namespace="default")
     client.observe_from(client.revision())
@@ -105,7 +105,7 @@ def test_an_object_replaced_by_another_is_a_deletion_and_an_addition(cluster: Cl
             [("a", {"k": "old"}, None), ("a", {"k": "old"}, None), ("a", None, {"k": "new"})])
 
 
-def test_what_the_caller_has_seen_does_not_come_again(cluster: Cluster) -> None:
+def test_change_seen_by_caller_is_not_delivered_again(cluster: Cluster) -> None:
     client, before = cluster.client, cluster.client.revision()
     seen = client.create(CM, config_map("a"), namespace="default")
     client.observe_from(before)
@@ -113,7 +113,7 @@ def test_what_the_caller_has_seen_does_not_come_again(cluster: Cluster) -> None:
         assert batch.drain() == []
 
 
-def test_changes_after_a_revision_are_told_with_the_revision_reached(client: Client) -> None:
+def test_changes_after_revision_are_told_with_revision_reached(client: Client) -> None:
     before = client.revision()
     client.create(CM, config_map("a", k="1"), namespace="default")
     reached, events = client.changes(before)
@@ -124,7 +124,7 @@ def test_changes_after_a_revision_are_told_with_the_revision_reached(client: Cli
     assert (caught.value.code, caught.value.reason) == (410, "Expired")
 
 
-def test_ids_repeat_with_a_seed_and_go_on_in_the_next_process(tmp_path: Path) -> None:
+def test_ids_repeat_with_seed_and_go_on_in_next_process(tmp_path: Path) -> None:
     def uids(folder: str, processes: int) -> list[str]:
         Cluster.make(tmp_path / folder, {"seed": "s"}).close()
         found = []

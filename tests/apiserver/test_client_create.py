@@ -25,7 +25,7 @@ def refused(client: Client, obj: dict[str, Any], namespace: str = "default", **o
     return caught.value
 
 
-def test_the_system_fields_of_a_new_object_are_the_servers(client: Client) -> None:
+def test_system_fields_of_new_object_are_servers(client: Client) -> None:
     forged = config_map(uid="1-1", creationTimestamp="2001-01-01T00:00:00Z", resourceVersion="12", generation=5,
                         deletionTimestamp="2001-01-01T00:00:00Z", labels={"a": "b"})
     made = client.create("configmaps", forged, namespace="default")
@@ -40,25 +40,25 @@ def test_the_system_fields_of_a_new_object_are_the_servers(client: Client) -> No
     assert forged["metadata"]["uid"] == "1-1", "what the caller gave is his"
 
 
-def test_an_object_that_exists_is_not_made_again(client: Client) -> None:
+def test_object_that_exists_is_not_made_again(client: Client) -> None:
     client.create("configmaps", config_map(), namespace="default")
     status = refused(client, config_map())
     assert (status.code, status.reason, str(status)) == (409, "AlreadyExists", 'configmaps "cm" already exists')
 
 
-def test_an_object_that_is_being_deleted_says_so_when_made_again(client: Client) -> None:
+def test_object_that_is_being_deleted_says_so_when_made_again(client: Client) -> None:
     client.create("configmaps", config_map(finalizers=["example.org/hold"]), namespace="default")
     client.delete("configmaps", "cm", namespace="default")
     assert str(refused(client, config_map())) == 'object is being deleted: configmaps "cm" already exists'
 
 
-def test_the_namespace_of_object_and_request_must_be_one(client: Client) -> None:
+def test_namespace_of_object_and_request_must_be_one(client: Client) -> None:
     status = refused(client, config_map(namespace="kube-system"))
     assert (status.reason, str(status)) == (
         "BadRequest", "the namespace of the provided object does not match the namespace sent on the request")
 
 
-def test_nothing_is_made_in_a_namespace_that_is_not_there_or_going(client: Client) -> None:
+def test_creation_in_missing_or_terminating_namespace_is_refused(client: Client) -> None:
     assert str(refused(client, config_map(), "nowhere")) == 'namespaces "nowhere" not found'
     client.create("namespaces", {"metadata": {"name": "attic"}})
     client.delete("namespaces", "attic")
@@ -78,7 +78,7 @@ def test_generate_name_makes_another_name_each_time_and_cuts_long_prefixes(clien
     assert len(long["metadata"]["name"]) == 63
 
 
-def test_a_bad_generate_name_is_named_beside_the_bad_name_made_of_it(client: Client) -> None:
+def test_bad_generate_name_is_named_beside_bad_name_made_of_it(client: Client) -> None:
     status = refused(client, {"metadata": {"generateName": "Upper-"}})
     name = status.name
     assert name.startswith("Upper-")
@@ -88,12 +88,12 @@ def test_a_bad_generate_name_is_named_beside_the_bad_name_made_of_it(client: Cli
         ("metadata.name", f'Invalid value: "{name}": {SUBDOMAIN}')]
 
 
-def test_an_object_needs_a_name(client: Client) -> None:
+def test_object_needs_name(client: Client) -> None:
     status = refused(client, {"metadata": {}})
     assert str(status) == 'ConfigMap "" is invalid: metadata.name: Required value: name or generateName is required'
 
 
-def test_all_that_is_wrong_with_metadata_is_said_in_upstreams_order(client: Client) -> None:
+def test_metadata_errors_are_reported_in_upstreams_order(client: Client) -> None:
     wrong = config_map(labels={"-dash": "two words", "a/b/c": "x"},
                        annotations={"two words": "x", "Example.org/Ok": ""},
                        ownerReferences=[{"apiVersion": "v1", "kind": "Pod", "name": "", "uid": "u"}],
@@ -103,13 +103,13 @@ def test_all_that_is_wrong_with_metadata_is_said_in_upstreams_order(client: Clie
         "metadata.ownerReferences.name", "metadata.finalizers", "metadata.finalizers[0]", "metadata.finalizers[1]"]
 
 
-def test_only_one_owner_is_the_controller(client: Client) -> None:
+def test_owner_controller_is_unique(client: Client) -> None:
     owners = [{"apiVersion": "v1", "kind": "Pod", "name": name, "uid": name, "controller": True} for name in "ab"]
     why = 'Only one reference can have Controller set to true. Found "true" in references for Pod/a and Pod/b'
     assert refused(client, config_map(ownerReferences=owners)).causes[0].message.endswith(why)
 
 
-def test_an_owner_that_is_there_twice_counts_once_with_a_warning(client: Client) -> None:
+def test_owner_that_is_there_twice_counts_once_with_warning(client: Client) -> None:
     warnings: list[str] = []
     client.warn = warnings.append
     owner = {"apiVersion": "v1", "kind": "Pod", "name": "a", "uid": "u-1"}
@@ -119,12 +119,12 @@ def test_an_owner_that_is_there_twice_counts_once_with_a_warning(client: Client)
     assert warnings[0].endswith("duplicate UID(s) observed: u-1")
 
 
-def test_annotations_have_a_limit_in_bytes(client: Client) -> None:
+def test_annotations_have_limit_in_bytes(client: Client) -> None:
     status = refused(client, config_map(annotations={"a": "x" * 256 * 1024}))
     assert str(status).endswith("metadata.annotations: Too long: may not be more than 262144 bytes")
 
 
-def test_config_map_too_large_error_is_about_the_whole_object(client: Client) -> None:
+def test_config_map_too_large_error_is_about_whole_object(client: Client) -> None:
     status = refused(client, {**config_map(), "data": {"a": "x" * (1024 * 1024 + 1)}})
     assert str(status) == 'ConfigMap "cm" is invalid: []: Too long: may not be more than 1048576 bytes'
     assert status.causes[0].field == "[]"
@@ -152,14 +152,14 @@ def test_unknown_fields_are_errors_warnings_or_nothing(client: Client) -> None:
     assert warnings == ['unknown field "extra"']
 
 
-def test_a_value_of_the_wrong_type_is_a_bad_request(client: Client) -> None:
+def test_value_of_wrong_type_is_bad_request(client: Client) -> None:
     status = refused(client, {**config_map(), "data": {"live": True}})
     assert (status.reason, str(status)) == (
         "BadRequest", 'ConfigMap in version "v1" cannot be handled as a ConfigMap: json: cannot unmarshal bool into Go '
                       "struct field ConfigMap.data of type string")
 
 
-def test_a_dry_run_answers_as_if_and_writes_nothing(cluster: Cluster) -> None:
+def test_dry_run_answers_as_if_and_writes_nothing(cluster: Cluster) -> None:
     client, before = cluster.client, cluster.client.revision()
     made = client.create("configmaps", config_map(), namespace="default", options=CreateOptions(dry_run=True))
     assert made["metadata"]["uid"]
@@ -173,7 +173,7 @@ def test_a_dry_run_answers_as_if_and_writes_nothing(cluster: Cluster) -> None:
     assert [one["metadata"]["name"] for one in client.list("configmaps").items] == ["there"]
 
 
-def test_a_new_cluster_has_its_namespaces_and_priority_classes(client: Client) -> None:
+def test_new_cluster_has_its_namespaces_and_priority_classes(client: Client) -> None:
     assert [one["metadata"]["name"] for one in client.list("namespaces").items] == [
         "default", "kube-node-lease", "kube-public", "kube-system"]
     default = client.get("namespaces", "default")
@@ -190,7 +190,7 @@ def pod(**spec: Any) -> dict[str, Any]:
     return {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "c:1"}], **spec}}
 
 
-def test_a_pod_gets_priority_and_five_minutes_on_a_failing_node(client: Client) -> None:
+def test_pod_gets_priority_and_five_minutes_on_failing_node(client: Client) -> None:
     spec = client.create("pods", pod(), namespace="default")["spec"]
     assert (spec["priority"], spec["preemptionPolicy"]) == (0, "PreemptLowerPriority")
     assert "priorityClassName" not in spec
@@ -199,14 +199,14 @@ def test_a_pod_gets_priority_and_five_minutes_on_a_failing_node(client: Client) 
         for key in ("not-ready", "unreachable")]
 
 
-def test_a_pods_own_toleration_is_kept(client: Client) -> None:
+def test_pods_own_toleration_is_kept(client: Client) -> None:
     own = {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute"}
     spec = client.create("pods", pod(tolerations=[own]), namespace="default")["spec"]
     assert spec["tolerations"] == [own, {"effect": "NoExecute", "key": "node.kubernetes.io/unreachable",
                                          "operator": "Exists", "tolerationSeconds": 300}]
 
 
-def test_the_priority_comes_from_the_class_that_the_pod_names(client: Client) -> None:
+def test_priority_comes_from_class_that_pod_names(client: Client) -> None:
     spec = client.create("pods", pod(priorityClassName="system-node-critical"), namespace="default")["spec"]
     assert spec["priority"] == 2000001000
     with pytest.raises(Status) as caught:
@@ -216,7 +216,7 @@ def test_the_priority_comes_from_the_class_that_the_pod_names(client: Client) ->
         client.create("pods", pod(priority=7), namespace="default")
 
 
-def test_the_default_class_is_taken_when_the_pod_names_none(client: Client) -> None:
+def test_default_class_is_taken_when_pod_names_none(client: Client) -> None:
     for name, value, default in (("high", 20, False), ("low", 10, True)):
         client.create("priorityclasses.scheduling.k8s.io", {
             "metadata": {"name": name}, "value": value, "globalDefault": default, "preemptionPolicy": "Never"})
@@ -224,7 +224,7 @@ def test_the_default_class_is_taken_when_the_pod_names_none(client: Client) -> N
     assert (spec["priorityClassName"], spec["priority"], spec["preemptionPolicy"]) == ("low", 10, "Never")
 
 
-def test_a_new_node_is_tainted_until_it_is_ready(client: Client) -> None:
+def test_new_node_is_tainted_until_it_is_ready(client: Client) -> None:
     own = {"key": "a", "effect": "NoExecute"}
     node = client.create("nodes", {"metadata": {"name": "n"}, "spec": {"taints": [own]}})
     assert node["spec"]["taints"] == [own, {"effect": "NoSchedule", "key": "node.kubernetes.io/not-ready"}]

@@ -35,7 +35,7 @@ def deletion_of(obj: dict[str, Any]) -> tuple[Any, Any]:
     return obj["metadata"].get("deletionTimestamp"), obj["metadata"].get("deletionGracePeriodSeconds")
 
 
-def test_an_object_that_nothing_holds_goes_at_once(client: Client) -> None:
+def test_object_that_nothing_holds_goes_at_once(client: Client) -> None:
     made = make(client)
     assert delete(client)["metadata"]["uid"] == made["metadata"]["uid"]
     assert names(client) == []
@@ -43,7 +43,7 @@ def test_an_object_that_nothing_holds_goes_at_once(client: Client) -> None:
         delete(client)
 
 
-def test_an_object_with_a_finalizer_is_marked_and_goes_with_the_last_one(client: Client) -> None:
+def test_object_with_finalizer_is_marked_and_goes_with_last_one(client: Client) -> None:
     make(client, finalizers=["example.org/a", "example.org/b"], generation=1)
     kept = delete(client)
     assert deletion_of(kept) == (NOW, 0)
@@ -55,7 +55,7 @@ def test_an_object_with_a_finalizer_is_marked_and_goes_with_the_last_one(client:
     assert names(client) == []
 
 
-def test_no_finalizer_is_added_to_what_is_being_deleted(client: Client) -> None:
+def test_finalizer_added_to_deleted_object_is_refused(client: Client) -> None:
     make(client, finalizers=["example.org/a"])
     delete(client)
     with pytest.raises(Status) as caught:
@@ -73,20 +73,20 @@ def test_no_finalizer_is_added_to_what_is_being_deleted(client: Client) -> None:
     ("Background", ["example.org/a"]),
     (None, ["example.org/a"]),
 ])
-def test_the_propagation_policy_becomes_the_collectors_finalizer(client: Client, policy: str | None,
+def test_propagation_policy_becomes_collectors_finalizer(client: Client, policy: str | None,
                                                                  finalizers: list[str]) -> None:
     make(client, finalizers=["example.org/a"])
     assert delete(client, propagation_policy=policy)["metadata"]["finalizers"] == finalizers
 
 
-def test_a_later_policy_takes_the_finalizer_away_again(client: Client) -> None:
+def test_later_policy_takes_finalizer_away_again(client: Client) -> None:
     make(client)
     assert delete(client, propagation_policy="Foreground")["metadata"]["finalizers"] == ["foregroundDeletion"]
     delete(client, propagation_policy="Background")
     assert names(client) == []
 
 
-def test_a_policy_that_does_not_exist_is_refused(client: Client) -> None:
+def test_policy_that_does_not_exist_is_refused(client: Client) -> None:
     make(client)
     with pytest.raises(Status) as caught:
         delete(client, propagation_policy="Sideways")
@@ -109,14 +109,14 @@ def test_preconditions_must_hold(client: Client) -> None:
     assert names(client) == []
 
 
-def test_a_pod_on_a_node_has_its_grace_period(client: Client) -> None:
+def test_pod_on_node_has_its_grace_period(client: Client) -> None:
     pod(client)
     kept = delete(client, "p", "pods")
     assert deletion_of(kept) == ("2026-11-20T10:00:30Z", 30)
     assert kept["metadata"]["generation"] == 2
 
 
-def test_a_grace_period_only_shrinks(cluster: Cluster) -> None:
+def test_grace_period_only_shrinks(cluster: Cluster) -> None:
     client = cluster.client
     pod(client)
     assert deletion_of(delete(client, "p", "pods", grace_period_seconds=45)) == ("2026-11-20T10:00:45Z", 45)
@@ -129,7 +129,7 @@ def test_a_grace_period_only_shrinks(cluster: Cluster) -> None:
     assert names(client, "pods") == []
 
 
-def test_a_pod_without_a_node_goes_at_once_and_a_negative_grace_period_is_one_second(client: Client) -> None:
+def test_pod_without_node_goes_at_once_and_negative_grace_period_is_one_second(client: Client) -> None:
     pod(client, "free", node="")
     delete(client, "free", "pods")
     pod(client)
@@ -137,7 +137,7 @@ def test_a_pod_without_a_node_goes_at_once_and_a_negative_grace_period_is_one_se
     assert names(client, "pods") == ["p"]
 
 
-def test_a_namespace_terminates_and_goes_when_it_is_finalized(client: Client) -> None:
+def test_namespace_terminates_and_goes_when_it_is_finalized(client: Client) -> None:
     client.create("namespaces", {"metadata": {"name": "lab"}})
     kept = client.delete("namespaces", "lab")
     assert (kept["status"]["phase"], kept["spec"], deletion_of(kept)) == (
@@ -149,14 +149,14 @@ def test_a_namespace_terminates_and_goes_when_it_is_finalized(client: Client) ->
         client.get("namespaces", "lab")
 
 
-def test_some_namespaces_are_immortal(client: Client) -> None:
+def test_immortal_namespace_deletion_is_forbidden(client: Client) -> None:
     for name in ("default", "kube-system", "kube-public"):
         with pytest.raises(Status) as caught:
             client.delete("namespaces", name)
         assert str(caught.value) == f'namespaces "{name}" is forbidden: this namespace may not be deleted'
 
 
-def test_a_collection_is_deleted_as_its_selector_chooses(client: Client) -> None:
+def test_collection_is_deleted_as_its_selector_chooses(client: Client) -> None:
     for name in "abc":
         make(client, name, labels={"set": "one" if name < "c" else "two"})
     gone = client.delete_collection("configmaps", namespace="default",
@@ -168,7 +168,7 @@ def test_a_collection_is_deleted_as_its_selector_chooses(client: Client) -> None
 # --- binding --------------------------------------------------------------------------------------------------------
 
 
-def test_binding_sets_the_node_the_condition_and_the_nodes_zone(client: Client) -> None:
+def test_binding_sets_node_condition_and_nodes_zone(client: Client) -> None:
     client.create("nodes", {"metadata": {"name": "n", "labels": {"topology.kubernetes.io/zone": "z", "disk": "ssd"}}})
     pod(client, node="")
     client.bind("p", "n", namespace="default")

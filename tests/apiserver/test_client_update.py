@@ -38,7 +38,7 @@ def patch(client: Client, change: Any, patch_type: str = MERGE_PATCH, subresourc
                         options=PatchOptions(**options))
 
 
-def test_an_update_replaces_all_but_what_the_server_keeps(client: Client, made: dict[str, Any]) -> None:
+def test_update_replaces_all_but_what_server_keeps(client: Client, made: dict[str, Any]) -> None:
     new = update(client, {"metadata": {"name": "cm", "creationTimestamp": "2001-01-01T00:00:00Z", "generation": 7}})
     kept = {key: made["metadata"][key] for key in ("creationTimestamp", "name", "namespace", "uid")}
     assert new == {"apiVersion": "v1", "kind": "ConfigMap",
@@ -46,19 +46,19 @@ def test_an_update_replaces_all_but_what_the_server_keeps(client: Client, made: 
     assert int(new["metadata"]["resourceVersion"]) > int(made["metadata"]["resourceVersion"])
 
 
-def test_an_update_that_changes_nothing_writes_nothing(client: Client, made: dict[str, Any]) -> None:
+def test_update_that_changes_nothing_writes_nothing(client: Client, made: dict[str, Any]) -> None:
     assert update(client, clone(made)) == made
     assert patch(client, {"data": {"k": "v"}}) == made
     assert client.revision() == int(made["metadata"]["resourceVersion"])
 
 
-def test_a_self_link_is_kept_nowhere(client: Client, made: dict[str, Any]) -> None:
+def test_self_link_is_kept_nowhere(client: Client, made: dict[str, Any]) -> None:
     updated = client.update("configmaps", {**made, "metadata": {**made["metadata"], "selfLink": "/x"}},
                             namespace="default")
     assert updated["metadata"] == made["metadata"]
 
 
-def test_a_namespace_is_finalized_with_good_names_only(client: Client) -> None:
+def test_namespace_is_finalized_with_good_names_only(client: Client) -> None:
     namespace = client.get("namespaces", "default")
     with pytest.raises(Status) as error:
         client.update("namespaces", {**namespace, "spec": {"finalizers": ["hold"]}}, subresource="finalize")
@@ -69,7 +69,7 @@ def test_a_namespace_is_finalized_with_good_names_only(client: Client) -> None:
     assert held["spec"] == {"finalizers": ["a.io/hold"]}
 
 
-def test_an_update_of_an_older_version_is_a_conflict(client: Client, made: dict[str, Any]) -> None:
+def test_update_of_older_version_is_conflict(client: Client, made: dict[str, Any]) -> None:
     update(client, {**clone(made), "data": {"k": "new"}})
     with pytest.raises(Status) as caught:
         update(client, made)
@@ -83,7 +83,7 @@ def test_version_zero_stands_for_any_version_as_no_version_does(client: Client, 
     assert update(client, unversioned)["data"] == {"k": "new"}
 
 
-def test_an_update_of_another_uid_fails_in_the_words_of_etcds_storage(client: Client, made: dict[str, Any]) -> None:
+def test_update_of_another_uid_fails_in_words_of_etcds_storage(client: Client, made: dict[str, Any]) -> None:
     uid = made["metadata"]["uid"]
     with pytest.raises(Status) as caught:
         update(client, {"metadata": {"name": "cm", "uid": "1-1"}})
@@ -93,12 +93,12 @@ def test_an_update_of_another_uid_fails_in_the_words_of_etcds_storage(client: Cl
         f"UID in precondition: 1-1, UID in object meta: {uid}")
 
 
-def test_an_update_of_what_is_not_there_is_not_found(client: Client) -> None:
+def test_update_of_what_is_not_there_is_not_found(client: Client) -> None:
     with pytest.raises(Status, match='configmaps "cm" not found'):
         update(client, {"metadata": {"name": "cm"}})
 
 
-def test_an_update_keeps_status_and_a_status_update_keeps_the_rest(client: Client) -> None:
+def test_update_keeps_status_and_status_update_keeps_rest(client: Client) -> None:
     made = client.create("daemonsets.apps", daemon_set(), namespace="default")
     assert made["status"]["numberReady"] == 0
     wanted = clone(made)
@@ -114,7 +114,7 @@ def test_an_update_keeps_status_and_a_status_update_keeps_the_rest(client: Clien
     assert with_spec["spec"]["minReadySeconds"] == 5
 
 
-def test_generation_rises_with_the_spec_and_with_nothing_else(client: Client) -> None:
+def test_generation_rises_with_spec_and_with_nothing_else(client: Client) -> None:
     client.create("daemonsets.apps", daemon_set(), namespace="default")
 
     def generation(change: dict[str, Any]) -> int:
@@ -141,18 +141,18 @@ def test_metadata_that_is_immutable_is_refused(client: Client, made: dict[str, A
     ({"metadata": {"resourceVersion": "1"}}, "Conflict",
      f'Operation cannot be fulfilled on configmaps "cm": {MODIFIED}'),
 ])
-def test_a_patch_cannot_make_it_another_object(client: Client, made: dict[str, Any], change: dict[str, Any],
+def test_patch_cannot_make_it_another_object(client: Client, made: dict[str, Any], change: dict[str, Any],
                                                reason: str, why: str) -> None:
     with pytest.raises(Status) as caught:
         patch(client, change)
     assert (caught.value.reason, str(caught.value)) == (reason, why)
 
 
-def test_a_patch_cannot_change_the_kind(client: Client, made: dict[str, Any]) -> None:
+def test_patch_cannot_change_kind(client: Client, made: dict[str, Any]) -> None:
     assert patch(client, {"kind": "Secret", "apiVersion": "v9"}) == made
 
 
-def test_unknown_fields_of_a_patch_warn_or_fail(client: Client, made: dict[str, Any]) -> None:
+def test_unknown_fields_of_patch_warn_or_fail(client: Client, made: dict[str, Any]) -> None:
     warnings: list[str] = []
     client.warn = warnings.append
     assert patch(client, {"colour": "red"}, STRATEGIC_MERGE_PATCH, field_validation="Warn") == made
@@ -169,7 +169,7 @@ def test_unknown_fields_of_a_patch_warn_or_fail(client: Client, made: dict[str, 
     ({"spec": {"template": 5}}, "cannot restore struct from: int64"),
     ({"metadata": {"labels": "x"}}, "cannot restore map from string"),
 ])
-def test_a_wrong_type_in_a_strategic_patch_is_told_as_the_converter_tells_it(client: Client, change: dict[str, Any],
+def test_wrong_type_in_strategic_patch_is_told_as_converter_tells_it(client: Client, change: dict[str, Any],
                                                                             why: str) -> None:
     client.create("daemonsets.apps", daemon_set(), namespace="default")
     with pytest.raises(Status) as caught:
@@ -178,7 +178,7 @@ def test_a_wrong_type_in_a_strategic_patch_is_told_as_the_converter_tells_it(cli
     assert str(caught.value).startswith(' "" is invalid: patch: Invalid value: "map[')
 
 
-def test_a_json_patch_applies_or_is_rejected(client: Client, made: dict[str, Any]) -> None:
+def test_json_patch_applies_or_is_rejected(client: Client, made: dict[str, Any]) -> None:
     changed = patch(client, [{"op": "add", "path": "/data/x", "value": "y"}], JSON_PATCH)
     assert changed["data"] == {"k": "v", "x": "y"}
     with pytest.raises(Status) as caught:
@@ -186,7 +186,7 @@ def test_a_json_patch_applies_or_is_rejected(client: Client, made: dict[str, Any
     assert caught.value.code == 422
 
 
-def test_a_subresource_that_a_kind_has_not_is_not_served(client: Client, made: dict[str, Any]) -> None:
+def test_subresource_that_kind_has_not_is_not_served(client: Client, made: dict[str, Any]) -> None:
     for subresource in ("status", "scale", "binding"):
         with pytest.raises(Status, match="the server could not find the requested resource"):
             patch(client, {}, subresource=subresource)
@@ -194,23 +194,23 @@ def test_a_subresource_that_a_kind_has_not_is_not_served(client: Client, made: d
         update(client, made, subresource="status")
 
 
-def test_a_subresource_that_cannot_be_changed_says_so(client: Client) -> None:
+def test_subresource_that_cannot_be_changed_says_so(client: Client) -> None:
     with pytest.raises(Status) as caught:
         client.patch("pods", "p", Patch(MERGE_PATCH, {}), namespace="default", subresource="binding")
     assert (caught.value.code, str(caught.value)) == (405, "kubepy does not support changes of pods/binding")
 
 
-def test_an_object_without_a_namespace_of_the_request_is_in_its_own(client: Client) -> None:
+def test_object_without_namespace_of_request_is_in_its_own(client: Client) -> None:
     made = client.create("configmaps", {"metadata": {"name": "cm", "namespace": "kube-public"}})
     assert client.update("configmaps", {**clone(made), "data": {"k": "v"}})["metadata"]["namespace"] == "kube-public"
 
 
-def test_a_dry_run_of_a_patch_changes_nothing(client: Client, made: dict[str, Any]) -> None:
+def test_dry_run_of_patch_changes_nothing(client: Client, made: dict[str, Any]) -> None:
     assert patch(client, {"data": {"k": "new"}}, dry_run=True)["data"] == {"k": "new"}
     assert client.get("configmaps", "cm", namespace="default") == made
 
 
-def test_the_scale_of_a_deployment_is_read_and_set(client: Client) -> None:
+def test_scale_of_deployment_is_read_and_set(client: Client) -> None:
     obj = {"metadata": {"name": "web"}, "spec": {**daemon_set()["spec"], "replicas": 0}}
     made = client.create("deployments.apps", obj, namespace="default")
     scale = client.get("deployments.apps", "web", namespace="default", subresource="scale")
@@ -232,7 +232,7 @@ def test_the_scale_of_a_deployment_is_read_and_set(client: Client) -> None:
                                  "must be greater than or equal to 0")
 
 
-def test_what_has_no_scale_says_that_the_path_is_not_served(client: Client) -> None:
+def test_resource_without_scale_path_is_not_served(client: Client) -> None:
     client.create("daemonsets.apps", daemon_set(), namespace="default")
     with pytest.raises(Status, match="the server could not find the requested resource"):
         client.get("daemonsets.apps", "ds", namespace="default", subresource="scale")

@@ -19,7 +19,7 @@ def write(tmp_path: Path, path: str, text: str) -> None:
     os.utime(file, (1_800_000_000, 1_800_000_000))
 
 
-def test_opening_a_folder_without_a_cluster_makes_one_only_when_asked(tmp_path: Path) -> None:
+def test_opening_folder_without_cluster_makes_one_only_when_asked(tmp_path: Path) -> None:
     with pytest.raises(NoClusterError):
         Cluster.open(tmp_path / "state")
     assert not (tmp_path / "state").exists()
@@ -29,14 +29,14 @@ def test_opening_a_folder_without_a_cluster_makes_one_only_when_asked(tmp_path: 
     assert again.client.revision() == cluster.client.revision()
 
 
-def test_a_clock_that_is_no_time_is_said_plainly(tmp_path: Path) -> None:
+def test_clock_that_is_no_time_is_said_plainly(tmp_path: Path) -> None:
     Cluster.open(tmp_path / "state", create=True).close()
     write(tmp_path, "kubepy.yaml", "formatVersion: 1\nclock: noon\n")
     with pytest.raises(FolderError, match=r"kubepy\.yaml: clock: 'noon' is not a time"):
         Cluster.open(tmp_path / "state")
 
 
-def test_a_manifest_written_into_the_folder_becomes_a_complete_object(client: Client, tmp_path: Path) -> None:
+def test_manifest_written_into_folder_becomes_complete_object(client: Client, tmp_path: Path) -> None:
     write(tmp_path, "namespaces/default/daemonsets.apps/ds.yaml", """\
         metadata: {name: ds}
         spec:
@@ -52,7 +52,7 @@ def test_a_manifest_written_into_the_folder_becomes_a_complete_object(client: Cl
     assert client.get("daemonsets.apps", "ds", namespace="default") == made
 
 
-def test_an_edit_of_a_file_keeps_what_makes_it_that_object(client: Client, tmp_path: Path) -> None:
+def test_edit_of_file_keeps_what_makes_it_that_object(client: Client, tmp_path: Path) -> None:
     made = client.create("configmaps", {"metadata": {"name": "cm"}, "data": {"k": "v"}}, namespace="default")
     file = tmp_path / "state/namespaces/default/configmaps/cm.yaml"
     file.write_text(file.read_text().replace("k: v", "k: edited"))
@@ -70,7 +70,7 @@ def test_an_edit_of_a_file_keeps_what_makes_it_that_object(client: Client, tmp_p
     ("namespaces/default/configmaps/x.yaml", "metadata: {name: x}\ndata: {k: [1]}\n",
      "json: cannot unmarshal array into Go struct field ConfigMap.data of type string"),
 ])
-def test_a_file_that_cannot_be_its_object_is_a_problem(tmp_path: Path, path: str, text: str, why: str) -> None:
+def test_file_that_cannot_be_its_object_is_problem(tmp_path: Path, path: str, text: str, why: str) -> None:
     cluster = Cluster.open(tmp_path / "state", create=True)
     write(tmp_path, path, text)
     [problem] = cluster.problems()
@@ -78,7 +78,7 @@ def test_a_file_that_cannot_be_its_object_is_a_problem(tmp_path: Path, path: str
     assert why in problem.reason
 
 
-def test_a_custom_resource_is_served_as_its_definition_says(client: Client, cluster: Cluster) -> None:
+def test_custom_resource_is_served_as_its_definition_says(client: Client, cluster: Cluster) -> None:
     with pytest.raises(Status, match="the server could not find the requested resource"):
         client.list("boats.harbour.example.org")
     assert cluster.scheme.find("bt") is None
@@ -111,7 +111,7 @@ def test_a_custom_resource_is_served_as_its_definition_says(client: Client, clus
     assert cluster.scheme.find("bt") is None
 
 
-def test_settings_written_by_hand_become_a_whole_cluster_that_repeats(tmp_path: Path) -> None:
+def test_settings_written_by_hand_become_whole_cluster_that_repeats(tmp_path: Path) -> None:
     uids = []
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
@@ -124,7 +124,7 @@ def test_settings_written_by_hand_become_a_whole_cluster_that_repeats(tmp_path: 
     assert uids[0] == uids[1]
 
 
-def test_a_kind_that_is_not_its_singular_name_is_known_in_two_cases(client: Client, cluster: Cluster) -> None:
+def test_kind_that_is_not_its_singular_name_is_known_in_two_cases(client: Client, cluster: Cluster) -> None:
     client.create("customresourcedefinitions.apiextensions.k8s.io", {
         "metadata": {"name": "boats.harbour.example.org"},
         "spec": {

@@ -183,7 +183,7 @@ def test_object_of_older_version_is_stored_in_preferred_one(client: Client) -> N
      "example.org/red Boat is deprecated; use example.org/blue Boat"),
     ([("v2", True, {}), ("v1", True, {"deprecated": True, "deprecationWarning": "sinks"})], "sinks"),
 ])
-def test_deprecated_version_warning_names_the_best_better_version(
+def test_deprecated_version_warning_names_best_better_version(
         versions: list[tuple[str, bool, Object]], warning: str) -> None:
     spec = {"group": "example.org", "names": {"kind": "Boat"},
             "versions": [{"name": name, "served": served, **more} for name, served, more in versions]}
@@ -355,7 +355,7 @@ def test_definition_with_too_expensive_rule_is_refused(client: Client) -> None:
 @pytest.mark.parametrize(("most", "factor"), [
     (1, ""), (1820, ""), (1900, "1.084140"), (3000, "2.7"), (200000, "more than 100"),
 ])
-def test_refusal_of_a_rule_tells_how_far_it_goes_over_its_budget(client: Client, most: int, factor: str) -> None:
+def test_refusal_of_rule_tells_how_far_it_goes_over_its_budget(client: Client, most: int, factor: str) -> None:
     spec = of_numbers("self.numbers.all(a, self.numbers.all(b, true))", maxItems=most)
     if not factor:
         client.create(CRDS, definition(spec))
@@ -364,7 +364,7 @@ def test_refusal_of_a_rule_tells_how_far_it_goes_over_its_budget(client: Client,
         client.create(CRDS, definition(spec))
 
 
-def test_cost_of_a_rule_counts_for_every_item_it_runs_on(client: Client) -> None:
+def test_cost_of_rule_counts_for_every_item_it_runs_on(client: Client) -> None:
     items: Object = {"type": "array", "items": {"type": "string", RULES: [{"rule": "self.contains('a')"}]}}
     with pytest.raises(Status, match="estimated rule cost exceeds budget by factor of more than 100x"):
         client.create(CRDS, definition({"type": "object", "properties": {"names": items}}))
@@ -372,7 +372,7 @@ def test_cost_of_a_rule_counts_for_every_item_it_runs_on(client: Client) -> None
     client.create(CRDS, definition({"type": "object", "properties": {"names": {**items, "maxItems": 1000}}}))
 
 
-def test_cost_of_a_message_expression_is_limited_too(client: Client) -> None:
+def test_cost_of_message_expression_is_limited_too(client: Client) -> None:
     message = "string(self.numbers.all(a, self.numbers.all(b, true)))"
     spec = {**of_numbers("true"), RULES: [{"rule": "true", "messageExpression": message}]}
     with pytest.raises(Status, match=r"\[0\].messageExpression: Forbidden: estimated messageExpression cost exceeds"):
@@ -393,7 +393,7 @@ def test_object_is_refused_if_rule_exceeds_limit(client: Client) -> None:
     create(client, label="x", lists=[[1, 2]] * 3)
 
 
-def test_rules_of_one_object_share_a_budget(client: Client) -> None:
+def test_rules_of_one_object_share_budget(client: Client) -> None:
     rule = "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10].all(n, self.text.matches('^(a|b|c|d|e|f|g|h|i|j|k|l|m|n|o)*$'))"
     spec: Object = {"type": "object", "properties": {"text": {"type": "string", "maxLength": 90_000}},
                     RULES: [{"rule": rule}] * 13}

@@ -21,11 +21,11 @@ def container_of(container: dict[str, Any], **spec: Any) -> dict[str, Any]:
     return {key: value for key, value in found["spec"]["containers"][0].items() if CONTAINER.get(key) != value}
 
 
-def test_a_pod_says_all_that_it_left_open() -> None:
+def test_pod_says_all_that_it_left_open() -> None:
     assert defaulted("pods", pod())["spec"] == POD_SPEC
 
 
-def test_what_has_its_defaults_stays_as_it_is() -> None:
+def test_object_with_its_defaults_stays_unchanged() -> None:
     once = defaulted("pods", pod(hostNetwork=True, volumes=[{"name": "v", "secret": {"secretName": "s"}}]))
     assert defaulted("pods", once) == once
 
@@ -33,7 +33,7 @@ def test_what_has_its_defaults_stays_as_it_is() -> None:
 @pytest.mark.parametrize(("image", "policy"), [
     ("web", "Always"), ("web:latest", "Always"), ("web:1", "IfNotPresent"), ("registry:5000/web", "Always"),
     ("registry:5000/web:2", "IfNotPresent"), ("web@sha256:" + "0" * 64, "IfNotPresent"), ("", "IfNotPresent")])
-def test_only_the_latest_image_is_always_pulled(image: str, policy: str) -> None:
+def test_image_pull_policy_is_always_for_latest_only(image: str, policy: str) -> None:
     assert defaulted("pods", pod(containers=[{"name": "c", "image": image}]))["spec"]["containers"][0][
         "imagePullPolicy"] == policy
 
@@ -54,12 +54,12 @@ def test_probes_say_how_often_and_how_long() -> None:
         "startupProbe": {"tcpSocket": {"port": "web"}, **often, "periodSeconds": 3}}
 
 
-def test_hooks_over_http_have_a_path_and_a_scheme() -> None:
+def test_hooks_over_http_have_path_and_scheme() -> None:
     hook = {"lifecycle": {"preStop": {"httpGet": {"port": 8080}}}}
     assert container_of(hook) == {"lifecycle": {"preStop": {"httpGet": {"path": "/", "port": 8080, "scheme": "HTTP"}}}}
 
 
-def test_ports_are_tcp_and_those_of_the_hosts_network_are_the_hosts() -> None:
+def test_ports_are_tcp_and_those_of_hosts_network_are_hosts() -> None:
     ports = {"ports": [{"containerPort": 80}, {"containerPort": 53, "protocol": "UDP"}]}
     assert container_of(ports) == {"ports": [{"containerPort": 80, "protocol": "TCP"},
                                              {"containerPort": 53, "protocol": "UDP"}]}
@@ -68,7 +68,7 @@ def test_ports_are_tcp_and_those_of_the_hosts_network_are_the_hosts() -> None:
                   {"containerPort": 53, "hostPort": 53, "protocol": "UDP"}]}
 
 
-def test_what_comes_from_the_pod_itself_says_which_version() -> None:
+def test_pod_field_reference_gets_api_version() -> None:
     env = [{"name": "IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}]
     assert container_of({"env": env}) == {
         "env": [{"name": "IP", "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": "status.podIP"}}}]}
@@ -96,7 +96,7 @@ def test_volumes_say_what_they_left_open(volume: dict[str, Any], filled: dict[st
     assert found["spec"]["volumes"] == [{"name": "v", **filled}]
 
 
-def test_a_daemon_set_updates_one_pod_after_the_other_and_keeps_ten_revisions() -> None:
+def test_daemon_set_updates_one_pod_after_other_and_keeps_ten_revisions() -> None:
     assert created("daemonsets.apps", daemon_set()) == {
         "apiVersion": "apps/v1", "kind": "DaemonSet",
         "metadata": {"annotations": {"deprecated.daemonset.template.generation": "1"}, "name": "ds",
@@ -108,7 +108,7 @@ def test_a_daemon_set_updates_one_pod_after_the_other_and_keeps_ten_revisions() 
     }
 
 
-def test_a_daemon_set_that_updates_on_deletion_has_no_rolling_update() -> None:
+def test_daemon_set_that_updates_on_deletion_has_no_rolling_update() -> None:
     spec = created("daemonsets.apps", daemon_set(updateStrategy={"type": "OnDelete"}))["spec"]
     assert spec["updateStrategy"] == {"type": "OnDelete"}
 
@@ -117,17 +117,17 @@ def without_template(key: str, obj: dict[str, Any]) -> dict[str, Any]:
     return {field: value for field, value in created(key, obj)["spec"].items() if field not in ("template", "selector")}
 
 
-def test_a_deployment_replaces_a_quarter_at_a_time() -> None:
+def test_deployment_replaces_quarter_at_time() -> None:
     assert without_template("deployments.apps", workload("Deployment")) == {
         "progressDeadlineSeconds": 600, "replicas": 1, "revisionHistoryLimit": 10,
         "strategy": {"rollingUpdate": {"maxSurge": "25%", "maxUnavailable": "25%"}, "type": "RollingUpdate"}}
 
 
-def test_a_replica_set_has_one_replica() -> None:
+def test_replica_set_has_one_replica() -> None:
     assert without_template("replicasets.apps", workload("ReplicaSet")) == {"replicas": 1}
 
 
-def test_a_stateful_set_keeps_its_claims() -> None:
+def test_stateful_set_keeps_its_claims() -> None:
     claim = {"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"],
                                                     "resources": {"requests": {"storage": "1024Mi"}}}}
     assert without_template("statefulsets.apps", workload("StatefulSet", volumeClaimTemplates=[claim])) == {
@@ -147,7 +147,7 @@ def job(**spec: Any) -> dict[str, Any]:
             "spec": {"template": template, **spec}}
 
 
-def test_a_job_selects_its_pods_by_its_uid() -> None:
+def test_job_selects_its_pods_by_its_uid() -> None:
     made = created("jobs.batch", job())
     template = made["spec"].pop("template")
     assert made["spec"] == {
@@ -159,7 +159,7 @@ def test_a_job_selects_its_pods_by_its_uid() -> None:
         "job-name": "j"}}
 
 
-def test_a_cron_job_keeps_three_good_jobs_and_a_bad_one() -> None:
+def test_cron_job_keeps_three_good_jobs_and_bad_one() -> None:
     cron = {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "j"},
             "spec": {"schedule": "0 * * * *", "jobTemplate": {"spec": job()["spec"]}}}
     spec = defaulted("cronjobs.batch", cron)["spec"]
@@ -168,27 +168,27 @@ def test_a_cron_job_keeps_three_good_jobs_and_a_bad_one() -> None:
                     "successfulJobsHistoryLimit": 3, "suspend": False}
 
 
-def test_a_service_has_one_cluster_ip_of_one_family() -> None:
+def test_service_has_one_cluster_ip_of_one_family() -> None:
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]}}
     assert defaulted("services", service)["spec"] == {
         "internalTrafficPolicy": "Cluster", "ports": [{"port": 80, "protocol": "TCP", "targetPort": 80}],
         "sessionAffinity": "None", "type": "ClusterIP"}
 
 
-def test_a_node_can_allocate_what_it_has() -> None:
+def test_node_can_allocate_what_it_has() -> None:
     node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"},
             "status": {"capacity": {"cpu": "4", "memory": "8192Mi"}}}
     assert defaulted("nodes", node)["status"]["allocatable"] == {"cpu": "4", "memory": "8Gi"}
 
 
-def test_a_namespace_is_labelled_with_its_name_and_finalized_by_kubernetes() -> None:
+def test_namespace_is_labelled_with_its_name_and_finalized_by_kubernetes() -> None:
     made = created("namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}})
     assert made == {"apiVersion": "v1", "kind": "Namespace",
                     "metadata": {"labels": {"kubernetes.io/metadata.name": "team"}, "name": "team"},
                     "spec": {"finalizers": ["kubernetes"]}, "status": {"phase": "Active"}}
 
 
-def test_the_strings_of_a_secret_become_data() -> None:
+def test_strings_of_secret_become_data() -> None:
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "data": {"a": "YQ=="},
               "stringData": {"a": "b", "c": "d"}}
     assert defaulted("secrets", secret) == {
@@ -222,5 +222,5 @@ def test_limits_of_containers_fill_in_what_they_can() -> None:
      {"conversion": {"strategy": "None"}, "group": "a.b", "scope": "Cluster", "versions": None,
       "names": {"plural": "boats", "kind": "Boat", "listKind": "BoatList", "singular": "boat"}}),
 ], ids=["claim", "volume", "network policy", "definition"])
-def test_other_kinds_say_what_they_left_open(key: str, obj: dict[str, Any], spec: dict[str, Any]) -> None:
+def test_defaults_of_other_kinds_are_filled_in(key: str, obj: dict[str, Any], spec: dict[str, Any]) -> None:
     assert defaulted(key, {**obj, "metadata": {"name": "x"}})["spec"] == spec

@@ -62,7 +62,7 @@ def budget_status(client: Client) -> Object:
     return status
 
 
-def test_an_eviction_marks_the_pod_and_counts_against_its_budget(client: Client) -> None:
+def test_eviction_marks_pod_and_counts_against_its_budget(client: Client) -> None:
     pod(client)
     budget(client, 2, currentHealthy=4)
     evict(client)
@@ -76,7 +76,7 @@ def test_an_eviction_marks_the_pod_and_counts_against_its_budget(client: Client)
     assert (status["disruptionsAllowed"], status["disruptedPods"], status.get("conditions")) == (1, {"p": NOW}, None)
 
 
-def test_the_last_disruption_allowed_turns_the_condition(client: Client) -> None:
+def test_last_disruption_allowed_turns_condition(client: Client) -> None:
     pod(client)
     budget(client, 1)
     evict(client)
@@ -84,7 +84,7 @@ def test_the_last_disruption_allowed_turns_the_condition(client: Client) -> None
     assert (status["disruptionsAllowed"], status["conditions"]) == (0, [{**DISALLOWED, "observedGeneration": 1}])
 
 
-def test_an_eviction_without_a_budget_is_a_deletion(client: Client) -> None:
+def test_eviction_without_budget_is_deletion(client: Client) -> None:
     pod(client)
     evict(client, grace_period_seconds=5)
     assert client.get("pods", "p", namespace="default")["metadata"]["deletionGracePeriodSeconds"] == 5
@@ -96,7 +96,7 @@ def test_an_eviction_without_a_budget_is_a_deletion(client: Client) -> None:
     ({"app": "x"}, None, False),
     ({}, {}, True),
 ])  # fmt: skip
-def test_which_pods_a_budget_covers(client: Client, labels: Object, selector: Object | None, is_covered: bool) -> None:
+def test_budget_with_empty_selector_covers_all_pods(client: Client, labels: Object, selector: Object | None, is_covered: bool) -> None:
     pod(client, labels=labels)
     budget(client, 0, selector=selector)
     if is_covered:
@@ -106,7 +106,7 @@ def test_which_pods_a_budget_covers(client: Client, labels: Object, selector: Ob
         assert is_evicted(client)
 
 
-def test_a_budget_of_another_namespace_says_nothing(client: Client) -> None:
+def test_budget_of_another_namespace_says_nothing(client: Client) -> None:
     pod(client)
     client.create("namespaces", {"metadata": {"name": "other"}})
     spec = {"minAvailable": 1, "selector": {}}
@@ -118,7 +118,7 @@ def test_a_budget_of_another_namespace_says_nothing(client: Client) -> None:
 # --- refusals
 
 
-def test_a_budget_that_allows_nothing_says_what_it_needs(client: Client) -> None:
+def test_budget_that_allows_nothing_says_what_it_needs(client: Client) -> None:
     pod(client)
     budget(client, 0, currentHealthy=1)
     found = refusal(client)
@@ -127,7 +127,7 @@ def test_a_budget_that_allows_nothing_says_what_it_needs(client: Client) -> None
         ("DisruptionBudget", "The disruption budget b needs 2 healthy pods and has 1 currently")]  # fmt: skip
 
 
-def test_a_budget_that_its_controller_has_not_seen_asks_to_come_again(client: Client) -> None:
+def test_budget_that_its_controller_has_not_seen_asks_to_come_again(client: Client) -> None:
     pod(client)
     budget(client, 1, observedGeneration=0)
     found = refusal(client)
@@ -135,7 +135,7 @@ def test_a_budget_that_its_controller_has_not_seen_asks_to_come_again(client: Cl
     assert [one.message for one in found.causes] == ["The disruption budget b is still being processed by the server."]
 
 
-def test_a_budget_that_cannot_be_judged_says_why(client: Client) -> None:
+def test_budget_that_cannot_be_judged_says_why(client: Client) -> None:
     pod(client)
     budget(client, 0, conditions=[{**DISALLOWED, "reason": "SyncFailed", "message": "no luck"}])
     assert refusal(client).causes[0].message == (
@@ -147,7 +147,7 @@ def test_a_budget_that_cannot_be_judged_says_why(client: Client) -> None:
     ([{**DISALLOWED, "reason": "Busy", "message": "later"}], " (Busy): later"),
     ([{**DISALLOWED, "status": "True", "message": "later"}], ""),
 ])  # fmt: skip
-def test_a_budget_with_enough_pods_that_allows_nothing_says_so(
+def test_budget_with_enough_pods_that_allows_nothing_says_so(
     client: Client, conditions: list[Object], more: str
 ) -> None:
     pod(client)
@@ -156,7 +156,7 @@ def test_a_budget_with_enough_pods_that_allows_nothing_says_so(
         f"The disruption budget b does not allow evicting pods currently{more}")  # fmt: skip
 
 
-def test_two_budgets_on_a_pod_are_too_many(client: Client) -> None:
+def test_eviction_under_two_budgets_is_an_error(client: Client) -> None:
     pod(client)
     budget(client, 1)
     budget(client, 1, name="c")
@@ -167,7 +167,7 @@ def test_two_budgets_on_a_pod_are_too_many(client: Client) -> None:
     )  # fmt: skip
 
 
-def test_a_budget_that_waits_for_too_many_pods_is_forbidding(client: Client) -> None:
+def test_budget_that_waits_for_too_many_pods_is_forbidding(client: Client) -> None:
     pod(client)
     budget(client, 1, disruptedPods={f"pod-{number}": NOW for number in range(2001)})
     found = refusal(client)
@@ -180,7 +180,7 @@ def test_a_budget_that_waits_for_too_many_pods_is_forbidding(client: Client) -> 
 
 
 @pytest.mark.parametrize("phase", ["Pending", "Succeeded", "Failed"])
-def test_a_pod_that_is_not_running_needs_no_budget(client: Client, phase: str) -> None:
+def test_pod_that_is_not_running_needs_no_budget(client: Client, phase: str) -> None:
     pod(client, phase=phase)
     budget(client, 0)
     before = budget_status(client)
@@ -189,7 +189,7 @@ def test_a_pod_that_is_not_running_needs_no_budget(client: Client, phase: str) -
     assert budget_status(client) == before
 
 
-def test_a_pod_that_is_going_needs_no_budget(client: Client) -> None:
+def test_pod_that_is_going_needs_no_budget(client: Client) -> None:
     pod(client)
     client.delete("pods", "p", namespace="default")
     budget(client, 0)
@@ -205,7 +205,7 @@ def test_a_pod_that_is_going_needs_no_budget(client: Client) -> None:
     ("IfHealthyBudget", 1, 2, False),
     ("AlwaysAllow", 0, 2, True),
 ])  # fmt: skip
-def test_when_an_unready_pod_may_go_at_no_cost(
+def test_eviction_of_unready_pod_is_free_when_allowed(
     client: Client, policy: str | None, healthy: int, desired: int, may_go: bool
 ) -> None:
     pod(client, ready=False)
@@ -219,7 +219,7 @@ def test_when_an_unready_pod_may_go_at_no_cost(
     assert budget_status(client) == before
 
 
-def test_an_unready_pod_that_may_not_go_for_nothing_takes_one_from_the_budget(client: Client) -> None:
+def test_unready_pod_that_may_not_go_for_nothing_takes_one_from_budget(client: Client) -> None:
     pod(client, ready=False)
     budget(client, 1, currentHealthy=1)
     evict(client)
@@ -229,7 +229,7 @@ def test_an_unready_pod_that_may_not_go_for_nothing_takes_one_from_the_budget(cl
 # --- the rest
 
 
-def test_a_dry_run_answers_and_changes_nothing(client: Client) -> None:
+def test_dry_run_answers_and_changes_nothing(client: Client) -> None:
     pod(client)
     budget(client, 1)
     before = client.get("pods", "p", namespace="default"), budget_status(client)
@@ -237,12 +237,12 @@ def test_a_dry_run_answers_and_changes_nothing(client: Client) -> None:
     assert (client.get("pods", "p", namespace="default"), budget_status(client)) == before
 
 
-def test_a_pod_that_is_not_there_cannot_be_evicted(client: Client) -> None:
+def test_pod_that_is_not_there_cannot_be_evicted(client: Client) -> None:
     with pytest.raises(Status, match='pods "p" not found'):
         evict(client)
 
 
-def test_an_eviction_of_another_pod_of_that_name_is_a_conflict(client: Client) -> None:
+def test_eviction_of_another_pod_of_that_name_is_conflict(client: Client) -> None:
     pod(client)
     budget(client, 1)
     before = client.get("pods", "p", namespace="default"), budget_status(client)

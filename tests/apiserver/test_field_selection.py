@@ -28,25 +28,25 @@ def pod(name: str, **spec: Any) -> dict[str, Any]:
     ("replicasets.apps", "status.replicas", f'"status.replicas" {COMMON}'),
     ("storageclasses.storage.k8s.io", "provisioner", f'"provisioner" {COMMON}'),
 ])
-def test_a_field_that_does_not_select_is_refused_in_the_words_of_its_kind(
+def test_field_that_does_not_select_is_refused_in_words_of_its_kind(
         client: Client, resource: str, field: str, why: str) -> None:
     with pytest.raises(Status) as error:
         client.list(resource, field_selector=f"{field}=x")
     assert (error.value.code, error.value.message) == (400, why)
 
 
-def test_kinds_without_fields_of_their_own_take_a_namespace_even_where_there_is_none(client: Client) -> None:
+def test_kinds_without_fields_of_their_own_take_namespace_even_where_there_is_none(client: Client) -> None:
     assert client.list("storageclasses.storage.k8s.io", field_selector="metadata.namespace=x").items == []
 
 
-def test_the_host_of_a_pod_is_an_old_name_of_its_node(client: Client) -> None:
+def test_host_of_pod_is_old_name_of_its_node(client: Client) -> None:
     client.create("pods", pod("web", nodeName="a"), namespace="default")
     client.create("pods", pod("other"), namespace="default")
     found = client.list("pods", field_selector="spec.host=a").items
     assert [one["metadata"]["name"] for one in found] == ["web"]
 
 
-def test_the_addresses_of_a_pod_may_be_named_but_no_pod_has_them(client: Client) -> None:
+def test_addresses_of_pod_may_be_named_but_no_pod_has_them(client: Client) -> None:
     made = client.create("pods", pod("web"), namespace="default")
     made["status"].update({"podIP": "10.0.0.1", "podIPs": [{"ip": "10.0.0.1"}]})
     client.update("pods", made, namespace="default", subresource="status")

@@ -95,7 +95,7 @@ def random_edits(draw: st.DrawFn) -> tuple[Resource, Object, Object]:
 
 @given(random_edits())
 @settings(SOME)
-def test_edited_file_derived_again_gives_the_same_object(cluster: Cluster, edit: tuple[Resource, Object, Object]
+def test_edited_file_derived_again_gives_same_object(cluster: Cluster, edit: tuple[Resource, Object, Object]
                                                          ) -> None:
     resource, first, second = edit
     key, old = key_of(resource, "a"), None
@@ -142,7 +142,7 @@ def originals(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Key, Objec
 
 @given(st.data())
 @settings(SOME)
-def test_changed_field_of_any_kind_is_taken_the_same_again_or_refused(
+def test_changed_field_of_any_kind_is_taken_same_again_or_refused(
         cluster: Cluster, originals: list[tuple[Key, Object]], data: st.DataObject) -> None:
     key, old = data.draw(st.sampled_from(originals))
     content = copy.deepcopy(old)
@@ -163,7 +163,7 @@ def test_file_of_every_stored_kind_is_its_object(cluster: Cluster) -> None:
         assert admit(cluster, key, made, made) == made, manifest["kind"]
 
 
-def test_manifest_in_the_place_of_every_stored_kind_is_taken_or_refused_for_a_field(cluster: Cluster) -> None:
+def test_manifest_in_place_of_every_stored_kind_is_taken_or_refused_for_field(cluster: Cluster) -> None:
     refused = set()
     for manifest in manifests():
         key, made = stored(cluster, manifest)
@@ -225,7 +225,7 @@ def test_changed_template_raises_generations_beyond_those_of_file_and_index(
     pytest.param((7, 6, 7), (7, 6, 6), id="a file from a branch that went further is still to be observed"),
     pytest.param((4, 3, 3), (4, 3, 3), id="a status from before"),
 ])
-def test_same_spec_keeps_the_highest_generations(cluster: Cluster, daemon_set: tuple[Key, Object],
+def test_same_spec_keeps_highest_generations(cluster: Cluster, daemon_set: tuple[Key, Object],
                                                  of_file: tuple[int, int, int],
                                                  expected: tuple[int, int, int]) -> None:
     key, old = daemon_set
@@ -234,7 +234,7 @@ def test_same_spec_keeps_the_highest_generations(cluster: Cluster, daemon_set: t
     assert admit(cluster, key, counted(old, *of_file), made) == made
 
 
-def test_changed_spec_outside_the_template_raises_the_generation_only(cluster: Cluster,
+def test_changed_spec_outside_template_raises_generation_only(cluster: Cluster,
                                                                       daemon_set: tuple[Key, Object]) -> None:
     key, old = daemon_set
     assert numbers(admit(cluster, key, edited(old, spec__minReadySeconds=77), old)) == (5, 3, 4)
@@ -257,7 +257,7 @@ def test_file_without_status_generation_and_uid_keeps_those_known(cluster: Clust
     assert numbers(made) == (5, 4, 4)
 
 
-def test_empty_list_in_a_spec_is_no_change(cluster: Cluster, daemon_set: tuple[Key, Object]) -> None:
+def test_empty_list_in_spec_is_no_change(cluster: Cluster, daemon_set: tuple[Key, Object]) -> None:
     key, old = daemon_set
     file = copy.deepcopy(old)
     file["spec"]["template"]["spec"]["imagePullSecrets"] = []
@@ -285,7 +285,7 @@ def test_template_generation_that_is_no_number_is_refused(cluster: Cluster, daem
     ("Pod", "metadata__labels", {"a": "b"}, 0),
     ("PriorityClass", "description", "other", 0),
 ])
-def test_generation_rises_with_what_the_kind_counts(cluster: Cluster, kind: str, path: str, value: Any,
+def test_generation_rises_with_what_kind_counts(cluster: Cluster, kind: str, path: str, value: Any,
                                                     rise: int) -> None:
     key, old = stored(cluster, manifest_of(kind))
     file = edited(old, **{path: value})
@@ -328,7 +328,7 @@ def test_service_keeps_what_was_allocated_and_drops_what_its_type_cannot_have(cl
     assert admit(cluster, key, file, made) == made
 
 
-def test_job_from_a_manifest_edited_again_keeps_its_selector(cluster: Cluster) -> None:
+def test_job_from_manifest_edited_again_keeps_its_selector(cluster: Cluster) -> None:
     manifest = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}, "spec": {"template": {"spec": {
         "restartPolicy": "Never", "containers": [{"name": "c", "image": "app"}]}}}}
     key = Key("jobs.batch", "default", "j")
@@ -385,7 +385,7 @@ ENTRY = {"apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": {"f:data": {"
     {"fieldsV1": {"v:99x": {}}}, {"fieldsV1": {"f:a": 5}},
     {"fieldsV1": {"k:5": {}}}, {"fieldsV1": {"f:a": {f"v:{'9' * 5000}": {}}}},
 ], ids=lambda wrong: str(wrong)[:40])
-def test_entry_of_a_manager_that_cannot_be_read_gives_way_to_the_old_ones(
+def test_entry_of_manager_that_cannot_be_read_gives_way_to_old_ones(
     cluster: Cluster, wrong: Object
 ) -> None:
     obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "uid": "1"}, "data": {"a": "1"}}
@@ -400,7 +400,7 @@ def test_entry_of_a_manager_that_cannot_be_read_gives_way_to_the_old_ones(
 
 
 @pytest.mark.parametrize("missing", ["apiVersion", "manager", "time"])
-def test_stamp_of_a_client_that_lacks_something_is_left_out(cluster: Cluster, missing: str) -> None:
+def test_stamp_of_client_that_lacks_something_is_left_out(cluster: Cluster, missing: str) -> None:
     stamp = {"apiVersion": "v1", "manager": "kubectl", "operation": "Update", "time": "2026-01-01T00:00:00Z"}
     key = Key("configmaps", "default", "a")
     whole: Object = {"metadata": {"name": "a", "managedFields": [stamp]}}

@@ -22,7 +22,7 @@ def refusals(status: Object, before: Object | None = None, **spec: Any) -> list[
     return [str(error) for error in strategy("pods").validate_status_update(new, old)]
 
 
-def test_a_status_that_stays_is_good() -> None:
+def test_status_that_stays_is_good() -> None:
     assert refusals({}) == []
 
 
@@ -53,15 +53,15 @@ def test_a_status_that_stays_is_good() -> None:
       'status.containerStatuses[0].allocatedResourcesStatus[0].resources[0].health: Unsupported value: "Fine": '
       'supported values: "Healthy", "Unhealthy", "Unknown"']),
 ])  # fmt: skip
-def test_a_status_is_refused(status: Object, errors: list[str]) -> None:
+def test_status_is_refused(status: Object, errors: list[str]) -> None:
     assert refusals(status) == errors
 
 
-def test_an_address_that_was_there_before_is_tolerated() -> None:
+def test_address_that_was_there_before_is_tolerated() -> None:
     assert refusals({"podIP": "x"}, {"podIPs": [{"ip": "010.0.0.1"}]}) == []
 
 
-def test_a_bound_pod_is_nominated_for_no_node() -> None:
+def test_bound_pod_is_nominated_for_no_node() -> None:
     at = "status.nominatedNodeName"
     assert refusals({"nominatedNodeName": "node-1"}) == []
     assert refusals({"nominatedNodeName": "node-1"}, nodeName="node-2") == [
@@ -69,7 +69,7 @@ def test_a_bound_pod_is_nominated_for_no_node() -> None:
     assert refusals({"nominatedNodeName": "node-1"}, {"nominatedNodeName": "node-1"}, nodeName="node-2") == []
 
 
-def test_a_container_that_has_ended_runs_again_as_its_policy_lets_it() -> None:
+def test_container_that_has_ended_runs_again_as_its_policy_lets_it() -> None:
     again = ({"containerStatuses": [RUNNING]}, {"containerStatuses": [ENDED]})
     refused = ["status.containerStatuses[0].state: Forbidden: may not be transitioned to non-terminated state"]
     assert refusals(*again, restartPolicy="Never") == refused

@@ -36,7 +36,7 @@ def container(**resources: Object) -> Object:
     return {"containers": [{"name": "c", "resources": resources}]}
 
 
-def test_a_resize_changes_amounts_and_the_generation_but_nothing_else(client: Client, pod: Object) -> None:
+def test_resize_changes_amounts_and_generation_but_nothing_else(client: Client, pod: Object) -> None:
     asked = container(requests={"cpu": "150m"}, limits={"cpu": "300m"})
     asked["containers"][0]["image"] = "other:1"
     resized = patch(client, asked, "resize")
@@ -59,7 +59,7 @@ def test_a_resize_changes_amounts_and_the_generation_but_nothing_else(client: Cl
     ({"initContainers": [{"name": "i", "resources": {"requests": {"cpu": "1m"}}}]},
      "spec: Forbidden: resources for non-sidecar init containers are immutable"),
 ])  # fmt: skip
-def test_what_a_resize_may_not_do(client: Client, pod: Object, spec: Object, why: str) -> None:
+def test_resize_of_immutable_fields_is_refused(client: Client, pod: Object, spec: Object, why: str) -> None:
     if "QOS" in why:
         client.delete("pods", "p", namespace="default")
         alone = {**pod["spec"], "initContainers": None}
@@ -67,7 +67,7 @@ def test_what_a_resize_may_not_do(client: Client, pod: Object, spec: Object, why
     assert refusal(client, spec, "resize") == why
 
 
-def test_the_resources_of_a_pod_as_a_whole_are_resized(client: Client) -> None:
+def test_resources_of_pod_as_whole_are_resized(client: Client) -> None:
     spec = {"containers": [{"name": "c", "image": "web:1"}],
             "resources": {"requests": {"cpu": "1"}, "limits": {"cpu": "2", "memory": "1Gi"}}}
     client.create("pods", {"metadata": {"name": "p"}, "spec": spec}, namespace="default")
@@ -81,7 +81,7 @@ def test_the_resources_of_a_pod_as_a_whole_are_resized(client: Client) -> None:
         "spec.resources.limits: Forbidden: pod-level resource limits cannot be removed")
 
 
-def test_a_resize_is_not_for_other_updates(client: Client, pod: Object) -> None:
+def test_resize_is_not_for_other_updates(client: Client, pod: Object) -> None:
     assert "pod updates may not change fields other than" in refusal(client, container(requests={"cpu": "150m"}), "")
 
 

@@ -53,12 +53,12 @@ def found(level: str, one: Object, minor: int | None = None) -> list[str]:
     (pod(container={"livenessProbe": {"httpGet": {"port": 80, "host": "10.0.0.1"}}}),
      ['probe or lifecycle host (container "c" uses probe or lifecycle host "10.0.0.1")']),
 ])  # fmt: skip
-def test_what_the_baseline_forbids(one: Object, forbidden: list[str]) -> None:
+def test_baseline_violations_are_reported(one: Object, forbidden: list[str]) -> None:
     assert found("baseline", one) == forbidden
     assert found("privileged", one) == []
 
 
-def test_what_a_plain_pod_lacks_for_restricted() -> None:
+def test_restricted_reports_missing_fields_of_plain_pod() -> None:
     assert found("restricted", pod()) == [
         'allowPrivilegeEscalation != false (container "c" must set securityContext.allowPrivilegeEscalation=false)',
         'unrestricted capabilities (container "c" must set securityContext.capabilities.drop=["ALL"])',
@@ -80,11 +80,11 @@ def test_what_a_plain_pod_lacks_for_restricted() -> None:
      ['restricted volume types (volumes "a", "b" use restricted volume types "hostPath", "nfs")']),
     (pod({"runAsNonRoot": True}, os={"name": "windows"}), []),
 ])  # fmt: skip
-def test_what_restricted_forbids(one: Object, forbidden: list[str]) -> None:
+def test_restricted_violations_are_reported(one: Object, forbidden: list[str]) -> None:
     assert found("restricted", one) == forbidden
 
 
-def test_a_namespace_may_ask_for_an_older_standard() -> None:
+def test_namespace_may_ask_for_older_standard() -> None:
     sysctl = pod(securityContext={"sysctls": [{"name": "net.ipv4.tcp_rmem"}]})
     assert found("baseline", sysctl, 31) == ["forbidden sysctls (net.ipv4.tcp_rmem)"]
     assert [one.partition(" ")[0] for one in found("restricted", pod(), 21)] == [
@@ -136,7 +136,7 @@ def test_labels_that_mean_nothing_are_refused(client: Client) -> None:
         'Invalid value: "1.30": must be "latest" or "v1.x"]')
 
 
-def test_a_stricter_level_is_tried_on_the_pods_that_are_there(client: Client) -> None:
+def test_stricter_level_is_tried_on_pods_that_are_there(client: Client) -> None:
     namespace(client)
     for name, spec in (("b", {}), ("a", {}), ("c", {"hostNetwork": True})):
         client.create("pods", {**pod(**spec), "metadata": {"name": name}}, namespace="safe")

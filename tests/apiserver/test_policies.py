@@ -34,7 +34,7 @@ def denial(client: Client, obj: Object) -> str:
         "configmaps \"c\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: ")
 
 
-def test_what_does_not_hold_is_denied_in_the_words_of_the_policy(client: Client) -> None:
+def test_failing_policy_denies_in_its_own_words(client: Client) -> None:
     policy(client, {"expression": "size(object.data) < 3"},
            {"expression": "!('x' in object.data)", "message": "no x"},
            {"expression": "object.data.y != 'z'", "messageExpression": "'y of ' + object.metadata.name + ' is z'"})
@@ -46,7 +46,7 @@ def test_what_does_not_hold_is_denied_in_the_words_of_the_policy(client: Client)
     client.create("configmaps", config(y="1"), namespace="default")
 
 
-def test_a_denial_is_invalid_unless_the_policy_has_another_reason(client: Client) -> None:
+def test_denial_is_invalid_unless_policy_has_another_reason(client: Client) -> None:
     policy(client, {"expression": "false", "message": "never", "reason": "Forbidden"})
     with pytest.raises(Status) as error:
         client.create("configmaps", config(), namespace="default")
@@ -61,7 +61,7 @@ def test_policies_that_only_warn_let_through(client: Client) -> None:
     assert warnings == ["Validation failed for ValidatingAdmissionPolicy 'p' with binding 'b': mind"]
 
 
-def test_updates_and_deletions_have_an_old_object(client: Client) -> None:
+def test_updates_and_deletions_have_old_object(client: Client) -> None:
     rule = "request.operation == 'DELETE' ? !has(oldObject.data.kept) : object.data == oldObject.data"
     policy(client, {"expression": rule, "message": "kept"}, operations=("UPDATE", "DELETE"))
     client.create("configmaps", config(kept="1"), namespace="default")
@@ -92,7 +92,7 @@ def test_parameters_come_from_objects(client: Client) -> None:
         "failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction")
 
 
-def test_a_binding_counts_only_where_its_selectors_fit(client: Client) -> None:
+def test_binding_counts_only_where_its_selectors_fit(client: Client) -> None:
     client.create("namespaces", {"metadata": {"name": "free", "labels": {"policy": "off"}}})
     policy(client, {"expression": "false"}, binding={"matchResources": {"namespaceSelector": {
         "matchExpressions": [{"key": "policy", "operator": "NotIn", "values": ["off"]}]}}})
@@ -100,14 +100,14 @@ def test_a_binding_counts_only_where_its_selectors_fit(client: Client) -> None:
     assert denial(client, config()) == "failed expression: false"
 
 
-def test_other_resources_and_policies_themselves_are_left_alone(client: Client) -> None:
+def test_policy_ignores_other_resources_and_policies(client: Client) -> None:
     policy(client, {"expression": "false"}, resources=("*",))
     client.patch(POLICIES, "p", Patch(MERGE_PATCH, {"metadata": {"labels": {"a": "b"}}}))
     client.delete(BINDINGS, "b")
     client.create("configmaps", config(), namespace="default")
 
 
-def test_a_policy_that_cannot_be_read_is_refused(client: Client) -> None:
+def test_policy_that_cannot_be_read_is_refused(client: Client) -> None:
     with pytest.raises(Status) as error:
         policy(client, {"expression": "object.spec >"}, {"expression": "1 + 1"}, {"expression": "objekt.x"})
     assert error.value.message.startswith(
@@ -126,13 +126,13 @@ OVER = EXPENSIVE.replace("[1,", "[0, 1,").replace("10]", "10, 11, 12, 13]")
 ENDED = "validation failed due to running out of cost budget, no further validation rules will be run"
 
 
-def test_expression_over_its_limit_is_an_error_of_that_expression(client: Client) -> None:
+def test_expression_over_its_limit_is_error_of_that_expression(client: Client) -> None:
     policy(client, {"expression": OVER}, {"expression": "false", "message": "second"})
     assert denial(client, config(text=TEXT)) == (
         f"expression '{OVER}' resulted in error: operation cancelled: actual cost limit exceeded")
 
 
-def test_policy_out_of_budget_denies_in_the_words_of_upstream(client: Client) -> None:
+def test_policy_out_of_budget_denies_in_words_of_upstream(client: Client) -> None:
     policy(client, {"expression": "false", "message": "first"}, *[{"expression": EXPENSIVE}] * 13)
     assert denial(client, config(text=TEXT)) == ENDED
 
@@ -142,13 +142,13 @@ def test_policy_out_of_budget_that_ignores_failures_lets_through(client: Client)
     client.create("configmaps", config(text=TEXT), namespace="default")
 
 
-def test_match_conditions_have_a_budget_of_their_own(client: Client) -> None:
+def test_match_conditions_have_budget_of_their_own(client: Client) -> None:
     conditions = [{"name": f"c{n}", "expression": EXPENSIVE} for n in range(4)]
     policy(client, {"expression": "false"}, matchConditions=conditions)
     assert denial(client, config(text=TEXT)) == ENDED
 
 
-def test_variables_are_paid_by_the_expression_that_names_them(client: Client) -> None:
+def test_variables_are_paid_by_expression_that_names_them(client: Client) -> None:
     names = [f"v{n}" for n in range(13)]
     variables = [{"name": name, "expression": EXPENSIVE} for name in names]
     policy(client, {"expression": " && ".join(f"variables.{name}" for name in names)}, variables=variables)

@@ -30,7 +30,7 @@ def test_durations_for_people(seconds, text):
 
 
 @pytest.mark.parametrize("resource", BUILT_IN, ids=lambda resource: resource.key)
-def test_every_kind_has_a_cell_for_each_column_even_for_an_empty_object(resource):
+def test_printer_of_every_kind_has_a_cell_per_column_for_empty_object(resource):
     columns, [row] = table(resource, [{"metadata": {"name": "x"}}], NOW)
     assert len(row) == len(columns)
     assert columns[0].name == "Last Seen" if resource.kind == "Event" else row[0] == "x"
@@ -207,7 +207,7 @@ def test_events_show_when_they_were_last_seen():
         "Source": "kubelet, n1", "Message": "ok", "First Seen": "60s", "Count": 3, "Name": "x"}
 
 
-def test_events_in_a_series_and_events_of_the_new_api():
+def test_events_in_series_and_events_of_new_api():
     series = {"count": 9, "lastObservedTime": "2026-11-20T11:59:58.123456Z"}
     old = {"eventTime": "2026-11-20T11:59:00.000000Z", "series": series, "reportingComponent": "c"}
     new = {"eventTime": "2026-11-20T11:59:00.000000Z", "series": series, "reportingController": "c", "note": "n"}
@@ -271,7 +271,7 @@ def test_targets_of_autoscalers(spec, status, text):
     assert shown("horizontalpodautoscalers.autoscaling", obj)["Targets"] == text
 
 
-def test_kinds_without_a_printer_show_when_they_were_created():
+def test_kinds_without_printer_show_when_they_were_created():
     assert shown("roles.rbac.authorization.k8s.io", {}) == {"Name": "x", "Created At": CREATED}
 
 
@@ -285,7 +285,7 @@ def boats_with(*columns):
     return next(resources_of({"spec": spec}))
 
 
-def test_custom_resources_show_the_columns_of_their_definition():
+def test_custom_resources_show_columns_of_their_definition():
     columns = [{"name": kind.title(), "type": kind, "jsonPath": f".spec.{kind}"}
                for kind in ("integer", "number", "boolean", "string", "date")]
     resource = boats_with(*columns, {"name": "Far", "type": "string", "jsonPath": ".spec.far", "priority": 1})

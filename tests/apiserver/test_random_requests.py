@@ -137,7 +137,7 @@ def _with_status() -> Iterator[tuple[Object, str]]:
 
 @SOME
 @given(pair=random_statuses())
-def test_a_random_status_is_stored_or_refused(cluster: Cluster, pair: tuple[Object, Object]) -> None:
+def test_random_status_is_stored_or_refused(cluster: Cluster, pair: tuple[Object, Object]) -> None:
     manifest, status = pair
     resource = cluster.scheme.for_kind(manifest["apiVersion"], manifest["kind"])
     assert resource is not None

@@ -20,7 +20,7 @@ ABOUT = {"resourceAttributes": {"resource": "pods", "verb": "get"}}
     ("subjectaccessreviews", {**ABOUT, "groups": ["painters"]}),
     ("localsubjectaccessreviews", {**ABOUT, "user": "ann"}),
 ])
-def test_everything_is_allowed_and_nothing_is_stored(client: Client, resource: str, spec: dict[str, Any]) -> None:
+def test_access_review_allows_all_and_stores_nothing(client: Client, resource: str, spec: dict[str, Any]) -> None:
     before, key = client.revision(), f"{resource}.authorization.k8s.io"
     namespace = "default" if resource.startswith("local") else ""
     answer = client.create(key, {"spec": spec}, namespace=namespace,
@@ -29,7 +29,7 @@ def test_everything_is_allowed_and_nothing_is_stored(client: Client, resource: s
     assert client.revision() == before
 
 
-def test_a_user_is_told_who_asks_and_what_is_allowed(client: Client) -> None:
+def test_user_is_told_who_asks_and_what_is_allowed(client: Client) -> None:
     who = client.create("selfsubjectreviews.authentication.k8s.io", {})
     assert who["status"]["userInfo"]["username"] == "kubernetes-admin"
     rules = client.create("selfsubjectrulesreviews.authorization.k8s.io", {"spec": {"namespace": "default"}})["status"]
@@ -37,7 +37,7 @@ def test_a_user_is_told_who_asks_and_what_is_allowed(client: Client) -> None:
                      "resourceRules": [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]}
 
 
-def test_no_token_is_known(client: Client) -> None:
+def test_token_review_of_any_token_is_unauthenticated(client: Client) -> None:
     answer = client.create("tokenreviews.authentication.k8s.io", {"spec": {"token": "x"}})
     assert answer["status"] == {"error": "invalid bearer token", "user": {}}
 
@@ -52,7 +52,7 @@ EITHER = "exactly one of nonResourceAttributes or resourceAttributes must be spe
      "resourceAttributes"),
     ("subjectaccessreviews", ABOUT, 'spec.user: Invalid value: "": at least one of user or group must be specified'),
 ])
-def test_a_question_must_be_about_one_thing(client: Client, resource: str, spec: dict[str, Any], why: str) -> None:
+def test_question_must_be_about_one_thing(client: Client, resource: str, spec: dict[str, Any], why: str) -> None:
     with pytest.raises(Status) as caught:
         client.create(f"{resource}.authorization.k8s.io", {"spec": spec})
     assert (caught.value.reason, str(caught.value).partition(" is invalid: ")[2]) == ("Invalid", why)

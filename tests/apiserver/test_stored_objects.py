@@ -36,14 +36,14 @@ def stored(cluster: Cluster, manifest: Object) -> Object:
     return {**made, "metadata": metadata}
 
 
-def test_there_is_a_manifest_of_every_kind_that_is_stored() -> None:
+def test_manifest_exists_for_every_stored_kind() -> None:
     kinds = {(one["apiVersion"].rpartition("/")[0], one["kind"]) for one in manifests()}
     missing = [one.key for one in BUILT_IN if "update" in one.verbs and (one.group, one.kind) not in kinds]
     assert missing == ["mutatingadmissionpolicies.admissionregistration.k8s.io",
                        "mutatingadmissionpolicybindings.admissionregistration.k8s.io"]
 
 
-def test_every_kind_is_stored_with_the_defaults_of_its_version(cluster: Cluster) -> None:
+def test_stored_object_of_every_kind_has_defaults_of_its_version(cluster: Cluster) -> None:
     found = "---\n".join(dump(stored(cluster, manifest)) for manifest in manifests())
     if os.environ.get("UPDATE_GOLDEN"):
         STORED.write_text(found)

@@ -34,12 +34,12 @@ def generations(client: Client, changes: dict[str, Any]) -> tuple[int, str]:
     ({IMAGE: "web:2"}, (2, "2")),
     ({"metadata.annotations": {GENERATION: "7"}}, (1, "1")),
 ])
-def test_the_generations_of_a_daemon_set_count_changes_of_spec_and_of_template(
+def test_generations_of_daemon_set_count_changes_of_spec_and_of_template(
         client: Client, changes: dict[str, Any], after: tuple[int, str]) -> None:
     assert generations(client, changes) == after
 
 
-def test_the_annotations_of_a_deployment_count_as_its_spec(client: Client) -> None:
+def test_annotations_of_deployment_count_as_its_spec(client: Client) -> None:
     made = client.create("deployments.apps", workload("Deployment"), namespace="default")
     labelled = client.update("deployments.apps", changed(made, {"metadata.labels": {"a": "b"}}), namespace="default")
     noted = client.update("deployments.apps", changed(labelled, {"metadata.annotations": {"a": "b"}}),
@@ -47,7 +47,7 @@ def test_the_annotations_of_a_deployment_count_as_its_spec(client: Client) -> No
     assert [one["metadata"]["generation"] for one in (made, labelled, noted)] == [1, 1, 2]
 
 
-def test_a_priority_class_stays_at_its_first_generation(client: Client) -> None:
+def test_priority_class_stays_at_its_first_generation(client: Client) -> None:
     key = "priorityclasses.scheduling.k8s.io"
     made = client.create(key, {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass",
                                "metadata": {"name": "p"}, "value": 5})
@@ -55,7 +55,7 @@ def test_a_priority_class_stays_at_its_first_generation(client: Client) -> None:
     assert (made["metadata"]["generation"], after["metadata"]["generation"]) == (1, 1)
 
 
-def test_the_labels_of_an_endpoint_slice_count_too(client: Client) -> None:
+def test_labels_of_endpoint_slice_count_too(client: Client) -> None:
     key = "endpointslices.discovery.k8s.io"
     made = client.create(key, {"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": "IPv4",
                                "endpoints": [], "metadata": {"name": "e"}}, namespace="default")
@@ -74,7 +74,7 @@ def test_the_labels_of_an_endpoint_slice_count_too(client: Client) -> None:
     ("replicasets.apps", workload("ReplicaSet"), {"replicas": 0}),
     ("statefulsets.apps", workload("StatefulSet"), {"availableReplicas": 0, "replicas": 0}),
 ])
-def test_the_status_of_a_new_workload_is_empty_and_only_its_subresource_changes_it(
+def test_status_of_new_workload_is_empty_and_only_its_subresource_changes_it(
         client: Client, key: str, obj: dict[str, Any], status: dict[str, Any]) -> None:
     made = client.create(key, changed(obj, {"status.observedGeneration": 9}), namespace="default")
     assert made["status"] == status
@@ -85,7 +85,7 @@ def test_the_status_of_a_new_workload_is_empty_and_only_its_subresource_changes_
     assert (written["status"], written["spec"]) == ({**status, "observedGeneration": 1}, made["spec"])
 
 
-def test_a_status_is_refused_too(client: Client) -> None:
+def test_status_is_refused_too(client: Client) -> None:
     made = client.create(DS, daemon_set(), namespace="default")
     with pytest.raises(Status) as caught:
         client.update(DS, changed(made, {"status.numberReady": -1}), namespace="default", subresource="status")
@@ -93,14 +93,14 @@ def test_a_status_is_refused_too(client: Client) -> None:
                                  "greater than or equal to 0")
 
 
-def test_a_node_brings_its_status_along() -> None:
+def test_node_brings_its_status_along() -> None:
     node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "status": {"capacity": {"cpu": "1"}}}
     made = created("nodes", node)
     assert made["status"]["capacity"] == {"cpu": "1"}
     assert updated("nodes", changed(node, {"status.capacity.cpu": "2"}), node)["status"] == made["status"]
 
 
-def test_the_finalizers_of_a_namespace_are_changed_by_finalize_only(client: Client) -> None:
+def test_finalizers_of_namespace_are_changed_by_finalize_only(client: Client) -> None:
     made = client.create("namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}})
     assert client.update("namespaces", changed(made, {"spec.finalizers": ["a.b/c"]}))["spec"] == {
         "finalizers": ["kubernetes"]}
@@ -119,13 +119,13 @@ def serve(client: Client, name: str, **spec: Any) -> dict[str, Any]:
     return made
 
 
-def test_every_service_has_an_address_of_its_own(client: Client) -> None:
+def test_service_address_is_unique(client: Client) -> None:
     given = [serve(client, f"s{index}")["clusterIP"] for index in range(60)]
     assert len(set(given)) == 60
     assert all(ip.startswith("10.0.0.") for ip in given)
 
 
-def test_an_address_is_the_same_in_every_cluster(client: Client) -> None:
+def test_address_is_same_in_every_cluster(client: Client) -> None:
     spec = serve(client, "web")
     assert spec == {"clusterIP": spec["clusterIP"], "clusterIPs": [spec["clusterIP"]],
                     "internalTrafficPolicy": "Cluster", "ipFamilies": ["IPv4"], "ipFamilyPolicy": "SingleStack",
@@ -135,11 +135,11 @@ def test_an_address_is_the_same_in_every_cluster(client: Client) -> None:
     assert serve(client, "web")["clusterIP"] == spec["clusterIP"]
 
 
-def test_a_headless_service_has_no_address(client: Client) -> None:
+def test_headless_service_has_no_address(client: Client) -> None:
     assert serve(client, "web", clusterIP="None")["clusterIPs"] == ["None"]
 
 
-def test_an_address_that_is_taken_is_refused(client: Client) -> None:
+def test_address_that_is_taken_is_refused(client: Client) -> None:
     serve(client, "one", clusterIP="10.0.0.77")
     with pytest.raises(Status) as caught:
         serve(client, "two", clusterIP="10.0.0.77")
@@ -158,19 +158,19 @@ def test_node_ports_are_given_and_not_twice(client: Client) -> None:
                                  "provided port is already allocated")
 
 
-def test_an_update_without_address_and_ports_keeps_them(client: Client) -> None:
+def test_update_without_address_and_ports_keeps_them(client: Client) -> None:
     spec = serve(client, "web", type="NodePort")
     after = client.update("services", service("web", type="NodePort"), namespace="default")["spec"]
     assert after == spec
 
 
-def test_a_service_that_becomes_internal_gives_its_node_ports_back(client: Client) -> None:
+def test_service_that_becomes_internal_gives_its_node_ports_back(client: Client) -> None:
     serve(client, "web", type="NodePort")
     after = client.update("services", service("web"), namespace="default")["spec"]
     assert after["ports"] == [{"port": 80, "protocol": "TCP", "targetPort": 80}]
 
 
-def test_a_service_of_another_name_has_no_address(client: Client) -> None:
+def test_service_of_another_name_has_no_address(client: Client) -> None:
     serve(client, "web")
     other = {**service("web"), "spec": {"type": "ExternalName", "externalName": "example.com"}}
     assert client.update("services", other, namespace="default")["spec"] == {
@@ -180,7 +180,7 @@ def test_a_service_of_another_name_has_no_address(client: Client) -> None:
 # --- deletion, names, selection -----------------------------------------------------------------------------------
 
 
-def test_a_pod_takes_as_long_to_go_as_it_was_given() -> None:
+def test_pod_takes_as_long_to_go_as_it_was_given() -> None:
     running = {**created("pods", pod(nodeName="n")), "status": {"phase": "Running"}}
     own = strategy("pods")
     assert own.grace_period_seconds(running, None) == 30
@@ -194,7 +194,7 @@ def test_jobs_and_replication_controllers_let_go_of_their_pods() -> None:
         "Orphan", "Orphan", "Background"]
 
 
-def test_a_role_may_have_a_name_that_no_pod_may() -> None:
+def test_role_may_have_name_that_no_pod_may() -> None:
     assert strategy("roles.rbac.authorization.k8s.io").validate_name("system:node") == []
     assert strategy("roles.rbac.authorization.k8s.io").validate_name("a/b") == ["may not contain '/'"]
 
@@ -212,7 +212,7 @@ def test_events_are_found_by_what_they_are_about() -> None:
 # --- claims -------------------------------------------------------------------------------------------------------
 
 
-def test_a_claims_two_sources_say_the_same() -> None:
+def test_claims_two_sources_say_same() -> None:
     source = {"kind": "VolumeSnapshot", "name": "s", "apiGroup": "snapshot.storage.k8s.io"}
     claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "c"},
              "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}
@@ -238,7 +238,7 @@ def condition(kind: str, status: str, reason: str, message: str) -> dict[str, st
     return {"lastTransitionTime": NOW, "message": message, "reason": reason, "status": status, "type": kind}
 
 
-def test_a_definition_is_established_with_its_names(client: Client) -> None:
+def test_definition_is_established_with_its_names(client: Client) -> None:
     status = client.create(CRD, definition("boats", "Boat"))["status"]
     assert status == {
         "acceptedNames": {"plural": "boats", "singular": "boat", "kind": "Boat", "listKind": "BoatList"},
@@ -248,7 +248,7 @@ def test_a_definition_is_established_with_its_names(client: Client) -> None:
         "storedVersions": ["v1"]}
 
 
-def test_a_name_that_is_anothers_is_not_accepted(client: Client) -> None:
+def test_name_that_is_anothers_is_not_accepted(client: Client) -> None:
     client.create(CRD, definition("boats", "Boat"))
     status = client.create(CRD, definition("ships", "Ship", shortNames=["boat"]))["status"]
     assert status == {
@@ -258,7 +258,7 @@ def test_a_name_that_is_anothers_is_not_accepted(client: Client) -> None:
         "storedVersions": ["v1"]}
 
 
-def test_a_new_storage_version_is_remembered_and_the_old_one_must_stay(client: Client) -> None:
+def test_new_storage_version_is_remembered_and_old_one_must_stay(client: Client) -> None:
     made = client.create(CRD, definition("boats", "Boat"))
     first = made["spec"]["versions"][0]
     both = changed(made, {"spec.versions": [{**first, "storage": False}, {**first, "name": "v2"}]})
@@ -273,7 +273,7 @@ def test_a_new_storage_version_is_remembered_and_the_old_one_must_stay(client: C
         "status.storedVersions")
 
 
-def test_the_kind_of_an_established_definition_stays(client: Client) -> None:
+def test_kind_of_established_definition_stays(client: Client) -> None:
     made = client.create(CRD, definition("boats", "Boat"))
     with pytest.raises(Status) as caught:
         client.update(CRD, changed(made, {"spec.names.kind": "Ship", "spec.scope": "Namespaced"}))

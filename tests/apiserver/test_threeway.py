@@ -114,7 +114,7 @@ IMAGE_A, IMAGE_B = f"{CONTAINERS}__0__image", f"{CONTAINERS}__1__image"
                  rolled(DAEMONSET, 5, 4, **{IMAGE_A: "a:2"}, metadata__labels__x="y"), (6, 4, 5),
                  id="both rolled out the same"),
 ])
-def test_generation_is_a_sides_own_only_where_its_status_has_seen_the_merged_spec(
+def test_generation_is_sides_own_only_where_its_status_has_seen_merged_spec(
         ours: Object, theirs: Object, expected: tuple[int, int, int]) -> None:
     ours, theirs = (side if "kind" in side else changed(DAEMONSET, **side) for side in (ours, theirs))
     assert numbers(merged(DAEMONSET, ours, theirs).ours) == expected
@@ -160,7 +160,7 @@ def test_fields_that_one_side_changed_merge(ours: Object, theirs: Object, path: 
     ({"spec__template__spec__hostNetwork": True}, {"spec__template__spec__hostNetwork": 1},
      "spec.template.spec.hostNetwork"),
 ])
-def test_field_that_both_sides_changed_is_the_only_conflict(ours: Object, theirs: Object, conflict: str) -> None:
+def test_field_that_both_sides_changed_is_only_conflict(ours: Object, theirs: Object, conflict: str) -> None:
     left, right = changed(DAEMONSET, **ours), changed(DAEMONSET, **theirs)
     result = merged(DAEMONSET, left, right)
     assert result.conflicts == [conflict]
@@ -180,7 +180,7 @@ def controlled(kind: str, **changes: Any) -> Object:
 
 @pytest.mark.parametrize(("base", "ours", "theirs", "expected"), [
     ("u", "u", "new", "theirs"), ("u", "new", "u", "ours"), ("u", "new", "newer", "ours"), ("", "one", "two", "ours")])
-def test_object_that_a_controller_made_anew_is_taken_whole(base: str, ours: str, theirs: str, expected: str) -> None:
+def test_object_that_controller_made_anew_is_taken_whole(base: str, ours: str, theirs: str, expected: str) -> None:
     sides = {"ours": controlled("Pod", metadata__uid=ours, spec__nodeName="n1", metadata__labels__a="x"),
              "theirs": controlled("Pod", metadata__uid=theirs, spec__nodeName="n2", metadata__labels__a="y")}
     result = merged(controlled("Pod", metadata__uid=base) if base else {}, sides["ours"], sides["theirs"])
@@ -194,14 +194,14 @@ def test_objects_that_controllers_wrote_to_on_both_sides_are_no_conflict() -> No
     assert result.ours["metadata"]["annotations"] == {"note": "x"}
 
 
-def test_labels_that_somebody_gave_a_pod_on_both_sides_are_a_conflict() -> None:
+def test_labels_that_somebody_gave_pod_on_both_sides_are_conflict() -> None:
     result = merged(controlled("Pod"), controlled("Pod", metadata__labels__a="x", spec__nodeName="n1"),
                     controlled("Pod", metadata__labels__a="y", spec__nodeName="n2"))
     assert result.conflicts == ["metadata.labels.a"]
     assert result.theirs["spec"] == {"nodeName": "n1"}
 
 
-def test_controller_revision_keeps_the_higher_number() -> None:
+def test_controller_revision_keeps_higher_number() -> None:
     base, ours, theirs = (controlled("ControllerRevision", revision=number) for number in (1, 2, 4))
     assert merged(base, ours, theirs).ours["revision"] == 4
 
@@ -227,7 +227,7 @@ def test_node_cordoned_and_tainted_merges_taint_by_taint() -> None:
     assert (result.conflicts, result.ours["spec"]) == ([], {"taints": [cordoned, own], "unschedulable": True})
 
 
-def test_restarts_on_both_sides_count_as_the_later_one() -> None:
+def test_restarts_on_both_sides_count_as_later_one() -> None:
     key = "spec__template__metadata__annotations__kubectl.kubernetes.io/restartedAt"
     early, late = (changed(DAEMONSET, **{key: time}) for time in ("2026-01-01T10:00:00Z", "2026-01-01T09:30:00-01:00"))
     for ours, theirs in ((early, late), (late, early)):
@@ -236,7 +236,7 @@ def test_restarts_on_both_sides_count_as_the_later_one() -> None:
         assert result.ours["spec"] == late["spec"]
 
 
-def test_addresses_that_both_sides_allocated_are_ours_but_none_is_a_decision() -> None:
+def test_addresses_that_both_sides_allocated_are_ours_but_none_is_decision() -> None:
     def service(address: str) -> Object:
         return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "x"},
                 "spec": {"clusterIP": address, "clusterIPs": [address]}}
@@ -256,7 +256,7 @@ def test_managers_of_both_sides_stay() -> None:
     assert result == [entry("a", "3", **{"f:y": {}, "f:z": {}}), entry("b", "3", **{"f:w": {}})]
 
 
-def test_intent_has_nothing_that_the_system_writes() -> None:
+def test_intent_has_nothing_that_system_writes() -> None:
     assert intent_of(DAEMONSET)["metadata"] == {"name": "agent", "namespace": "default", "labels": {"app": "agent"}}
     assert "status" not in intent_of(DAEMONSET)
     taints = [{"key": "node.kubernetes.io/unschedulable"}, {"key": "node.kubernetes.io/out-of-service"}]
@@ -290,7 +290,7 @@ def test_side_that_alone_changed_something_wins(base: Any, side: Any) -> None:
 
 @given(base=SIDES, ours=SIDES, theirs=SIDES)
 @settings(max_examples=300)
-def test_merge_is_the_same_from_both_sides(base: Any, ours: Any, theirs: Any) -> None:
+def test_merge_is_same_from_both_sides(base: Any, ours: Any, theirs: Any) -> None:
     left, left_conflicts = merge_values(base, ours, theirs, 1)
     right, right_conflicts = merge_values(base, theirs, ours, 2)
     assert sorted(left_conflicts) == sorted(right_conflicts)

@@ -36,7 +36,7 @@ def apply(kubepy: Kubepy, text: str, *words: str) -> Done:
 # --- --force ------------------------------------------------------------------------------------------------------
 
 
-def test_what_cannot_be_changed_is_made_anew_by_force(kubepy: Kubepy) -> None:
+def test_forced_apply_recreates_object_with_immutable_change(kubepy: Kubepy) -> None:
     apply(kubepy, SERVICE)
     headless = SERVICE.replace("spec: {", "spec: {clusterIP: None, ")
     assert apply(kubepy, headless).status == 1
@@ -44,7 +44,7 @@ def test_what_cannot_be_changed_is_made_anew_by_force(kubepy: Kubepy) -> None:
     assert kubepy("get", "svc", "desk", "-o", "jsonpath={.spec.clusterIP}").out == "None"
 
 
-def test_what_cannot_be_made_anew_stays_as_it_was(kubepy: Kubepy) -> None:
+def test_failed_recreation_restores_the_object(kubepy: Kubepy) -> None:
     apply(kubepy, SERVICE)
     done = apply(kubepy, SERVICE.replace("80", "99999"), "--force")
     assert done.status == 1
@@ -52,7 +52,7 @@ def test_what_cannot_be_made_anew_stays_as_it_was(kubepy: Kubepy) -> None:
     assert kubepy("get", "svc", "desk", "-o", "jsonpath={.spec.ports[0].port}").out == "80"
 
 
-def test_what_goes_slowly_is_not_waited_for_without_a_timeout(kubepy: Kubepy) -> None:
+def test_slow_deletion_is_not_awaited_without_timeout(kubepy: Kubepy) -> None:
     apply(kubepy, POD.replace("{name: lone}", "{name: lone, finalizers: [example.org/wait]}"))
     done = apply(kubepy, POD.replace("c:1'", "c:1', ports: [{containerPort: 1}]"), "--force")
     assert done.status == 1
@@ -62,7 +62,7 @@ def test_what_goes_slowly_is_not_waited_for_without_a_timeout(kubepy: Kubepy) ->
 # --- errors -------------------------------------------------------------------------------------------------------
 
 
-def test_a_conflict_shows_all_three_configurations_in_json_and_the_managers(kubepy: Kubepy) -> None:
+def test_conflict_shows_all_three_configurations_in_json_and_managers(kubepy: Kubepy) -> None:
     apply(kubepy, DEPLOYMENT)
     kubepy("set", "image", "deploy", "web", "c=c:9")
     done = apply(kubepy, DEPLOYMENT.replace("c:1", "c:2"), "--overwrite=false")
@@ -86,7 +86,7 @@ def test_a_conflict_shows_all_three_configurations_in_json_and_the_managers(kube
 
 
 @pytest.mark.parametrize(("annotation", "flag"), [("no json", "true"), ("[]", "false")])
-def test_an_annotation_that_is_no_configuration(kubepy: Kubepy, annotation: str, flag: str) -> None:
+def test_annotation_that_is_no_configuration(kubepy: Kubepy, annotation: str, flag: str) -> None:
     kubepy("create", "cm", "plain")
     kubepy("annotate", "cm", "plain", f"{LAST_APPLIED}={annotation}")
     done = apply(kubepy, config_map("{a: b}"), f"--openapi-patch={flag}")
@@ -97,7 +97,7 @@ def test_an_annotation_that_is_no_configuration(kubepy: Kubepy, annotation: str,
                         if flag == "true" else [])
 
 
-def test_fields_that_the_type_does_not_have_cannot_be_compared(kubepy: Kubepy) -> None:
+def test_fields_that_type_does_not_have_cannot_be_compared(kubepy: Kubepy) -> None:
     text = DEPLOYMENT.replace("replicas: 0", "colour: {red: 1}")
     apply(kubepy, text, "--validate=ignore")
     done = apply(kubepy, text.replace("red: 1", "red: 2"), "--validate=ignore")
@@ -108,21 +108,21 @@ def test_fields_that_the_type_does_not_have_cannot_be_compared(kubepy: Kubepy) -
         'for: unable to find api field in struct DeploymentSpec for the json field "colour"']
 
 
-def test_what_cannot_be_read_is_told_before_a_wrong_format(kubepy: Kubepy) -> None:
+def test_unreadable_input_is_reported_before_wrong_format(kubepy: Kubepy) -> None:
     assert apply(kubepy, "[", "-o", "bogus").err.startswith("error: error parsing STDIN")
     assert apply(kubepy, config_map("{a: b}"), "-o", "bogus").err.startswith("error: unable to match a printer")
     assert kubepy("get", "cm", "plain", "-o", "jsonpath={.data.a}").out == "b"
 
 
 @pytest.mark.parametrize("value", ["", "=true"])
-def test_an_old_dry_run_is_told_once(kubepy: Kubepy, value: str) -> None:
+def test_old_dry_run_is_told_once(kubepy: Kubepy, value: str) -> None:
     done = apply(kubepy, config_map("{a: b}"), f"--dry-run{value}")
     assert done.out == "configmap/plain created (dry run)\n"
     assert len(done.err.splitlines()) == 1
     assert "can be replaced with --dry-run=client.\n" in done.err
 
 
-def test_the_command_line_is_recorded_where_kubectl_does(kubepy: Kubepy, folder: Path) -> None:
+def test_command_line_is_recorded_where_kubectl_does(kubepy: Kubepy, folder: Path) -> None:
     (folder / "d.yaml").write_text(DEPLOYMENT)
 
     def cause() -> str:
@@ -141,7 +141,7 @@ def test_the_command_line_is_recorded_where_kubectl_does(kubepy: Kubepy, folder:
 # --- last-applied configuration -----------------------------------------------------------------------------------
 
 
-def test_what_was_applied_last_is_shown_as_it_was_written(kubepy: Kubepy) -> None:
+def test_view_last_applied_shows_configuration_as_written(kubepy: Kubepy) -> None:
     kubepy("create", "cm", "plain")
     kubepy("annotate", "cm", "plain", LAST_APPLIED + '={"b":1.50,  "a":"<x>"}')
     assert kubepy("apply", "view-last-applied", "cm", "plain").out == "a: <x>\nb: 1.5\n"
@@ -152,7 +152,7 @@ def test_what_was_applied_last_is_shown_as_it_was_written(kubepy: Kubepy) -> Non
         "", "error: invalid character 'o' in literal null (expecting 'u')\n", 1)
 
 
-def test_a_file_whose_object_was_never_applied_has_nothing_to_view(kubepy: Kubepy, folder: Path) -> None:
+def test_file_whose_object_was_never_applied_has_nothing_to_view(kubepy: Kubepy, folder: Path) -> None:
     (folder / "plain.yaml").write_text(config_map("{a: b}"))
     kubepy("create", "-f", "plain.yaml")
     assert kubepy("apply", "view-last-applied", "cm", "plain") == Done("", "", 0)

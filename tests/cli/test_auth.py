@@ -178,7 +178,7 @@ def test_certificate_refuses_wrong_input(kubepy: Kubepy) -> None:
 # --- cluster-info ---------------------------------------------------------------------------------------------------
 
 
-def test_cluster_info_names_the_folder(kubepy: Kubepy, folder: Path) -> None:
+def test_cluster_info_names_folder(kubepy: Kubepy, folder: Path) -> None:
     assert kubepy("cluster-info") == Done(
         f"Kubernetes control plane is running at file://{folder}/state\n\n"
         "To further debug and diagnose cluster problems, use 'kubepy cluster-info dump'.\n", "", 0)
@@ -188,7 +188,7 @@ def test_cluster_info_without_cluster_fails(bare: Kubepy) -> None:
     assert bare("cluster-info").err.startswith('error: no cluster in "state": ')
 
 
-def test_cluster_info_dump_prints_a_list_of_each_kind(kubepy: Kubepy) -> None:
+def test_cluster_info_dump_prints_list_of_each_kind(kubepy: Kubepy) -> None:
     kubepy("run", "web", "--image=nginx")
     out = kubepy("cluster-info", "dump", "--namespaces=default").out
     documents, logs, _ = out.partition("==== START")

@@ -17,50 +17,50 @@ from kubepy.cli.runtime.factory import Factory
 from tests.cli.conftest import Done, Kubepy
 
 
-def test_an_unknown_command_is_named_with_what_might_have_been_meant(bare: Kubepy) -> None:
+def test_unknown_command_is_named_with_what_might_have_been_meant(bare: Kubepy) -> None:
     assert bare("gett", "pods") == Done(
         "", 'error: unknown command "gett" for "kubepy"\n\nDid you mean this?\n\tset\n\tget\n', 1)
     assert bare("frobnicate") == Done("", 'error: unknown command "frobnicate" for "kubepy"\n', 1)
 
 
-def test_an_unknown_command_is_told_before_its_flags(bare: Kubepy) -> None:
+def test_unknown_command_is_told_before_its_flags(bare: Kubepy) -> None:
     assert bare("aply", "-f", "x") == Done(
         "", 'error: unknown command "aply" for "kubepy"\n\nDid you mean this?\n\tapply\n', 1)
     assert bare("-n", "x", "foo") == Done("", "Error: flags cannot be placed before plugin name: -n\n", 1)
 
 
-def test_an_unknown_command_of_a_group(bare: Kubepy) -> None:
+def test_unknown_command_of_group(bare: Kubepy) -> None:
     assert bare("rollout", "frob", "x") == Done(
         "", "error: unknown command \"frob x\"\nSee 'kubepy rollout -h' for help and examples\n", 1)
 
 
-def test_a_wrong_flag_points_to_the_help_of_its_command(bare: Kubepy) -> None:
+def test_wrong_flag_points_to_help_of_its_command(bare: Kubepy) -> None:
     assert bare("get", "--colour") == Done(
         "", "error: unknown flag: --colour\nSee 'kubepy get --help' for usage.\n", 1)
     assert bare("create", "deploy", "x", "--image") == Done(
         "", "error: flag needs an argument: --image\nSee 'kubepy create deployment --help' for usage.\n", 1)
 
 
-def test_global_flags_stand_before_and_behind_the_verb(kubepy: Kubepy) -> None:
+def test_global_flags_stand_before_and_behind_verb(kubepy: Kubepy) -> None:
     wanted = Done("", "No resources found in edge namespace.\n", 0)
     assert kubepy("-n", "edge", "get", "pods") == wanted
     assert kubepy("get", "pods", "-n", "edge") == wanted
     assert kubepy("--namespace=edge", "--context", "x", "get", "-v=6", "pods") == wanted
 
 
-def test_the_state_folder_may_be_named_anywhere(bare: Kubepy) -> None:
+def test_state_folder_may_be_named_anywhere(bare: Kubepy) -> None:
     assert bare("--state", "elsewhere", "init").status == 0
     assert bare("get", "nodes", "--state=elsewhere") == Done("", "No resources found\n", 0)
 
 
-def test_reading_from_a_folder_without_a_cluster_names_it_and_init(bare: Kubepy, folder: Path) -> None:
+def test_reading_from_folder_without_cluster_names_it_and_init(bare: Kubepy, folder: Path) -> None:
     done = bare("get", "pods")
     assert done == Done("", 'error: no cluster in "state": make one with "kubepy init", or name another folder with '
                         "--state or $KUBEPY_STATE\n", 1)
     assert not (folder / "state").exists()
 
 
-def test_creating_makes_the_cluster_and_a_dry_run_does_not(bare: Kubepy, folder: Path) -> None:
+def test_creating_makes_cluster_and_dry_run_does_not(bare: Kubepy, folder: Path) -> None:
     assert bare("create", "cm", "a", "--dry-run=client") == Done("configmap/a created (dry run)\n", "", 0)
     assert bare("create", "cm", "a", "--dry-run=server") == Done("configmap/a created (server dry run)\n", "", 0)
     assert not (folder / "state").exists()
@@ -68,11 +68,11 @@ def test_creating_makes_the_cluster_and_a_dry_run_does_not(bare: Kubepy, folder:
     assert (folder / "state" / "kubepy.yaml").exists()
 
 
-def test_init_refuses_a_folder_that_holds_a_cluster(kubepy: Kubepy) -> None:
+def test_init_refuses_folder_that_holds_cluster(kubepy: Kubepy) -> None:
     assert kubepy("init") == Done("", 'error: there is a cluster in "state" already\n', 1)
 
 
-def test_init_makes_ready_nodes_and_a_default_storage_class(bare: Kubepy) -> None:
+def test_init_makes_ready_nodes_and_default_storage_class(bare: Kubepy) -> None:
     assert bare("init", "--nodes=2").out == ("cluster created in state\nstorageclass.storage.k8s.io/standard created\n"
                                              "node/node-1 created\nnode/node-2 created\n")
     classes = bare("get", "sc").out.splitlines()
@@ -85,7 +85,7 @@ def test_init_makes_ready_nodes_and_a_default_storage_class(bare: Kubepy) -> Non
 NO_NODES = 'make some with "kubepy apply -f manifests/nodes.yaml", or begin with "kubepy init --nodes=3"\n'
 
 
-def test_a_cluster_without_nodes_says_what_comes_next(bare: Kubepy) -> None:
+def test_cluster_without_nodes_says_what_comes_next(bare: Kubepy) -> None:
     assert bare("init") == Done(
         "cluster created in state\nstorageclass.storage.k8s.io/standard created\n",
         f"note: there are no nodes, so pods will stay Pending: {NO_NODES}", 0)
@@ -124,13 +124,13 @@ def test_flags_that_mean_nothing_are_still_read(kubepy: Kubepy, flags: str, erro
     assert kubepy("get", "pods", flags) == Done("", f"error: {error}\n", 1)
 
 
-def test_flags_for_a_server_are_taken(kubepy: Kubepy) -> None:
+def test_flags_for_server_are_taken(kubepy: Kubepy) -> None:
     words = ("--kubeconfig=nope -s https://x --token=t --user=u --as=me --as-group=ops --request-timeout=5s -v=8 "
              "--vmodule=a=1,b=2 --log-flush-frequency=1m --cache-dir=/x --insecure-skip-tls-verify")
     assert kubepy("get", "pods", *words.split()) == Done("", "No resources found in default namespace.\n", 0)
 
 
-def test_a_group_shows_its_commands_on_stderr_and_fails(bare: Kubepy) -> None:
+def test_group_shows_its_commands_on_stderr_and_fails(bare: Kubepy) -> None:
     done = bare("create", "secret")
     assert (done.out, done.status) == ("", 1)
     assert [line.split()[0] for line in done.err.partition("Available Commands:")[2].splitlines()
@@ -141,14 +141,14 @@ def test_a_group_shows_its_commands_on_stderr_and_fails(bare: Kubepy) -> None:
     assert "  undo     Undo a previous rollout\n" in rollout.out
 
 
-def test_a_watch_ends_with_the_time_of_its_request(kubepy: Kubepy) -> None:
+def test_watch_ends_with_time_of_its_request(kubepy: Kubepy) -> None:
     kubepy("create", "cm", "a")
     for words in ("get cm -w -o name", "get cm --watch-only", "events -w"):
         done = kubepy(*words.split(), "--request-timeout=50ms")
         assert (done.out, done.status) == ("configmap/a\n" if words.endswith("name") else "", 0)
 
 
-def test_warnings_are_yellow_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_warnings_are_yellow_on_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     class Terminal(io.StringIO):
         def isatty(self) -> bool:
             return True
@@ -170,14 +170,14 @@ def test_warnings_are_yellow_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.parametrize("verb", ["exec", "logs", "port-forward", "attach", "cp", "debug", "proxy", "top",
                                   "kuberc"])
-def test_what_has_no_meaning_here_says_so_in_one_line(bare: Kubepy, verb: str) -> None:
+def test_unsupported_command_says_so_in_one_line(bare: Kubepy, verb: str) -> None:
     done = bare(verb, "pod/x", "--", "ls")
     assert (done.out, done.status) == ("", 1)
     assert done.err.startswith(f'error: "{verb}" is not supported: ')
     assert done.err.count("\n") == 1
 
 
-def test_a_defect_is_one_line_and_never_a_traceback() -> None:
+def test_defect_is_one_line_and_never_traceback() -> None:
     said: list[str] = []
 
     def fail() -> None:
@@ -188,14 +188,14 @@ def test_a_defect_is_one_line_and_never_a_traceback() -> None:
     assert said[0].startswith("error: internal error: ZeroDivisionError: oops (test_commands.py:")
 
 
-def test_an_interrupt_ends_with_130() -> None:
+def test_interrupt_ends_with_130() -> None:
     def interrupt() -> None:
         raise KeyboardInterrupt
 
     assert guarded(interrupt, print) == 130
 
 
-def test_an_error_of_the_command_line_gets_its_prefix_once() -> None:
+def test_error_of_command_line_gets_its_prefix_once() -> None:
     said: list[str] = []
 
     def fail() -> None:
@@ -206,18 +206,18 @@ def test_an_error_of_the_command_line_gets_its_prefix_once() -> None:
 
 
 @pytest.mark.parametrize(("word", "text"), [("a", "a"), ("ü", "ü"), ("\udcff", "\ufffd"), ("\udcc3\udcbc", "ü")])
-def test_words_are_utf8_whatever_the_locale(word: str, text: str) -> None:
+def test_arguments_are_utf8_in_any_locale(word: str, text: str) -> None:
     assert as_text(word) == text
 
 
-def test_a_reader_that_leaves_ends_the_program_quietly(kubepy: Kubepy) -> None:
+def test_reader_that_leaves_ends_program_quietly(kubepy: Kubepy) -> None:
     script = f"{sys.executable} -m kubepy.cli.program api-resources -o wide | head -1; echo ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
     assert done.stderr == ""
     assert done.stdout.startswith("NAME")
 
 
-def test_a_get_imports_nothing_that_is_slow_to_import(kubepy: Kubepy, folder: Path) -> None:
+def test_get_imports_nothing_that_is_slow_to_import(kubepy: Kubepy, folder: Path) -> None:
     os.utime(folder / "state" / "kubepy.yaml", (1e9, 1e9))  # a file written within the last moment is read again
     kubepy("get", "nodes")
     slow = {"tabulate", "filelock", "ruamel", "dataclasses", "asyncio", "random"}
@@ -234,7 +234,7 @@ def test_a_get_imports_nothing_that_is_slow_to_import(kubepy: Kubepy, folder: Pa
 @pytest.mark.parametrize("words", [
     "annotate node node-1 a=b", "taint node node-1 a=b:NoSchedule", "set image ds/x a=b",
 ])
-def test_a_wrong_output_format_is_told_before_anything_changes(bare: Kubepy, words: str) -> None:
+def test_wrong_output_format_is_told_before_anything_changes(bare: Kubepy, words: str) -> None:
     assert bare("init", "--nodes", "1").status == 0
     before = bare("get", "node", "node-1", "-o", "yaml").out
     done = bare(*words.split(), "-o", "bogus")
@@ -243,21 +243,21 @@ def test_a_wrong_output_format_is_told_before_anything_changes(bare: Kubepy, wor
     assert bare("get", "node", "node-1", "-o", "yaml").out == before
 
 
-def test_patch_tells_a_wrong_output_format_when_it_has_patched(bare: Kubepy) -> None:
+def test_patch_tells_wrong_output_format_when_it_has_patched(bare: Kubepy) -> None:
     assert bare("init", "--nodes", "1").status == 0
     done = bare("patch", "node", "node-1", "-p", '{"metadata":{"labels":{"a":"b"}}}', "-o", "bogus")
     assert done.err.startswith('error: unable to match a printer suitable for the output format "bogus"')
     assert bare("get", "node", "node-1", "-o", "jsonpath={.metadata.labels.a}").out == "b"
 
 
-def test_files_and_a_kustomization_exclude_each_other(kubepy: Kubepy) -> None:
+def test_files_and_kustomization_exclude_each_other(kubepy: Kubepy) -> None:
     assert kubepy("get", "-f", "a", "-k", "b") == Done("", "error: only one of -f or -k can be specified\n", 1)
 
 
 # --- words that name objects ----------------------------------------------------------------------------------------
 
 
-def test_all_takes_names_as_they_are(bare: Kubepy) -> None:
+def test_all_resources_take_names_as_given(bare: Kubepy) -> None:
     assert bare("init", "--nodes", "2").status == 0
     assert bare("label", "nodes", "node-1", "--all", "a=b").out == "node/node-1 labeled\n"
     assert bare("label", "nodes", "--all", "c=d").out == "node/node-1 labeled\nnode/node-2 labeled\n"
@@ -273,24 +273,24 @@ def test_nodes_to_cordon_may_say_their_type(bare: Kubepy) -> None:
         'error: expected resource of type node, got "/v1, Resource=namespaces"\n')
 
 
-def test_a_selector_of_pods_to_drain_is_checked_first(bare: Kubepy) -> None:
+def test_selector_of_pods_to_drain_is_checked_first(bare: Kubepy) -> None:
     assert bare("init", "--nodes", "1").status == 0
     assert bare("drain", "node-1", "--pod-selector=a=b=c") == Done(
         "", "error: --pod-selector=<pod_selector> must be a valid label selector\n", 1)
     assert "unschedulable" not in bare("get", "node", "node-1", "-o", "yaml").out
 
 
-def test_a_type_may_be_given_with_version_and_group(kubepy: Kubepy) -> None:
+def test_type_may_be_given_with_version_and_group(kubepy: Kubepy) -> None:
     assert kubepy("get", "namespaces.v1.", "default", "-o", "name").out == "namespace/default\n"
     assert kubepy("get", "namespaces.v1", "default").err == (
         'error: the server doesn\'t have a resource type "namespaces"\n')
 
 
-def test_a_type_that_taint_does_not_know(kubepy: Kubepy) -> None:
+def test_type_that_taint_does_not_know(kubepy: Kubepy) -> None:
     assert kubepy("taint", "foo", "x", "a=b:NoSchedule").err == 'the server doesn\'t have a resource type "foo"\n'
 
 
-def test_rollout_status_goes_on_after_an_object_that_is_missing(kubepy: Kubepy, folder: Path) -> None:
+def test_rollout_status_goes_on_after_object_that_is_missing(kubepy: Kubepy, folder: Path) -> None:
     (folder / "ds.yaml").write_text(DAEMONSET)
     assert kubepy("apply", "-f", "ds.yaml").status == 0
     assert kubepy("rollout", "status", "ds/absent", "ds/agent") == Done(
@@ -311,13 +311,13 @@ spec:
 """
 
 
-def test_objects_of_files_get_no_namespace_without_the_cluster(bare: Kubepy, folder: Path) -> None:
+def test_objects_of_files_get_no_namespace_without_cluster(bare: Kubepy, folder: Path) -> None:
     (folder / "cm.yaml").write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n")
     assert bare("label", "--local", "-f", "cm.yaml", "a=b", "-o", "jsonpath={.metadata}").out == (
         '{"labels":{"a":"b"},"name":"x"}')
 
 
-def test_set_prints_a_file_as_its_type_in_go(bare: Kubepy, folder: Path) -> None:
+def test_set_prints_file_as_its_type_in_go(bare: Kubepy, folder: Path) -> None:
     (folder / "ds.yaml").write_text(DAEMONSET.replace("image: agent}", "image: agent, imag: typo}"))
     done = bare("set", "image", "--local", "-f", "ds.yaml", "agent=agent:2", "-o", "json")
     printed = json.loads(done.out)
@@ -329,10 +329,10 @@ def test_set_prints_a_file_as_its_type_in_go(bare: Kubepy, folder: Path) -> None
 
 
 @pytest.mark.parametrize("output", ["", "wide"])
-def test_a_table_of_one_object_is_sorted_by_anything(kubepy: Kubepy, output: str) -> None:
+def test_table_of_one_object_is_sorted_by_anything(kubepy: Kubepy, output: str) -> None:
     assert kubepy("get", "ns", "default", "--sort-by={.x", "-o", output).out.startswith("NAME")
 
 
-def test_several_objects_without_the_field_to_sort_by(kubepy: Kubepy) -> None:
+def test_sort_by_field_missing_in_several_objects_is_an_error(kubepy: Kubepy) -> None:
     assert kubepy("get", "ns", "--sort-by={.x").err == "No resources found\n"
     assert kubepy("get", "ns", "--sort-by={.x", "-o", "name").err.startswith("error: unexpected path string")

@@ -70,7 +70,7 @@ def comments(text: str) -> list[str]:
     return re.findall(r"^.*# .*$", text, re.MULTILINE)
 
 
-def test_set_image_changes_three_lines_of_a_commented_daemon_set(kubepy: Kubepy, agent: Path) -> None:
+def test_set_image_changes_three_lines_of_commented_daemon_set(kubepy: Kubepy, agent: Path) -> None:
     before = agent.read_text()
     assert kubepy("set", "image", "ds/agent", "agent=nginx:1.16").status == 0
     number = int(re.findall(r"generation: (\d+)", before)[0])
@@ -93,7 +93,7 @@ def test_controllers_and_defaults_add_lines_and_take_none(agent: Path) -> None:
     "label ds agent a=b", "annotate ds agent note=x", "set env ds/agent -c agent FOO=bar",
     "set resources ds/agent -c sidecar --limits=cpu=1", "controller --once",
 ])
-def test_comments_stay_on_their_lines_whatever_the_command(kubepy: Kubepy, agent: Path, words: str) -> None:
+def test_comments_stay_on_their_lines_whatever_command(kubepy: Kubepy, agent: Path, words: str) -> None:
     kubepy("set", "image", "ds/agent", "sidecar=busybox:2")
     before = comments(agent.read_text())
     assert kubepy(*words.split()).status == 0
@@ -104,7 +104,7 @@ def test_comments_stay_on_their_lines_whatever_the_command(kubepy: Kubepy, agent
     assert kubepy("fsck").status == 0
 
 
-def test_undo_brings_the_bytes_back_but_for_the_generations(kubepy: Kubepy, agent: Path) -> None:
+def test_undo_brings_bytes_back_but_for_generations(kubepy: Kubepy, agent: Path) -> None:
     before = agent.read_text()
     kubepy("set", "image", "ds/agent", "agent=nginx:1.16")
     kubepy("controller", "--once")
@@ -141,7 +141,7 @@ def test_scale_edit_and_apply_change_their_lines(kubepy: Kubepy, web: Path, fold
     assert [line for line in comments(DEPLOYMENT.replace("replicas: 2", "replicas: 3")) if line not in text] == []
 
 
-def test_comment_added_to_a_file_of_kubepys_own_survives(kubepy: Kubepy, folder: Path) -> None:
+def test_comment_added_to_file_of_kubepys_own_survives(kubepy: Kubepy, folder: Path) -> None:
     kubepy("create", "cm", "paint", "--from-literal=colour=red", "--from-literal=size=3")
     path = folder / PAINT
     path.write_text(path.read_text().replace("  colour: red\n", "  # of the door\n  colour: red  # or so\n"))
@@ -150,7 +150,7 @@ def test_comment_added_to_a_file_of_kubepys_own_survives(kubepy: Kubepy, folder:
     assert "data:\n  # of the door\n  colour: blue  # or so\n  size: \"3\"\n" in path.read_text()
 
 
-def test_comments_survive_an_index_made_anew(kubepy: Kubepy, agent: Path, folder: Path) -> None:
+def test_comments_survive_index_made_anew(kubepy: Kubepy, agent: Path, folder: Path) -> None:
     before = agent.read_text()
     subprocess.run(["rm", "-r", folder / "state" / ".kubepy"], check=True)
     assert kubepy("annotate", "ds", "agent", "note=x").status == 0
@@ -166,7 +166,7 @@ def test_commented_secret_stays_private(kubepy: Kubepy, folder: Path) -> None:
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-def test_writing_canonical_files_does_not_load_the_merge(kubepy: Kubepy) -> None:
+def test_writing_canonical_files_does_not_load_merge(kubepy: Kubepy) -> None:
     kubepy("create", "cm", "paint", "--from-literal=colour=red")
     code = ("import sys; from kubepy.cli.main import main; main(['label', 'cm', 'paint', 'a=b']); "
             "print([name for name in sys.modules if 'roundtrip' in name])")

@@ -34,7 +34,7 @@ items:
      "the -k flag can't be used with -f or -R"),
     ("replace --force -k gone cm/a", "error: resource/name arguments cannot be provided when a path is specified"),
 ])
-def test_the_first_fault_is_told(kubepy: Kubepy, words: str, error: str) -> None:
+def test_first_fault_is_told(kubepy: Kubepy, words: str, error: str) -> None:
     assert kubepy(*words.split()) == Done("", f"{error}\n", 1)
 
 
@@ -42,17 +42,17 @@ def test_the_first_fault_is_told(kubepy: Kubepy, words: str, error: str) -> None
     "namespace", "serviceaccount", "configmap", "quota", "role", "clusterrole", "rolebinding", "poddisruptionbudget",
     "secret generic", "secret docker-registry",
 ])
-def test_an_empty_name_is_told_before_all_that_a_kind_needs(kubepy: Kubepy, words: str) -> None:
+def test_empty_name_is_told_before_all_that_kind_needs(kubepy: Kubepy, words: str) -> None:
     assert kubepy("create", *words.split(), "") == Done("", "error: name must be specified\n", 1)
 
 
-def test_a_format_is_quoted_as_go_quotes(kubepy: Kubepy) -> None:
+def test_format_is_quoted_as_go_quotes(kubepy: Kubepy) -> None:
     error = ('error: unable to match a printer suitable for the output format "go-template={{\\"\\\\n\\"}}", allowed '
              f"formats are: {FORMATS}\n")
     assert kubepy("create", "ns", "a", "-o", 'go-template={{"\\n"}}', "--template", "x") == Done("", error, 1)
 
 
-def test_an_old_dry_run_value_warns_once(kubepy: Kubepy) -> None:
+def test_old_dry_run_value_warns_once(kubepy: Kubepy) -> None:
     kubepy("create", "deploy", "web", "--image=i")
     done = kubepy("set", "image", "deploy/web", "i=j", "--dry-run=true")
     assert done.out == "deployment.apps/web image updated (dry run)\n"
@@ -63,7 +63,7 @@ def test_an_old_dry_run_value_warns_once(kubepy: Kubepy) -> None:
     ("label cm a x=y", "-o jsonpath={.metadata.labels} get cm a"),
     ("rollout undo deploy/web", "-o jsonpath={.spec.template.spec.containers[0].image} get deploy web"),
 ])
-def test_a_format_that_is_only_needed_at_the_end_is_told_at_the_end(kubepy: Kubepy, words: str, shown: str) -> None:
+def test_format_that_is_only_needed_at_end_is_told_at_end(kubepy: Kubepy, words: str, shown: str) -> None:
     kubepy("create", "cm", "a")
     kubepy("create", "deploy", "web", "--image=i")
     kubepy("controller", "--once")
@@ -73,7 +73,7 @@ def test_a_format_that_is_only_needed_at_the_end_is_told_at_the_end(kubepy: Kube
     assert kubepy(*shown.split()).out in ('{"x":"y"}', "i")
 
 
-def test_each_object_that_has_no_selector_is_told_and_then_those_that_are_missing(kubepy: Kubepy,
+def test_objects_without_selector_are_reported_before_missing_ones(kubepy: Kubepy,
                                                                                 folder: Path) -> None:
     kubepy("create", "cm", "a")
     (folder / "x.yaml").write_text(SERVICE_AND_MAP, encoding="utf-8")
@@ -87,7 +87,7 @@ NUMBER = "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {x: 1}}"
 @pytest.mark.parametrize(("words", "prefix"), [
     ("rollout pause", ""), ("rollout status", "error: "), ("set serviceaccount x", "error: "),
 ])
-def test_a_file_must_fit_the_types_of_commands_that_know_them(kubepy: Kubepy, folder: Path, words: str,
+def test_file_must_fit_types_of_commands_that_know_them(kubepy: Kubepy, folder: Path, words: str,
                                                               prefix: str) -> None:
     (folder / "x.yaml").write_text(NUMBER, encoding="utf-8")
     error = ('unable to decode "x.yaml": json: cannot unmarshal number into Go struct field ConfigMap.data of type '
@@ -103,12 +103,12 @@ def test_restarted_objects_are_documents_of_their_own(kubepy: Kubepy) -> None:
     assert (done.out.count("kind: Deployment"), done.out.count("---")) == (2, 0)
 
 
-def test_what_cannot_be_restarted_is_told_before_a_wrong_format(kubepy: Kubepy) -> None:
+def test_restart_of_unsupported_kind_is_reported_before_wrong_format(kubepy: Kubepy) -> None:
     done = kubepy("rollout", "restart", "ns", "default", "-o", "nope")
     assert done == Done("", 'error: namespaces "default" restarting is not supported\n', 1)
 
 
-def test_errors_of_a_restart_are_told_as_they_were_gathered(kubepy: Kubepy, folder: Path) -> None:
+def test_errors_of_restart_are_told_as_they_were_gathered(kubepy: Kubepy, folder: Path) -> None:
     (folder / "x.yaml").write_text("a: [x\n", encoding="utf-8")
     done = kubepy("rollout", "pause", "-f", "x.yaml")
     assert done.err.startswith("error parsing x.yaml: error converting YAML to JSON: yaml: line ")

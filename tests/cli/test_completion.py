@@ -115,13 +115,13 @@ def busy(bare: Kubepy, folder: Path) -> Kubepy:
     ("kubepy ex", ["explain", "expose"]),  # exec is not supported here
     ("kubepy get pods --context=nope ", []),
 ])
-def test_candidates_outside_of_a_cluster(busy: Kubepy, line: str, wanted: list[str]) -> None:
+def test_candidates_outside_of_cluster(busy: Kubepy, line: str, wanted: list[str]) -> None:
     if line == "kubepy set image ds/agent ":
         wanted = sorted(["main=", "proxy=", "setup=", *(f"{kind}/" for kind in TEMPLATED)])
     assert candidates(busy, line) == wanted
 
 
-def test_completion_takes_less_than_a_fifth_of_a_second(busy: Kubepy) -> None:
+def test_completion_takes_less_than_fifth_of_second(busy: Kubepy) -> None:
     """Measure CPU time: elapsed time says nothing on a busy machine."""
     spent = []
     for _ in range(5):
@@ -133,7 +133,7 @@ def test_completion_takes_less_than_a_fifth_of_a_second(busy: Kubepy) -> None:
     assert min(spent) < 0.2
 
 
-def test_plugins_on_the_path_are_candidates(busy: Kubepy, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plugins_on_path_are_candidates(busy: Kubepy, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "kubepy-my_own-thing").touch()
     monkeypatch.setenv("PATH", str(folder))
     assert candidates(busy, "kubepy my") == ["my-own"]

@@ -38,7 +38,7 @@ def test_unknown_context_is_accepted_before_contexts_are_written(kubepy: Kubepy)
         "No resources found in default namespace.\n")
 
 
-def test_view_prints_a_kubeconfig(kubepy: Kubepy, folder: Path) -> None:
+def test_view_prints_kubeconfig(kubepy: Kubepy, folder: Path) -> None:
     assert kubepy("config", "view").out == f"""apiVersion: v1
 clusters:
 - cluster:
@@ -70,7 +70,7 @@ def test_context_commands_without_cluster_fail(bare: Kubepy) -> None:
 # --- namespaces -----------------------------------------------------------------------------------------------------
 
 
-def test_namespace_of_current_context_is_the_default(kubepy: Kubepy) -> None:
+def test_namespace_of_current_context_is_default(kubepy: Kubepy) -> None:
     kubepy("create", "namespace", "web")
     assert kubepy("config", "set-context", "--current", "--namespace=web").out == 'Context "kubepy" modified.\n'
     assert kubepy("create", "configmap", "c").status == 0
@@ -104,7 +104,7 @@ def test_context_names_another_folder(kubepy: Kubepy, lab: Path) -> None:
     assert kubepy("get", "cm", "-o", "name", "--context=kubepy").out == ""
 
 
-def test_state_flag_selects_the_contexts(kubepy: Kubepy, lab: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_state_flag_selects_contexts(kubepy: Kubepy, lab: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kubepy("config", "use-context", "lab")
     assert kubepy("--state=lab", "config", "current-context").out == "kubepy\n"
     assert kubepy("--state=lab", "get", "cm").err == "No resources found in default namespace.\n"
@@ -113,7 +113,7 @@ def test_state_flag_selects_the_contexts(kubepy: Kubepy, lab: Path, monkeypatch:
     assert kubepy("--state=state", "get", "cm").err == "No resources found in web namespace.\n"
 
 
-def test_set_context_folder_path_becomes_a_cluster(kubepy: Kubepy, lab: Path) -> None:
+def test_set_context_folder_path_becomes_cluster(kubepy: Kubepy, lab: Path) -> None:
     assert kubepy("config", "get-clusters").out == f"NAME\n{lab}\nkubepy\n"
     assert kubepy("config", "view", "--minify", "--context=lab", "-o", "jsonpath={.clusters}").out == json.dumps(
         [{"cluster": {"server": f"file://{lab}"}, "name": str(lab)}], separators=(",", ":"))
@@ -134,7 +134,7 @@ def test_context_inside_state_folder_names_no_other_folder(kubepy: Kubepy, lab: 
     assert kubepy("--state=.", "get", "ns", "web", "-o", "name").out == "namespace/web\n"
 
 
-def test_set_cluster_names_a_folder(kubepy: Kubepy, lab: Path) -> None:
+def test_set_cluster_names_folder(kubepy: Kubepy, lab: Path) -> None:
     assert kubepy("config", "set-cluster", "far", "--server=./lab").out == 'Cluster "far" set.\n'
     assert kubepy("--cluster=far", "get", "ns", "web", "-o", "name").out == "namespace/web\n"
     assert kubepy("config", "set-context", "--current", "--cluster=far").status == 0
@@ -177,7 +177,7 @@ def test_missing_cluster_or_user_is_refused(kubepy: Kubepy) -> None:
     assert kubepy("get", "cm", "--cluster=kubepy", "--user=kubepy").status == 0
 
 
-def test_own_user_flag_of_a_command_selects_no_user_of_the_contexts(kubepy: Kubepy) -> None:
+def test_own_user_flag_of_command_selects_no_user_of_contexts(kubepy: Kubepy) -> None:
     kubepy("config", "set-context", "staging")
     assert kubepy("create", "clusterrolebinding", "agent", "--clusterrole=view", "--user=ann").status == 0
     assert kubepy("set", "subject", "clusterrolebinding", "agent", "--user=bob") == Done(

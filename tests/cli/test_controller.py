@@ -148,7 +148,7 @@ def test_watch_names_custom_objects_whose_definition_went_with_them(kubepy: Run,
     assert output.splitlines()[-2:] == FLEET_GONE
 
 
-def test_watch_lives_through_a_definition_whose_file_goes_and_comes_back(kubepy: Run, tmp_path: Path) -> None:
+def test_watch_lives_through_definition_whose_file_goes_and_comes_back(kubepy: Run, tmp_path: Path) -> None:
     make_fleet(kubepy)
     file = tmp_path / "state/cluster/customresourcedefinitions.apiextensions.k8s.io/fleets.sea.example.org.yaml"
     text = file.read_text()
@@ -173,7 +173,7 @@ def test_quiet_says_nothing(kubepy):
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-def test_what_falls_due_later_is_said_on_stderr_each_time(kubepy):
+def test_due_work_is_listed_on_stderr_each_time(kubepy):
     kubepy("create", "-f", "-", stdin="apiVersion: v1\nkind: Namespace\nmetadata:\n  name: lab\n")
     kubepy("create", "-n", "lab", "-f", "-", stdin=STUCK)
     kubepy("delete", "namespace", "lab", "--wait=false")
@@ -183,7 +183,7 @@ def test_what_falls_due_later_is_said_on_stderr_each_time(kubepy):
         assert re.fullmatch(r"due at \S+Z  in \ds  namespace-controller  namespaces/lab\n", done.stderr)
 
 
-def test_what_goes_wrong_is_said_with_when_it_is_tried_again(kubepy):
+def test_failed_sync_is_reported_with_its_retry_time(kubepy):
     kubepy("init", "--nodes=1")
     kubepy("create", "quota", "few", "--hard=pods=1")
     kubepy("create", "deployment", "web", "--image=nginx", "--replicas=2")
@@ -194,7 +194,7 @@ def test_what_goes_wrong_is_said_with_when_it_is_tried_again(kubepy):
     assert re.search(r'  replicasets\.apps/web-\S+ in default  since pods "web-', line)
 
 
-def test_several_things_that_fall_due_stand_in_columns(kubepy):
+def test_due_work_of_several_keys_is_in_columns(kubepy):
     for name in ("lab", "workshop"):
         kubepy("create", "-f", "-", stdin=f"apiVersion: v1\nkind: Namespace\nmetadata:\n  name: {name}\n")
         kubepy("create", "-n", name, "-f", "-", stdin=STUCK)
@@ -205,20 +205,20 @@ def test_several_things_that_fall_due_stand_in_columns(kubepy):
 
 
 @pytest.mark.parametrize("flags", [(), ("--once", "--watch")])
-def test_one_of_once_and_watch_must_be_given(kubepy, flags):
+def test_controller_requires_one_of_once_and_watch(kubepy, flags):
     done = kubepy("controller", *flags)
     assert done.returncode == 1
     assert done.stderr.startswith("error: give one of --once and --watch")
 
 
-def test_reading_a_folder_that_is_not_there_is_an_error(kubepy):
+def test_reading_folder_that_is_not_there_is_error(kubepy):
     done = kubepy("controller", "--once")
     assert done.returncode == 1
     assert "no cluster in" in done.stderr
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 0)])
-def test_a_watch_works_until_a_signal(kubepy, tmp_path, number, status):
+def test_watch_works_until_signal(kubepy, tmp_path, number, status):
     kubepy("init", "--nodes=2")
     with watching(tmp_path) as process:
         kubepy("apply", "-f", "-", stdin=DAEMON_SET)
@@ -230,7 +230,7 @@ def test_a_watch_works_until_a_signal(kubepy, tmp_path, number, status):
     assert "daemonset.apps/agent configured" in output
 
 
-def test_a_second_watch_says_who_holds_the_folder(kubepy, tmp_path):
+def test_second_watch_says_who_holds_folder(kubepy, tmp_path):
     kubepy("init")
     with watching(tmp_path) as process:
         until((tmp_path / "state/.kubepy/manager.lock.holder").exists)
@@ -239,7 +239,7 @@ def test_a_second_watch_says_who_holds_the_folder(kubepy, tmp_path):
         assert re.search(rf"are run by process {process.pid} \(.*controller --watch\) already", second.stderr)
 
 
-def test_once_beside_a_watch_waits_until_that_one_is_quiet(kubepy, tmp_path):
+def test_once_beside_watch_waits_until_that_one_is_quiet(kubepy, tmp_path):
     kubepy("init", "--nodes=2")
     with watching(tmp_path):
         until((tmp_path / "state/.kubepy/manager.lock.holder").exists)
@@ -249,7 +249,7 @@ def test_once_beside_a_watch_waits_until_that_one_is_quiet(kubepy, tmp_path):
         assert kubepy("get", "ds", "agent", "-o", "jsonpath={.status.numberAvailable}").stdout == "2"
 
 
-def test_commands_that_wait_run_the_controllers_themselves(kubepy):
+def test_commands_that_wait_run_controllers_themselves(kubepy):
     kubepy("init", "--nodes=2")
     kubepy("apply", "-f", "-", stdin=DAEMON_SET)
     done = kubepy("rollout", "status", "ds/agent", "--timeout=30s")
@@ -265,7 +265,7 @@ def test_never_reconciling_says_that_no_controller_runs(kubepy):
     assert kubepy("get", "pods").stdout == ""
 
 
-def test_what_waits_ends_when_its_time_is_over(kubepy):
+def test_waiting_command_ends_at_its_timeout(kubepy):
     kubepy("create", "-f", "-", stdin=STUCK)
     start = time.monotonic()
     done = kubepy("delete", "configmap", "held", "--timeout=1s")
@@ -274,7 +274,7 @@ def test_what_waits_ends_when_its_time_is_over(kubepy):
     assert 1 <= time.monotonic() - start < 10
 
 
-def test_a_watch_whose_folder_of_locks_is_removed_takes_its_lock_again(kubepy: Run, tmp_path: Path) -> None:
+def test_watch_whose_folder_of_locks_is_removed_takes_its_lock_again(kubepy: Run, tmp_path: Path) -> None:
     assert kubepy("init", "--nodes", "1").returncode == 0
     with watching(tmp_path, "-q") as first:
         holder = tmp_path / "state/.kubepy/manager.lock.holder"
@@ -290,7 +290,7 @@ def test_a_watch_whose_folder_of_locks_is_removed_takes_its_lock_again(kubepy: R
     assert kubepy("fsck").returncode == 0
 
 
-def test_a_signal_at_the_very_start_shows_no_traceback(kubepy: Run, tmp_path: Path) -> None:
+def test_signal_at_very_start_shows_no_traceback(kubepy: Run, tmp_path: Path) -> None:
     """Send the signal before the command line is loaded."""
     code = ("import signal, sys, builtins; real = builtins.__import__\n"
             "def interrupted(name, *rest, **more):\n"
@@ -331,7 +331,7 @@ def is_sound(kubepy: Run) -> bool:
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_run_that_is_interrupted_finishes_its_transaction(kubepy, tmp_path, number, status):
+def test_run_that_is_interrupted_finishes_its_transaction(kubepy, tmp_path, number, status):
     kubepy("init", "--nodes=60")
     kubepy("apply", "-f", "-", stdin=DAEMON_SET)
     with started(tmp_path, "controller", "--once") as process:
@@ -372,7 +372,7 @@ def test_commands_that_wait_end_at_once_when_interrupted(kubepy, tmp_path):
     assert is_sound(kubepy)
 
 
-def test_many_commands_wait_at_once_and_some_are_killed(kubepy, tmp_path):
+def test_waiting_commands_share_the_work_when_some_are_killed(kubepy, tmp_path):
     kubepy("init", "--nodes=20")
     kubepy("apply", "-f", "-", stdin=DAEMON_SET)
     status = ("rollout", "status", "ds/agent")
@@ -390,7 +390,7 @@ def test_many_commands_wait_at_once_and_some_are_killed(kubepy, tmp_path):
 
 
 @pytest.mark.parametrize("flags", [("--once",), ("--once", "--quiet-for=1m"), ("--watch",)])
-def test_a_folder_that_vanishes_ends_a_run_with_one_line(kubepy, tmp_path, flags):
+def test_folder_that_vanishes_ends_run_with_one_line(kubepy, tmp_path, flags):
     kubepy("init", "--nodes=1")
     kubepy("create", "-f", "-", stdin="apiVersion: v1\nkind: Namespace\nmetadata:\n  name: lab\n")
     kubepy("create", "-n", "lab", "-f", "-", stdin=STUCK)
@@ -425,7 +425,7 @@ def test_watch_waits_while_git_holds_its_index(tmp_path: Path, kubepy: Run, is_l
         until(lambda: len(kubepy("get", "pods", "-o", "name").stdout.splitlines()) == 2)
 
 
-def test_lock_that_a_killed_git_left_behind_stops_no_watch(tmp_path: Path) -> None:
+def test_lock_that_killed_git_left_behind_stops_no_watch(tmp_path: Path) -> None:
     lock = tmp_path / ".git/index.lock"
     assert not is_git_at_work(str(tmp_path))
     lock.parent.mkdir()

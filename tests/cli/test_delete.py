@@ -37,7 +37,7 @@ def test_asking_first_leaves_out_what_is_not_there_when_told_to(three: Kubepy) -
         QUESTION.format(1, "configmap/none\n"), "", 0)
 
 
-def test_files_that_cannot_be_read_are_reported_after_the_objects_of_the_others(three: Kubepy, folder: Path) -> None:
+def test_files_that_cannot_be_read_are_reported_after_objects_of_others(three: Kubepy, folder: Path) -> None:
     (folder / "files").mkdir()
     (folder / "files" / "a.yaml").write_text("{apiVersion: v1, metadata: {name: a}}")
     (folder / "files" / "b.yaml").write_text("{apiVersion: v1, kind: ConfigMap, metadata: {name: none}}")

@@ -32,12 +32,12 @@ def changes(done: Done) -> list[str]:
     return re.findall(r"^[-+] .*", done.out, re.MULTILINE)
 
 
-def test_no_difference_is_status_0_and_leaves_no_files(pair: Kubepy, folder: Path) -> None:
+def test_diff_without_difference_exits_0_and_leaves_no_files(pair: Kubepy, folder: Path) -> None:
     assert pair("diff", "-f", "set") == Done("", "", 0)
     assert os.listdir(folder / "tmp") == []
 
 
-def test_a_difference_is_status_1_and_changes_nothing(pair: Kubepy, folder: Path) -> None:
+def test_difference_is_status_1_and_changes_nothing(pair: Kubepy, folder: Path) -> None:
     (folder / "set" / "two.yaml").write_text(MANIFEST.replace("NAME", "two").replace("blue", "red"))
     done = pair("diff", "-f", "set")
     assert (done.status, done.err, changes(done)) == (1, "", ["-  color: blue", "+  color: red"])
@@ -45,7 +45,7 @@ def test_a_difference_is_status_1_and_changes_nothing(pair: Kubepy, folder: Path
     assert os.listdir(folder / "tmp") == []
 
 
-def test_what_would_be_pruned_is_gone_in_the_diff(pair: Kubepy) -> None:
+def test_diff_with_prune_shows_pruned_objects_as_removed(pair: Kubepy) -> None:
     done = pair("diff", "-f", "set/one.yaml", "--prune", "-l", "set=a", "--prune-allowlist=core/v1/ConfigMap")
     assert done.status == 1
     assert "v1.ConfigMap.default.two" in done.out
@@ -62,14 +62,14 @@ def test_trouble_is_status_2(pair: Kubepy, words: list[str], error: str) -> None
     assert pair("diff", *words) == Done("", error, 2)
 
 
-def test_a_manifest_of_an_older_version_is_no_conflict(pair: Kubepy, folder: Path) -> None:
+def test_manifest_of_older_version_is_no_conflict(pair: Kubepy, folder: Path) -> None:
     (folder / "old.yaml").write_text(pair("get", "cm", "one", "-o", "yaml").out)
     pair("patch", "cm", "one", "-p", '{"data": {"color": "red"}}')
     done = pair("diff", "-f", "old.yaml")
     assert (done.status, done.err, changes(done)[:2]) == (1, "", ["-  color: red", "+  color: blue"])
 
 
-def test_a_conflict_on_the_server_is_told_once_more(pair: Kubepy, folder: Path) -> None:
+def test_conflict_on_server_is_told_once_more(pair: Kubepy, folder: Path) -> None:
     (folder / "set" / "one.yaml").write_text(MANIFEST.replace("NAME", "one").replace("blue", "red"))
     done = pair("diff", "-f", "set", "--server-side", "--field-manager=other")
     log, error = done.err.splitlines()
@@ -78,18 +78,18 @@ def test_a_conflict_on_the_server_is_told_once_more(pair: Kubepy, folder: Path) 
     assert (done.out, done.status) == ("", 2)
 
 
-def test_what_would_be_pruned_is_shown_with_its_managers(pair: Kubepy) -> None:
+def test_diff_with_prune_shows_managers_of_pruned_objects(pair: Kubepy) -> None:
     done = pair("diff", "-f", "set/one.yaml", "--prune", "-l", "set=a", "--prune-allowlist=core/v1/ConfigMap")
     assert "-      f:data:\n-        .: {}\n-        f:color: {}\n" in done.out
 
 
-def test_an_external_program_that_is_not_there(pair: Kubepy, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_external_program_that_is_not_there(pair: Kubepy, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KUBECTL_EXTERNAL_DIFF", "no-such-diff")
     assert pair("diff", "-f", "set") == Done(
         "", 'error: failed to run "no-such-diff": executable file not found in $PATH\n', 2)
 
 
-def test_only_plain_words_reach_the_external_program() -> None:
+def test_external_diff_gets_plain_words_only() -> None:
     assert command("diff -u1 ; $(x) --color=always", "a", "b") == ["diff", "a", "b", "-u1", "--color=always"]
     assert command("", "a", "b") == ["diff", "-u", "-N", "a", "b"]
 
@@ -101,7 +101,7 @@ def test_values_of_secrets_show_only_whether_they_differ() -> None:
     assert masked(None, {"kind": "Secret"}) == (None, {"kind": "Secret"})
 
 
-def test_prune_deletes_what_was_applied_and_is_no_more_in_the_files(pair: Kubepy) -> None:
+def test_prune_deletes_what_was_applied_and_is_no_more_in_files(pair: Kubepy) -> None:
     pair("create", "cm", "stray")
     pair("label", "cm", "stray", "set=a")
     done = pair("apply", "-f", "set/one.yaml", "--prune", "-l", "set=a", "--prune-allowlist=core/v1/ConfigMap")
@@ -110,7 +110,7 @@ def test_prune_deletes_what_was_applied_and_is_no_more_in_the_files(pair: Kubepy
     assert "Endpoints is deprecated" in pair("apply", "-f", "set/one.yaml", "--prune", "--all").err
 
 
-def test_a_file_that_fails_prunes_nothing(pair: Kubepy, folder: Path) -> None:
+def test_file_that_fails_prunes_nothing(pair: Kubepy, folder: Path) -> None:
     (folder / "set" / "two.yaml").write_text("kind: Nonsense\napiVersion: v1\nmetadata: {name: x}\n")
     assert pair("apply", "-f", "set", "--prune", "--all").status == 1
     assert pair("get", "cm", "-o", "name").out == "configmap/one\nconfigmap/two\n"

@@ -20,7 +20,7 @@ BLOCK = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
 @pytest.mark.parametrize("page", ["canary", "storage"])
-def test_a_page_tells_what_happens(page: str, tmp_path: Path) -> None:
+def test_page_tells_what_happens(page: str, tmp_path: Path) -> None:
     env = {**os.environ, "KUBEPY_STATE": str(tmp_path / "state"), "HOME": str(tmp_path), "TZ": "UTC",
            "PATH": f"{os.path.dirname(KUBEPY)}:{os.environ['PATH']}"}
     subprocess.run([KUBEPY, "init", "--nodes=3"], env=env, check=True, capture_output=True)

@@ -106,7 +106,7 @@ def test_node_commands_without_name_fail(node: Kubepy, verb: str) -> None:
     assert node(verb, "pod/x").status == 1
 
 
-def test_cordon_unwritable_node_reports_the_error(node: Kubepy, folder: Path) -> None:
+def test_cordon_unwritable_node_reports_error(node: Kubepy, folder: Path) -> None:
     nodes = folder / "state/cluster/nodes"
     node("get", "nodes")
     nodes.rename(folder / "nodes")

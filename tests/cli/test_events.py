@@ -51,11 +51,11 @@ def test_events_of_one_object_and_type(eventful: Kubepy) -> None:
     assert names.out == "b.1 d.3"
 
 
-def test_the_names_of_a_list_of_events_are_not_printed(eventful: Kubepy) -> None:
+def test_names_of_list_of_events_are_not_printed(eventful: Kubepy) -> None:
     assert eventful("events", "-o", "name") == Done("", "", 0)
 
 
-def test_a_message_of_several_lines_ends_the_columns_above_it(eventful: Kubepy) -> None:
+def test_message_of_several_lines_ends_columns_above_it(eventful: Kubepy) -> None:
     eventful("patch", "event", "a.2", "-p", '{"message": "of a\\nand more"}')
     lines = eventful("events", "--no-headers").out.splitlines()
     assert [line.split("Normal")[-1].split("Warning")[-1] for line in lines] == [
@@ -69,15 +69,15 @@ def test_a_message_of_several_lines_ends_the_columns_above_it(eventful: Kubepy) 
     (["--for", "foo/b"], 'the server doesn\'t have a resource type "foo"\n'),
     (["--for", "foo.apps/b"], 'the server doesn\'t have a resource type "foo" in group "apps"\n'),
 ])
-def test_what_events_refuses(kubepy: Kubepy, words: list[str], error: str) -> None:
+def test_events_refuses_invalid_flags(kubepy: Kubepy, words: list[str], error: str) -> None:
     assert kubepy("events", *words) == Done("", error, 1)
 
 
-def test_no_events(kubepy: Kubepy) -> None:
+def test_events_without_events_says_so(kubepy: Kubepy) -> None:
     assert kubepy("events", "-n", "kube-public") == Done("", "No events found in kube-public namespace.\n", 0)
 
 
-def test_the_age_and_time_of_events() -> None:
+def test_age_and_time_of_events() -> None:
     first, last = "2026-11-20T10:00:00Z", "2026-11-20T10:09:30Z"
     assert event_age({"firstTimestamp": first, "lastTimestamp": last, "count": 3}, NOW) == "30s (x3 over 10m)"
     assert event_age({"eventTime": first, "series": {"count": 2, "lastObservedTime": last}}, NOW) == "30s (x2 over 10m)"
@@ -87,7 +87,7 @@ def test_the_age_and_time_of_events() -> None:
     assert event_time({"eventTime": "2026-11-20T10:09:30.5Z"}) > parse_time(last) > event_time({})
 
 
-def test_describe_shows_events_without_a_last_time_first(kubepy: Kubepy, folder: Path) -> None:
+def test_describe_shows_events_without_last_time_first(kubepy: Kubepy, folder: Path) -> None:
     """Describe a pod with events of the scheduler, whose times are in another field: they come first, as in kubectl."""
     cluster = Cluster.open(folder / "state")
     pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}

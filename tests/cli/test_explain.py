@@ -59,7 +59,7 @@ def test_explain_custom_resource_uses_its_definition(kubepy: Kubepy) -> None:
     assert "metadata\t<ObjectMeta>" in kubepy("explain", "boat", "--recursive").out
 
 
-def test_explain_without_the_package_of_descriptions_shows_fields_and_types(
+def test_explain_without_package_of_descriptions_shows_fields_and_types(
     bare: Kubepy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(explain, "DESCRIPTIONS_PACKAGE", "a_package_that_is_not_installed")

@@ -29,7 +29,7 @@ def parse(*words: str) -> Parsed:
     return Parser(FLAGS).parse(words)
 
 
-def test_a_value_follows_its_flag_or_an_equals_sign() -> None:
+def test_value_follows_its_flag_or_equals_sign() -> None:
     assert parse("--output", "yaml").values["output"] == "yaml"
     assert parse("--output=yaml").values["output"] == "yaml"
     assert parse("-o", "yaml").values["output"] == "yaml"
@@ -37,41 +37,41 @@ def test_a_value_follows_its_flag_or_an_equals_sign() -> None:
     assert parse("-o=yaml").values["output"] == "yaml"
 
 
-def test_a_bool_never_takes_the_next_word() -> None:
+def test_bool_never_takes_next_word() -> None:
     parsed = parse("--watch", "false")
     assert (parsed.values["watch"], parsed.args) == (True, ["false"])
     assert parse("--watch=false").values["watch"] is False
 
 
-def test_a_flag_with_a_value_of_its_own_never_takes_the_next_word() -> None:
+def test_flag_with_value_of_its_own_never_takes_next_word() -> None:
     parsed = parse("--dry-run", "client")
     assert (parsed.values["dry_run"], parsed.args) == ("unchanged", ["client"])
     assert parse("--dry-run=client").values["dry_run"] == "client"
 
 
-def test_short_flags_stand_together_and_the_last_takes_a_value() -> None:
+def test_short_flags_stand_together_and_last_takes_value() -> None:
     values = parse("-wAo", "yaml").values
     assert (values["watch"], values["all"], values["output"]) == (True, True, "yaml")
 
 
-def test_values_of_a_slice_are_split_at_commas_and_add_up() -> None:
+def test_values_of_slice_are_split_at_commas_and_add_up() -> None:
     assert parse("-f", "a,b", "--filename=c").values["filename"] == ["a", "b", "c"]
     assert parse("-f", '"a,b",c').values["filename"] == ["a,b", "c"]
     assert parse("-f", '"say ""hi""",').values["filename"] == ['say "hi"', ""]
     assert parse("--for=a,b", "--for", "c").values["for"] == ["a,b", "c"]
 
 
-def test_a_negative_number_is_a_value() -> None:
+def test_negative_number_is_value() -> None:
     assert parse("--replicas", "-1").values["replicas"] == -1
     assert parse("--replicas=0x10").values["replicas"] == 16
 
 
-def test_words_after_two_dashes_are_no_flags() -> None:
+def test_words_after_double_dash_are_arguments() -> None:
     parsed = parse("a", "--", "-w", "b")
     assert (parsed.args, parsed.dash, parsed.values["watch"]) == (["a", "-w", "b"], 1, False)
 
 
-def test_a_lone_dash_is_a_word() -> None:
+def test_lone_dash_is_word() -> None:
     assert parse("-").args == ["-"]
     assert parse("-f", "-").values["filename"] == ["-"]
 
@@ -80,7 +80,7 @@ def test_underscores_in_names_are_dashes() -> None:
     assert parse("--dry_run=server").values["dry_run"] == "server"
 
 
-def test_which_flags_were_given_is_known() -> None:
+def test_changed_reports_given_flags() -> None:
     assert parse("--watch=false", "-l", "a=b", "-w").given == [
         ("watch", "false"), ("selector", "a=b"), ("watch", "true")]
 
@@ -109,7 +109,7 @@ def test_which_flags_were_given_is_known() -> None:
     (["--help=x"], 'invalid argument "x" for "-h, --help" flag: strconv.ParseBool: parsing "x": invalid syntax'),
     (["--help", "--foo"], "unknown flag: --foo"),
 ])
-def test_what_is_wrong_is_said_as_pflag_says_it(words: list[str], why: str) -> None:
+def test_flag_errors_are_pflags(words: list[str], why: str) -> None:
     with pytest.raises(FlagSyntaxError) as raised:
         parse(*words)
     assert str(raised.value) == why
@@ -176,7 +176,7 @@ def test_global_flags_are_kubectls_and_two_more() -> None:
     assert own == kubectls
 
 
-def test_the_golden_file_has_every_command_of_kubectl() -> None:
+def test_golden_file_has_every_command_of_kubectl() -> None:
     refused = {name for name, entry in walk(COMMANDS) if entry.summary.startswith("Not supported: ")}
     of_kubepy = ("init", "controller", "fsck", "git", "help", "alpha", "__complete", "config", "plugin")
     own = {name for name, _ in walk(COMMANDS) if name in of_kubepy or name.startswith("git ")}

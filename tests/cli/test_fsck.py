@@ -31,7 +31,7 @@ def test_secret_that_git_restored_for_all_to_read_is_told_and_repaired(kubepy: K
     assert stat.S_IMODE(os.stat(SECRET).st_mode) == 0o600
 
 
-def test_repair_leaves_a_file_that_cannot_be_an_object_alone(kubepy: Kubepy, folder: Path) -> None:
+def test_repair_leaves_file_that_cannot_be_object_alone(kubepy: Kubepy, folder: Path) -> None:
     kubepy("create", "cm", "paint")
     path = folder / "state/namespaces/default/configmaps/paint.yaml"
     path.write_text("{")
@@ -59,7 +59,7 @@ def test_damaged_index_costs_one_warning(paint: Kubepy, folder: Path, damage, wo
     assert paint("fsck") == Done("state: no problems\n", "", 0)
 
 
-def test_repair_makes_an_index_anew_that_disagrees_with_itself(paint: Kubepy, folder: Path) -> None:
+def test_repair_makes_index_anew_that_disagrees_with_itself(paint: Kubepy, folder: Path) -> None:
     with sqlite3.connect(folder / "state/.kubepy/index.db") as connection:
         connection.execute("DELETE FROM changes")
     connection.close()

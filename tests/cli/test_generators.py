@@ -33,7 +33,7 @@ def refusal(kubepy: Kubepy, *words: str) -> str:
 # --- roles and bindings ---------------------------------------------------------------------------------------------
 
 
-def test_a_role_has_a_rule_for_each_group(kubepy: Kubepy) -> None:
+def test_role_has_rule_for_each_group(kubepy: Kubepy) -> None:
     rules = made(kubepy, "role", "r", "--verb=get,list", "--verb=get", "--resource=pods,pods/status,deploy,svc",
                  "--resource-name=a", "--resource-name=a")["rules"]
     assert rules == [
@@ -47,7 +47,7 @@ def test_stars_stand_for_everything(kubepy: Kubepy) -> None:
         {"verbs": ["*"], "apiGroups": [""], "resources": ["*"]}]
 
 
-def test_a_cluster_role_may_name_urls_or_other_cluster_roles(kubepy: Kubepy) -> None:
+def test_cluster_role_may_name_urls_or_other_cluster_roles(kubepy: Kubepy) -> None:
     assert made(kubepy, "clusterrole", "c", "--verb=get", "--non-resource-url=/logs/*,/logs/*", "--resource=nodes")[
         "rules"] == [{"verbs": ["get"], "apiGroups": [""], "resources": ["nodes"]},
                      {"verbs": ["get"], "nonResourceURLs": ["/logs/*"]}]
@@ -56,7 +56,7 @@ def test_a_cluster_role_may_name_urls_or_other_cluster_roles(kubepy: Kubepy) -> 
         "aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {"a": "1", "b": "2"}}]}}
 
 
-def test_a_binding_names_users_groups_and_accounts(kubepy: Kubepy) -> None:
+def test_binding_names_users_groups_and_accounts(kubepy: Kubepy) -> None:
     binding = made(kubepy, "rolebinding", "b", "--clusterrole=c", "--user=u", "--group=g", "--serviceaccount=n:s")
     assert binding["subjects"] == [
         {"kind": "User", "apiGroup": RBAC, "name": "u"}, {"kind": "Group", "apiGroup": RBAC, "name": "g"},
@@ -84,16 +84,16 @@ def test_a_binding_names_users_groups_and_accounts(kubepy: Kubepy) -> None:
     ("rolebinding b --role=r --serviceaccount=s", "error: serviceaccount must be <namespace>:<name>"),
     ("clusterrolebinding b", 'error: required flag(s) "clusterrole" not set'),
 ])
-def test_what_roles_and_bindings_refuse(kubepy: Kubepy, words: str, error: str) -> None:
+def test_create_role_and_binding_refuse_invalid_input(kubepy: Kubepy, words: str, error: str) -> None:
     assert refusal(kubepy, *words.split()) == f"{error}\n"
 
 
-def test_an_unusual_verb_is_warned_of(kubepy: Kubepy) -> None:
+def test_unusual_verb_is_warned_of(kubepy: Kubepy) -> None:
     assert kubepy("create", "role", "r", "--verb=fly", "--resource=pods") == Done(
         "role.rbac.authorization.k8s.io/r created\n", "Warning: 'fly' is not a standard resource verb\n", 0)
 
 
-def test_subjects_are_added_to_a_binding(kubepy: Kubepy) -> None:
+def test_subjects_are_added_to_binding(kubepy: Kubepy) -> None:
     kubepy("create", "rolebinding", "b", "--role=r", "--user=ann")
     assert kubepy("set", "subject", "rolebinding", "b", "--user=bob", "--user=ann", "--serviceaccount=:s").out == (
         "rolebinding.rbac.authorization.k8s.io/b subjects updated\n")
@@ -110,7 +110,7 @@ def test_subjects_are_added_to_a_binding(kubepy: Kubepy) -> None:
 # --- ingresses ------------------------------------------------------------------------------------------------------
 
 
-def test_rules_of_an_ingress_are_gathered_by_host_and_by_secret(kubepy: Kubepy) -> None:
+def test_rules_of_ingress_are_gathered_by_host_and_by_secret(kubepy: Kubepy) -> None:
     spec = made(kubepy, "ingress", "i", "--rule=a.b/x*=s:80,tls=c", "--rule=a.b/y=s:http", "--rule=c.d/=t:1,tls=c",
                 "--rule=/any=t:1", "--class=fast", "--default-backend=d:80", "--annotation=k=v")["spec"]
 
@@ -134,14 +134,14 @@ def test_rules_of_an_ingress_are_gathered_by_host_and_by_secret(kubepy: Kubepy) 
     ("--rule=a/=b", "rule a/=b is invalid and should be in format host/path=svcname:svcport[,tls[=secret]]"),
     ("--default-backend=a", "default-backend should be in format servicename:serviceport"),
 ])
-def test_what_an_ingress_refuses(kubepy: Kubepy, flag: str, error: str) -> None:
+def test_create_ingress_refuses_invalid_rules(kubepy: Kubepy, flag: str, error: str) -> None:
     assert refusal(kubepy, "ingress", "i", flag) == f"error: {error}\n"
 
 
 # --- config maps and secrets ----------------------------------------------------------------------------------------
 
 
-def test_lines_of_an_env_file(kubepy: Kubepy, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lines_of_env_file(kubepy: Kubepy, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OUTER", "from outside")
     (folder / "env").write_bytes("\ufeffA=1\r\n# no\n\n  B=two\x0bwords=\u2028x \nOUTER\n".encode())
     assert made(kubepy, "cm", "c", "--from-env-file=env")["data"] == {
@@ -151,14 +151,14 @@ def test_lines_of_an_env_file(kubepy: Kubepy, folder: Path, monkeypatch: pytest.
         "error: env file latin contains invalid utf8 bytes at line 2: [66 61 233]\n")
 
 
-def test_the_file_of_a_registry_secret_needs_no_key(kubepy: Kubepy, folder: Path) -> None:
+def test_file_of_registry_secret_needs_no_key(kubepy: Kubepy, folder: Path) -> None:
     (folder / "auth.json").write_text("{}")
     assert made(kubepy, "secret", "docker-registry", "r", "--from-file=auth.json")["data"] == {
         ".dockerconfigjson": "e30="}
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="no openssl here")
-def test_a_certificate_must_belong_to_its_key(kubepy: Kubepy, folder: Path) -> None:
+def test_certificate_must_belong_to_its_key(kubepy: Kubepy, folder: Path) -> None:
     for name in ("one", "two"):
         subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", f"{name}.key", "-out",
                         f"{name}.crt", "-subj", "/CN=x"], check=True, capture_output=True)
@@ -173,7 +173,7 @@ def test_a_certificate_must_belong_to_its_key(kubepy: Kubepy, folder: Path) -> N
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="no openssl here")
-def test_a_certificate_and_its_key_are_read_once_as_pipes_must_be(kubepy: Kubepy, folder: Path) -> None:
+def test_certificate_and_its_key_are_read_once_as_pipes_must_be(kubepy: Kubepy, folder: Path) -> None:
     subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "t.key", "-out", "t.crt",
                     "-subj", "/CN=x"], check=True, capture_output=True)
     writers = []
@@ -185,7 +185,7 @@ def test_a_certificate_and_its_key_are_read_once_as_pipes_must_be(kubepy: Kubepy
     assert [writer.wait() for writer in writers] == [0, 0]
 
 
-def test_a_certificate_is_pem(kubepy: Kubepy, folder: Path) -> None:
+def test_certificate_is_pem(kubepy: Kubepy, folder: Path) -> None:
     (folder / "x").write_text("x")
     assert refusal(kubepy, "secret", "tls", "t", "--cert=x", "--key=x") == (
         "error: tls: failed to find any PEM data in certificate input\n")
@@ -196,7 +196,7 @@ def test_a_certificate_is_pem(kubepy: Kubepy, folder: Path) -> None:
 # --- the others -----------------------------------------------------------------------------------------------------
 
 
-def test_a_budget_takes_any_selector(kubepy: Kubepy) -> None:
+def test_budget_takes_any_selector(kubepy: Kubepy) -> None:
     words = ("pdb", "p", "--min-available=1", "--selector")
     assert made(kubepy, *words, "b=2,a=1,c in (y,x),d")["spec"]["selector"] == {
         "matchLabels": {"a": "1", "b": "2"}, "matchExpressions": [
@@ -212,18 +212,18 @@ def test_a_budget_takes_any_selector(kubepy: Kubepy) -> None:
     ("80:", "must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-),must contain at least one letter "
      "(a-z)"),
 ])
-def test_ports_of_a_service(kubepy: Kubepy, tcp: str, error: str) -> None:
+def test_ports_of_service(kubepy: Kubepy, tcp: str, error: str) -> None:
     assert refusal(kubepy, "service", "clusterip", "s", f"--tcp={tcp}") == f"error: {error}\n"
     assert made(kubepy, "svc", "clusterip", "s", "--tcp=80:http")["spec"]["ports"] == [
         {"name": "80-http", "protocol": "TCP", "port": 80, "targetPort": "http"}]
 
 
-def test_the_name_is_told_before_the_value_of_a_dry_run(kubepy: Kubepy) -> None:
+def test_name_is_told_before_value_of_dry_run(kubepy: Kubepy) -> None:
     assert kubepy("create", "namespace", "--dry-run") == Done(
         "", "error: exactly one NAME is required, got 0\nSee 'kubepy create namespace -h' for help and examples\n", 1)
 
 
-def test_a_saved_configuration_keeps_other_annotations(kubepy: Kubepy) -> None:
+def test_saved_configuration_keeps_other_annotations(kubepy: Kubepy) -> None:
     kubepy("create", "ingress", "i", "--default-backend=s:80", "--annotation=a=b", "--save-config")
     found = json.loads(kubepy("get", "ingress", "i", "-o", "json").out)["metadata"]["annotations"]
     assert sorted(found) == ["a", "kubectl.kubernetes.io/last-applied-configuration"]

@@ -25,13 +25,13 @@ def names(done: Done) -> list[str]:
 # --- columns ------------------------------------------------------------------------------------------------------
 
 
-def test_a_cluster_wide_kind_after_a_namespaced_one_keeps_its_column_of_namespaces(three: Kubepy) -> None:
+def test_cluster_wide_kind_after_namespaced_one_keeps_its_column_of_namespaces(three: Kubepy) -> None:
     three("create", "ns", "other")
     assert "NAMESPACE   NAME" in three("get", "cm,ns", "-A").out.split("\n\n")[1]
     assert "NAMESPACE" not in three("get", "ns,cm", "-A").out.split("\n\n")[0]
 
 
-def test_the_kind_stands_before_the_name_wherever_that_is(three: Kubepy) -> None:
+def test_kind_stands_before_name_wherever_that_is(three: Kubepy) -> None:
     three("annotate", "cm", "a", "x=y")
     assert three("get", "cm", "a", "--show-kind", "--no-headers").out.startswith("configmap/a   ")
     three("create", "-f", "-", stdin="apiVersion: v1\nkind: Event\nmetadata: {name: e}\nreason: R\n"
@@ -40,13 +40,13 @@ def test_the_kind_stands_before_the_name_wherever_that_is(three: Kubepy) -> None
     assert three("get", "events", "--show-kind", "-o", "wide", "--no-headers").out.split()[-1] == "event/e"
 
 
-def test_a_server_that_does_not_print_leaves_name_and_age(three: Kubepy) -> None:
+def test_server_that_does_not_print_leaves_name_and_age(three: Kubepy) -> None:
     lines = three("get", "deploy,cm", "--server-print=false", "-o", "wide", "--show-labels").out.splitlines()
     assert [line.split() for line in lines][:4] == [
         ["NAME", "AGE", "LABELS"], ["deployment.apps/web", "0s", "app=web"], [], ["NAME", "AGE", "LABELS"]]
 
 
-def test_a_scale_has_columns_of_its_own(three: Kubepy) -> None:
+def test_scale_has_columns_of_its_own(three: Kubepy) -> None:
     lines = three("get", "deploy", "web", "--subresource=scale").out.splitlines()
     assert [line.split() for line in lines] == [["NAME", "DESIRED", "AVAILABLE", "AGE"], ["web", "0", "0", "0s"]]
 
@@ -65,19 +65,19 @@ def test_short_names_and_groups_are_taken_as_they_are(three: Kubepy, word: str) 
 # --- custom columns -----------------------------------------------------------------------------------------------
 
 
-def test_a_path_that_cannot_be_read_is_told_after_the_headers(three: Kubepy) -> None:
+def test_path_that_cannot_be_read_is_told_after_headers(three: Kubepy) -> None:
     failed = three("get", "cm", "-o", "custom-columns=NAME:.metadata.name,X:.data[x]")
     assert failed == Done("NAME   X\n", "error: invalid array index x\n", 1)
 
 
-def test_rows_before_an_error_are_shown(three: Kubepy, folder: Path) -> None:
+def test_rows_before_error_are_shown(three: Kubepy, folder: Path) -> None:
     three("label", "cm", "b", "x=y")
     failed = three("get", "cm", "-o", "custom-columns=NAME:.metadata.name,X:.metadata.labels[0]")
     assert names(failed) == ["NAME", "a"]
     assert failed.err == "error: map[string]interface {} is not array or slice\n"
 
 
-def test_columns_of_a_file_always_have_headers(three: Kubepy, folder: Path) -> None:
+def test_columns_of_file_always_have_headers(three: Kubepy, folder: Path) -> None:
     (folder / "columns").write_text("WHO   WHAT\nmetadata.name .data.size\n")
     done = three("get", "cm", "a", "-o", "custom-columns-file=columns", "--no-headers")
     assert done.out == "WHO   WHAT\na     10\n"
@@ -92,7 +92,7 @@ def test_strings_that_are_quantities_are_sorted_as_such(three: Kubepy, output: t
         == ["b", "a", "c"]
 
 
-def test_several_tables_are_sorted_by_what_tables_have(three: Kubepy) -> None:
+def test_sort_by_across_tables_uses_their_objects(three: Kubepy) -> None:
     by_version = three("get", "cm/c", "deploy/web", "cm/a", "--sort-by=.metadata.resourceVersion", "--no-headers")
     assert names(by_version) == ["configmap/a", "configmap/c", "deployment.apps/web"]
     assert names(three("get", "cm,deploy", "--sort-by=.kind", "--no-headers")) == [
@@ -111,20 +111,20 @@ def test_maps_have_no_order(three: Kubepy, output: tuple[str, ...]) -> None:
 # --- files --------------------------------------------------------------------------------------------------------
 
 
-def test_an_object_of_a_file_has_a_namespace_or_is_not_looked_for(three: Kubepy) -> None:
+def test_object_of_file_has_namespace_or_is_not_looked_for(three: Kubepy) -> None:
     manifest = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
     problem = 'no namespace set on resource /v1, Resource=configmaps "a"\n'
     assert three("get", "-A", "-f", "-", stdin=manifest) == Done("", problem, 1)
     assert three("get", "-f", "-", "-o", "name", stdin=manifest).out == "configmap/a\n"
 
 
-def test_without_tables_of_the_server_kinds_that_are_empty_do_not_count(kubepy: Kubepy) -> None:
+def test_get_without_server_tables_skips_empty_kinds(kubepy: Kubepy) -> None:
     kubepy("create", "svc", "clusterip", "v", "--tcp=80")
     assert names(kubepy("get", "svc,jobs", "--server-print=false")) == ["NAME", "v"]
     assert names(kubepy("get", "svc,jobs")) == ["NAME", "service/v"]
 
 
-def test_without_tables_of_the_server_objects_of_all_kinds_are_sorted_together(kubepy: Kubepy) -> None:
+def test_get_without_server_tables_sorts_all_kinds_together(kubepy: Kubepy) -> None:
     kubepy("create", "svc", "clusterip", "m", "--tcp=80")
     kubepy("create", "cm", "z")
     kubepy("create", "cm", "a")
@@ -135,14 +135,14 @@ def test_without_tables_of_the_server_objects_of_all_kinds_are_sorted_together(k
         "", 'error: couldn\'t find any field with path "{.nope}" in the list of objects\n', 1)
 
 
-def test_labels_are_shown_in_the_order_of_their_texts(kubepy: Kubepy) -> None:
+def test_labels_are_shown_in_order_of_their_texts(kubepy: Kubepy) -> None:
     kubepy("create", "cm", "a")
     kubepy("label", "cm", "a", "app=x", "app.kubernetes.io/name=n")
     shown = kubepy("get", "cm", "a", "--show-labels", "--no-headers").out.split()[-1]
     assert shown == "app.kubernetes.io/name=n,app=x"
 
 
-def test_a_selector_leaves_nothing_of_the_tables_of_files(kubepy: Kubepy, folder: Path) -> None:
+def test_selector_leaves_nothing_of_tables_of_files(kubepy: Kubepy, folder: Path) -> None:
     (folder / "a.yaml").write_text("{apiVersion: v1, kind: ConfigMap, metadata: {name: a, labels: {app: x}}}")
     kubepy("create", "-f", "a.yaml")
     assert kubepy("get", "-f", "a.yaml", "-l", "app=x") == Done("", "No resources found in default namespace.\n", 0)

@@ -151,7 +151,7 @@ def test_execution_error_names_its_position(template, where, why):
     assert str(refused.value) == f"template: output:{where}: {why}"
 
 
-def test_missing_key_is_an_error_on_request():
+def test_missing_key_is_error_on_request():
     with pytest.raises(ExecutionError, match='map has no entry for key "absent"'):
         Template("{{.absent}}").render(SHIP, missing_ok=False)
 

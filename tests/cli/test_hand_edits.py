@@ -231,7 +231,7 @@ def is_claimed_done(scene: Scene) -> bool:
 
 
 @pytest.mark.parametrize("edit", WAYS)
-def test_pods_follow_an_edit_and_rollout_status_waits_for_them(scene: Scene, edit: Callable[[Scene], str]) -> None:
+def test_pods_follow_edit_and_rollout_status_waits_for_them(scene: Scene, edit: Callable[[Scene], str]) -> None:
     assert is_claimed_done(scene)
     image = edit(scene)
     assert not is_claimed_done(scene)
@@ -243,7 +243,7 @@ def test_pods_follow_an_edit_and_rollout_status_waits_for_them(scene: Scene, edi
 
 
 @pytest.mark.parametrize("edit", WAYS)
-def test_rollout_status_right_after_an_edit_ends_when_pods_are_new(scene: Scene,
+def test_rollout_status_right_after_edit_ends_when_pods_are_new(scene: Scene,
                                                                    edit: Callable[[Scene], str]) -> None:
     image = edit(scene)
     done = run("rollout", "status", scene.workload, "--timeout=20s")
@@ -253,7 +253,7 @@ def test_rollout_status_right_after_an_edit_ends_when_pods_are_new(scene: Scene,
 
 
 @pytest.mark.parametrize("edit", WAYS)
-def test_pods_follow_an_edit_while_controllers_watch(scene: Scene, edit: Callable[[Scene], str]) -> None:
+def test_pods_follow_edit_while_controllers_watch(scene: Scene, edit: Callable[[Scene], str]) -> None:
     with watching(scene.folder):
         image = edit(scene)
         done = run("rollout", "status", scene.workload, "--timeout=20s")
@@ -264,7 +264,7 @@ def test_pods_follow_an_edit_while_controllers_watch(scene: Scene, edit: Callabl
 
 
 @pytest.mark.parametrize("watched", [False, True])
-def test_removed_file_takes_the_pods_along(scene: Scene, watched: bool) -> None:
+def test_removed_file_takes_pods_along(scene: Scene, watched: bool) -> None:
     scene.file.unlink()
     assert "not found" in run("rollout", "status", scene.workload).err
     if watched:
@@ -278,7 +278,7 @@ def test_removed_file_takes_the_pods_along(scene: Scene, watched: bool) -> None:
 
 
 @pytest.mark.parametrize("edit", WAYS)
-def test_pods_follow_an_edit_when_the_index_is_gone(scene: Scene, edit: Callable[[Scene], str]) -> None:
+def test_pods_follow_edit_when_index_is_gone(scene: Scene, edit: Callable[[Scene], str]) -> None:
     """Edit without an index, as in a fresh clone: nothing is known of the file's earlier content."""
     image = edit(scene)
     shutil.rmtree(scene.folder / "state/.kubepy")
@@ -287,7 +287,7 @@ def test_pods_follow_an_edit_when_the_index_is_gone(scene: Scene, edit: Callable
     assert is_claimed_done(scene)
 
 
-def test_edit_after_an_edit_without_index_rolls_again(scene: Scene) -> None:
+def test_edit_after_edit_without_index_rolls_again(scene: Scene) -> None:
     sed(scene)
     shutil.rmtree(scene.folder / "state/.kubepy")
     settle()
@@ -328,7 +328,7 @@ def names_of_pods(kubepy: Kubepy) -> list[str]:
     return kubepy("get", "pods", "-o", "name").out.split()
 
 
-def test_edited_replicas_of_a_replica_set_are_followed(kubepy: Kubepy, folder: Path) -> None:
+def test_edited_replicas_of_replica_set_are_followed(kubepy: Kubepy, folder: Path) -> None:
     kubepy("apply", "-f", "-", stdin=replica_set_manifest())
     settle()
     file = folder / "state/namespaces/default/replicasets.apps/rs.yaml"
@@ -339,7 +339,7 @@ def test_edited_replicas_of_a_replica_set_are_followed(kubepy: Kubepy, folder: P
     assert len(names_of_pods(kubepy)) == 3
 
 
-def test_edited_parallelism_of_a_job_is_followed(kubepy: Kubepy, folder: Path) -> None:
+def test_edited_parallelism_of_job_is_followed(kubepy: Kubepy, folder: Path) -> None:
     kubepy("create", "job", "j", "--image=app:1")
     kubepy("patch", "job", "j", "--type=merge", "-p", '{"spec":{"suspend":true}}')
     settle()
@@ -350,7 +350,7 @@ def test_edited_parallelism_of_a_job_is_followed(kubepy: Kubepy, folder: Path) -
     assert len(names_of_pods(kubepy)) == 1
 
 
-def test_annotation_of_a_deployment_counts_and_a_label_does_not(kubepy: Kubepy, folder: Path) -> None:
+def test_annotation_of_deployment_counts_and_label_does_not(kubepy: Kubepy, folder: Path) -> None:
     kubepy("create", "deployment", "web", "--image=app:1")
     settle()
     file = folder / "state/namespaces/default/deployments.apps/web.yaml"
@@ -361,7 +361,7 @@ def test_annotation_of_a_deployment_counts_and_a_label_does_not(kubepy: Kubepy, 
     assert kubepy(*generation).out == "2"
 
 
-def test_whole_tree_checked_out_takes_the_cluster_back_and_forth(scene: Scene) -> None:
+def test_whole_tree_checked_out_takes_cluster_back_and_forth(scene: Scene) -> None:
     for commit_, image in (("HEAD~", "app:1"), ("other", "app:2"), ("main", "app:3")):
         scene.git("checkout", "-q", "-f", commit_)
         assert run("fsck").out == "state: no problems\n"
@@ -371,7 +371,7 @@ def test_whole_tree_checked_out_takes_the_cluster_back_and_forth(scene: Scene) -
         assert run("fsck").out == "state: no problems\n"
 
 
-def test_rollout_status_in_a_clone_without_index_waits_for_the_pods(scene: Scene) -> None:
+def test_rollout_status_in_clone_without_index_waits_for_pods(scene: Scene) -> None:
     sed(scene)
     shutil.rmtree(scene.folder / "state/.kubepy")
     done = run("rollout", "status", scene.workload, "--timeout=20s")
@@ -379,7 +379,7 @@ def test_rollout_status_in_a_clone_without_index_waits_for_the_pods(scene: Scene
     assert scene.images() == {"app:2"}
 
 
-def test_rollout_status_of_a_file_that_was_gone_and_is_back_waits_for_the_pods(scene: Scene) -> None:
+def test_rollout_status_of_file_that_was_gone_and_is_back_waits_for_pods(scene: Scene) -> None:
     text = scene.edited()
     scene.file.unlink()
     assert run("get", scene.workload).status == 1

@@ -18,7 +18,7 @@ SINGLE = ("alpha", "options")  # commands that can be called in one way only
 
 
 @pytest.mark.parametrize(("name", "entry"), [pytest.param(*one, id=one[0]) for one in DOCUMENTED])
-def test_help_shows_examples_that_the_command_can_read(bare: Kubepy, name: str, entry: Entry) -> None:
+def test_help_shows_examples_that_command_can_read(bare: Kubepy, name: str, entry: Entry) -> None:
     command = load(name.split()[-1], entry)
     shown = bare(*name.split(), "--help")
     assert (shown.err, shown.status) == ("", 0)
@@ -51,7 +51,7 @@ def read_as_far_as_flags(words: list[str]) -> bool:
     return command.run is not None
 
 
-def test_no_flag_is_hidden_behind_what_an_invocation_has_of_its_own() -> None:
+def test_option_names_do_not_hide_attributes_of_options() -> None:
     options = Options()
     for name, entry in walk(COMMANDS):
         command = load(name, entry)
@@ -73,7 +73,7 @@ def test_options_name_every_global_flag(bare: Kubepy) -> None:
     assert "mean nothing here: --as, --as-group," in out
 
 
-def test_help_of_a_command_by_its_name(bare: Kubepy) -> None:
+def test_help_of_command_by_its_name(bare: Kubepy) -> None:
     assert bare("help", "get") == bare("get", "--help")
     assert bare("help", "create", "svc", "nodeport") == bare("create", "service", "nodeport", "-h")
     assert bare("help", "get", "pods") == bare("get", "--help")

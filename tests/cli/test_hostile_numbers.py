@@ -127,7 +127,7 @@ def test_numbers_in_manifests_are_taken_or_refused(paint: Kubepy, case: tuple[st
 
 @FUZZ
 @given(case=case, number=number)
-def test_numbers_in_a_file_of_the_folder_cost_no_other_object(paint: Kubepy, folder: Path, case: tuple[str, Place],
+def test_numbers_in_file_of_folder_cost_no_other_object(paint: Kubepy, folder: Path, case: tuple[str, Place],
                                                               number: str) -> None:
     resource, place = case
     path = folder / "state" / "namespaces" / "default" / resource / "o.yaml"
@@ -188,7 +188,7 @@ def test_number_of_many_digits_in_yaml_is_text_as_go_reads_it(paint: Kubepy) -> 
     assert paint("get", "cm", "x", "-o", "jsonpath={.data.a}").out == LONG
 
 
-def test_number_beyond_float64_in_a_file_is_a_problem_with_its_line(paint: Kubepy, folder: Path) -> None:
+def test_number_beyond_float64_in_file_is_problem_with_its_line(paint: Kubepy, folder: Path) -> None:
     path = folder / "state" / "namespaces" / "default" / "configmaps" / "x.yaml"
     path.write_text('{"metadata":\n{"name": "x",\n"generation": 1e999}}\n')
     place = "namespaces/default/configmaps/x.yaml:3: json: cannot unmarshal number 1e999 into Go value of type float64"
@@ -197,7 +197,7 @@ def test_number_beyond_float64_in_a_file_is_a_problem_with_its_line(paint: Kubep
 
 
 @pytest.mark.parametrize("clock", ["0001-01-01T00:00:00Z", "0999-06-01T00:00:00Z", "9999-12-31T23:59:59Z"])
-def test_clock_outside_the_years_of_nanoseconds_is_refused(bare: Kubepy, folder: Path, clock: str) -> None:
+def test_clock_outside_years_of_nanoseconds_is_refused(bare: Kubepy, folder: Path, clock: str) -> None:
     (folder / "state").mkdir()
     (folder / "state" / "kubepy.yaml").write_text(f'formatVersion: 1\nclock: "{clock}"\n')
     assert bare("get", "cm") == Done(
@@ -217,7 +217,7 @@ def test_settings_of_absurd_values_are_refused(bare: Kubepy, folder: Path, setti
     assert_answered(done, setting)
 
 
-def test_old_times_are_written_with_four_digits_of_a_year(paint: Kubepy) -> None:
+def test_old_times_are_written_with_four_digits_of_year(paint: Kubepy) -> None:
     manifest = ("apiVersion: coordination.k8s.io/v1\nkind: Lease\nmetadata: {name: x}\n"
                 "spec: {renewTime: '0999-01-02T03:04:05.000006Z'}\n")
     paint("create", "-f", "-", stdin=manifest)

@@ -132,7 +132,7 @@ def assert_harmless(done: Done, what: object) -> None:
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=NAMES)
-def test_arguments_that_steer_a_terminal_are_shown_escaped(paint: Kubepy, text: str,
+def test_arguments_that_steer_terminal_are_shown_escaped(paint: Kubepy, text: str,
                                                            monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EDITOR", "true")
     for command in COMMANDS:
@@ -140,7 +140,7 @@ def test_arguments_that_steer_a_terminal_are_shown_escaped(paint: Kubepy, text: 
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=NAMES)
-def test_objects_that_steer_a_terminal_are_shown_escaped(paint: Kubepy, folder: Path, text: str) -> None:
+def test_objects_that_steer_terminal_are_shown_escaped(paint: Kubepy, folder: Path, text: str) -> None:
     for number, template in enumerate(OBJECTS):
         content = template.format(json.dumps(text))
         for words in (("create", "-f", "-"), ("apply", "-f", "-"), ("apply", "-f", "-", "--server-side"),
@@ -152,7 +152,7 @@ def test_objects_that_steer_a_terminal_are_shown_escaped(paint: Kubepy, folder: 
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=NAMES)
-def test_names_of_files_that_steer_a_terminal_are_shown_escaped(paint: Kubepy, folder: Path, text: str) -> None:
+def test_names_of_files_that_steer_terminal_are_shown_escaped(paint: Kubepy, folder: Path, text: str) -> None:
     own = folder / "state" / "namespaces" / "default" / "configmaps"
     (own / f"{text}.yaml").write_text("a: 1")
     (own / "x.yaml").write_text(f"metadata: {{name: {json.dumps(text)}}}\n")
@@ -182,6 +182,6 @@ def test_names_of_files_that_are_no_text_are_shown_as_bytes(paint: Kubepy, folde
     assert "\\xfe.yaml" in paint("apply", "-f", "given").err
 
 
-def test_not_found_quotes_the_name_as_go_does(paint: Kubepy) -> None:
+def test_not_found_error_quotes_the_name_as_go(paint: Kubepy) -> None:
     assert paint("get", "cm", "a\x1b[31mb\n\u202e") == Done(
         "", 'Error from server (NotFound): configmaps "a\\x1b[31mb\\n\\u202e" not found\n', 1)

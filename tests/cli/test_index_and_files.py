@@ -82,7 +82,7 @@ ACTS: list[tuple[Act, int]] = [(apply, 6), (change, 10), (reconcile, 4), (edit, 
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_files_and_index_hold_the_same_whatever_is_done(bare: Kubepy, folder: Path, seed: int) -> None:
+def test_files_and_index_hold_same_whatever_is_done(bare: Kubepy, folder: Path, seed: int) -> None:
     bare("init", "--nodes=2")
     chance = Random(seed)
     acts, weights = zip(*ACTS, strict=True)

@@ -22,7 +22,7 @@ VALUES = st.recursive(SCALARS, lambda inner: st.one_of(
 
 @settings(max_examples=300, deadline=None)
 @given(VALUES)
-def test_what_is_written_reads_back_as_the_same(value: Any) -> None:
+def test_kyaml_output_reads_back_the_same(value: Any) -> None:
     assert [document.object for document in load_all(dump({"value": value}))] == [{"value": value}]
 
 
@@ -55,7 +55,7 @@ def test_values(value: Any, text: str) -> None:
     ],
     ids=repr,
 )
-def test_a_string_of_several_lines_has_a_line_for_each(value: str, text: str) -> None:
+def test_string_of_several_lines_has_line_for_each(value: str, text: str) -> None:
     assert dump(value) == f"---\n{text}\n"
 
 
@@ -72,34 +72,34 @@ def test_keys_that_need_quotes(key: str) -> None:
     assert dump({key: 1}) == f'---\n{{\n  "{key}": 1,\n}}\n'
 
 
-def test_a_key_is_never_broken() -> None:
+def test_key_is_never_broken() -> None:
     assert dump({"one\ntwo\tthree": 1}) == '---\n{\n  "one\\ntwo\\tthree": 1,\n}\n'
 
 
 # --- commands -----------------------------------------------------------------------------------------------------
 
 
-def test_what_a_generator_makes_stands_in_the_order_of_its_type(kubepy: Kubepy) -> None:
+def test_generated_resources_are_in_order_of_their_type(kubepy: Kubepy) -> None:
     made = kubepy("create", "cm", "a", "--from-literal=z=1", "--dry-run=client", "-o", "kyaml").out
     assert made == '---\n{\n  kind: "ConfigMap",\n  apiVersion: "v1",\n  metadata: {\n    name: "a",\n  },\n' \
                    '  data: {\n    z: "1",\n  },\n}\n'
 
 
-def test_what_the_cluster_gives_is_sorted(kubepy: Kubepy) -> None:
+def test_cluster_objects_are_sorted(kubepy: Kubepy) -> None:
     kubepy("create", "cm", "a", "--from-literal=z=1")
     lines = kubepy("get", "cm", "a", "-o", "KYAML").out.splitlines()
     assert [line.strip().partition(":")[0] for line in lines if line.startswith("  ") and line[2] not in " }"] == [
         "apiVersion", "data", "kind", "metadata"]
 
 
-def test_every_document_begins_with_its_dashes(kubepy: Kubepy, folder: Path) -> None:
+def test_documents_begin_with_dashes(kubepy: Kubepy, folder: Path) -> None:
     for name in ("a", "b"):
         kubepy("create", "cm", name)
     labelled = kubepy("label", "cm", "a", "b", "x=y", "-o", "kyaml").out
     assert [line for line in labelled.splitlines() if not line.startswith(" ")] == ["---", "{", "}"] * 2
 
 
-def test_a_list_is_one_document(kubepy: Kubepy) -> None:
+def test_list_is_one_document(kubepy: Kubepy) -> None:
     kubepy("create", "cm", "a")
     listed = kubepy("get", "cm", "a", "b", "--ignore-not-found", "-o", "kyaml").out
     assert [document.object["kind"] for document in load_all(listed)] == ["List"]
@@ -107,7 +107,7 @@ def test_a_list_is_one_document(kubepy: Kubepy) -> None:
 
 
 @pytest.mark.parametrize("output", ["kyaml=x", "json=", "=", "kyamls"])
-def test_what_is_nearly_a_format_is_none(kubepy: Kubepy, output: str) -> None:
+def test_misspelled_output_format_is_refused(kubepy: Kubepy, output: str) -> None:
     kubepy("create", "cm", "a")
     failed = kubepy("label", "cm", "a", "x=y", "-o", output)
     assert failed.err == (
@@ -116,12 +116,12 @@ def test_what_is_nearly_a_format_is_none(kubepy: Kubepy, output: str) -> None:
 
 
 @pytest.mark.parametrize("style", ["json", "JSON", "Yaml", "KYAML", "Name"])
-def test_the_case_of_a_format_does_not_matter(kubepy: Kubepy, style: str) -> None:
+def test_case_of_format_does_not_matter(kubepy: Kubepy, style: str) -> None:
     kubepy("create", "cm", "a")
     assert kubepy("get", "cm", "a", "-o", style) == kubepy("get", "cm", "a", "-o", style.lower())
 
 
-def test_an_edited_object_may_be_kyaml(kubepy: Kubepy, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_edited_object_may_be_kyaml(kubepy: Kubepy, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kubepy("create", "cm", "a", "--from-literal=colour=red")
     editor = folder / "editor.sh"
     editor.write_text('#!/bin/sh\ncp "$1" seen; sed -i "s/red/blue/" "$1"\n')

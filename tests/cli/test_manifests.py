@@ -33,17 +33,17 @@ def manifests(folder: Path) -> Path:
     return folder / "set"
 
 
-def test_a_folder_means_its_manifests_by_name(bare: Kubepy, manifests: Path) -> None:
+def test_folder_means_its_manifests_by_name(bare: Kubepy, manifests: Path) -> None:
     assert created(bare, "-f", "set") == ["a", "b"]
     assert created(bare, "-f", "set", "-R") == ["a", "b", "c"]
 
 
-def test_a_file_that_is_named_is_read_whatever_it_is_called(bare: Kubepy, manifests: Path) -> None:
+def test_file_that_is_named_is_read_whatever_it_is_called(bare: Kubepy, manifests: Path) -> None:
     assert created(bare, "-f", "set/notes.txt,set/b.yaml") == ["notes", "b"]
     assert created(bare, "-f", "set/*.y*") == ["a", "b"]
 
 
-def test_lists_are_taken_apart_and_typed_ones_tell_the_kind(bare: Kubepy) -> None:
+def test_lists_are_taken_apart_and_typed_ones_tell_kind(bare: Kubepy) -> None:
     typed = "apiVersion: v1\nkind: ConfigMapList\nitems:\n- metadata: {name: one}\n- metadata: {name: two}\n"
     assert created(bare, "-f", "-", stdin=typed) == ["one", "two"]
 
@@ -54,7 +54,7 @@ def test_json_documents_follow_each_other(bare: Kubepy) -> None:
     assert created(bare, "-f", "-", stdin=stream) == ["x", "y"]
 
 
-def test_what_is_no_json_may_still_be_yaml(bare: Kubepy) -> None:
+def test_invalid_json_is_read_as_yaml(bare: Kubepy) -> None:
     assert created(bare, "-f", "-", stdin='{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x",}}') == [
         "x"]
 
@@ -73,29 +73,29 @@ def test_what_is_no_json_may_still_be_yaml(bare: Kubepy) -> None:
      "string"),
     ("# nothing\n", "no objects passed to create"),
 ])
-def test_what_cannot_be_an_object_is_said_in_kubectls_words(bare: Kubepy, text: str, why: str) -> None:
+def test_manifest_that_is_no_object_gives_kubectls_error(bare: Kubepy, text: str, why: str) -> None:
     assert bare("create", "-f", "-", "--dry-run=client", stdin=text) == Done("", f"error: {why}\n", 1)
 
 
-def test_the_namespace_of_a_manifest_must_be_that_of_the_flag(bare: Kubepy) -> None:
+def test_namespace_of_manifest_must_be_that_of_flag(bare: Kubepy) -> None:
     text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: south}\n"
     done = bare("create", "-f", "-", "-n", "north", "--dry-run=client", stdin=text)
     assert done == Done("", 'error: the namespace from the provided object "south" does not match the namespace '
                         "\"north\". You must pass '--namespace=south' to perform this operation.\n", 1)
 
 
-def test_a_selector_filters_what_files_hold(bare: Kubepy) -> None:
+def test_selector_filters_what_files_hold(bare: Kubepy) -> None:
     text = config_map("plain") + "---\n" + config_map("chosen").replace("chosen", "chosen, labels: {a: b}")
     assert created(bare, "-f", "-", "-l", "a=b", stdin=text) == ["chosen"]
 
 
-def test_a_file_that_is_missing_stops_everything(kubepy: Kubepy, manifests: Path) -> None:
+def test_file_that_is_missing_stops_everything(kubepy: Kubepy, manifests: Path) -> None:
     assert kubepy("apply", "-f", "set/b.yaml", "-f", "absent.yaml") == Done(
         "", 'error: the path "absent.yaml" does not exist\n', 1)
     assert kubepy("get", "cm", "b").status == 1
 
 
-def test_an_item_of_a_list_that_does_not_say_what_it_is_keeps_all_of_it_out(kubepy: Kubepy) -> None:
+def test_item_of_list_that_does_not_say_what_it_is_keeps_all_of_it_out(kubepy: Kubepy) -> None:
     text = ("apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\n"
             "- {metadata: {name: b}}\n")
     assert kubepy("create", "-f", "-", stdin=text) == Done(
@@ -106,7 +106,7 @@ def test_an_item_of_a_list_that_does_not_say_what_it_is_keeps_all_of_it_out(kube
 # --- streams ------------------------------------------------------------------------------------------------------
 
 
-def test_what_comes_before_a_broken_document_is_taken_and_other_files_too(kubepy: Kubepy, folder: Path) -> None:
+def test_documents_before_a_broken_one_and_other_files_are_taken(kubepy: Kubepy, folder: Path) -> None:
     (folder / "broken.yaml").write_text(config_map("one") + "---\na: b: c\n---\n" + config_map("two"))
     (folder / "good.yaml").write_text(config_map("three"))
     why = ("error parsing broken.yaml: error converting YAML to JSON: yaml: mapping values are not allowed in this "
@@ -119,7 +119,7 @@ def test_what_comes_before_a_broken_document_is_taken_and_other_files_too(kubepy
         'Error from server (AlreadyExists): error when creating "good.yaml": configmaps "three" already exists\n' + why)
 
 
-def test_the_errors_of_files_are_one_among_others(kubepy: Kubepy, folder: Path) -> None:
+def test_errors_of_files_are_one_among_others(kubepy: Kubepy, folder: Path) -> None:
     (folder / "a.yaml").write_text("apiVersion: v1\nkind: Thing\n")
     (folder / "b.yaml").write_text("[")
     (folder / "c.yaml").write_text(config_map("Not_OK"))
@@ -142,13 +142,13 @@ def test_marks_of_byte_order_and_of_windows_do_not_matter(bare: Kubepy, folder: 
     assert created(bare, "-f", "x.yaml") == ["x"]
 
 
-def test_what_is_no_utf_8_is_replaced(kubepy: Kubepy, folder: Path) -> None:
+def test_invalid_utf_8_is_replaced(kubepy: Kubepy, folder: Path) -> None:
     (folder / "x.yaml").write_bytes(config_map("x").encode() + b'data: {a: "1\xff2"}\n')
     assert kubepy("apply", "-f", "x.yaml").status == 0
     assert kubepy("get", "cm", "x", "-o", "jsonpath={.data.a}").out == "1\ufffd2"
 
 
-def test_a_stream_that_is_closed_is_empty(monkeypatch: pytest.MonkeyPatch, kubepy: Kubepy, folder: Path,
+def test_stream_that_is_closed_is_empty(monkeypatch: pytest.MonkeyPatch, kubepy: Kubepy, folder: Path,
                                           capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr("sys.stdin", None)
     assert main(("apply", "-f", "-")) == 1
@@ -170,7 +170,7 @@ def test_paths_that_lead_nowhere(bare: Kubepy, folder: Path, words: tuple[str, .
     assert bare("create", "--dry-run=client", *words) == Done("", f"error: {why}\n", 1)
 
 
-def test_a_folder_without_manifests_is_no_error_behind_one_that_has_some(bare: Kubepy, manifests: Path) -> None:
+def test_folder_without_manifests_is_no_error_behind_one_that_has_some(bare: Kubepy, manifests: Path) -> None:
     (manifests / "void").mkdir()
     assert created(bare, "-f", "set", "-f", "set/void") == ["a", "b"]
 
@@ -225,7 +225,7 @@ def test_items_that_are_no_objects(bare: Kubepy, item: str, why: str) -> None:
     assert bare("create", "-f", "-", "--validate=false", stdin=list_of(item)) == Done("", f"{why}\n", 1)
 
 
-def test_a_kind_in_lower_case_goes_to_the_server_which_refuses_it(kubepy: Kubepy) -> None:
+def test_kind_in_lower_case_goes_to_server_which_refuses_it(kubepy: Kubepy) -> None:
     done = kubepy("create", "-f", "-", stdin=config_map("x").replace("ConfigMap", "configmap"))
     assert done.err == (
         'Error from server (BadRequest): error when creating "STDIN": configmap in version "v1" cannot be handled as a '

@@ -10,7 +10,7 @@ PROJECT = Path(__file__).parents[2]
 COMMAND = PROJECT / "kubepy" / "cli" / "replace.py"
 
 
-def test_mistyped_flag_in_a_command_fails_the_type_check(tmp_path: Path) -> None:
+def test_mistyped_flag_in_command_fails_type_check(tmp_path: Path) -> None:
     source = COMMAND.read_text()
     assert "options.subresource" in source
     mistyped = tmp_path / "mistyped.py"

@@ -18,24 +18,24 @@ PRIORITY = ("create", "priorityclass", "high", "--value=2000000", "--dry-run=cli
         ("name", "priorityclass.scheduling.k8s.io/high\n"),
     ],
 )
-def test_numbers_of_what_a_generator_makes_have_lost_their_type_in_templates(
+def test_numbers_of_what_generator_makes_have_lost_their_type_in_templates(
         kubepy: Kubepy, output: str, text: str) -> None:
     assert kubepy(*PRIORITY, output).out == text
 
 
-def test_numbers_of_what_the_cluster_gives_keep_their_type(kubepy: Kubepy) -> None:
+def test_numbers_of_what_cluster_gives_keep_their_type(kubepy: Kubepy) -> None:
     kubepy("create", "priorityclass", "high", "--value=2000000")
     assert kubepy("get", "priorityclass", "high", "-o", "jsonpath={.value}").out == "2000000"
 
 
-def test_a_template_that_does_not_fit_shows_the_object_as_it_was_sent(kubepy: Kubepy) -> None:
+def test_template_that_does_not_fit_shows_object_as_it_was_sent(kubepy: Kubepy) -> None:
     failed = kubepy(*PRIORITY, "go-template={{.value.x}}")
     assert '\traw data was:\n\t\t{"kind":"PriorityClass","apiVersion":"scheduling.k8s.io/v1",' in failed.out
     assert failed.err == ('error: error executing template "{{.value.x}}": template: output:1:8: executing "output" at '
                           "<.value.x>: can't evaluate field x in type interface {}\n")
 
 
-def test_a_template_beside_a_format_that_takes_none_is_not_looked_at(kubepy: Kubepy) -> None:
+def test_template_beside_format_that_takes_none_is_not_looked_at(kubepy: Kubepy) -> None:
     assert kubepy(*PRIORITY, "name", "--template={{").out == "priorityclass.scheduling.k8s.io/high\n"
     assert kubepy(*PRIORITY, "jsonpath", "--template={.value}").out == "2e+06"
 
@@ -61,7 +61,7 @@ HIDING = [
 
 
 @pytest.mark.parametrize("output", SHOWING)
-def test_a_template_shows_managed_fields_where_it_shows_all_of_an_object(kubepy: Kubepy, output: str) -> None:
+def test_template_shows_managed_fields_where_it_shows_all_of_object(kubepy: Kubepy, output: str) -> None:
     kubepy("create", "cm", "a", "--from-literal=x=1")
     one = () if ".items" in output else ("a",)
     assert "kubectl-create" in kubepy("get", "cm", *one, "--field-selector=metadata.name=a" if not one else "--v=0",
@@ -69,7 +69,7 @@ def test_a_template_shows_managed_fields_where_it_shows_all_of_an_object(kubepy:
 
 
 @pytest.mark.parametrize("output", HIDING)
-def test_a_template_of_single_fields_does_without_managed_fields(kubepy: Kubepy, output: str,
+def test_template_of_single_fields_does_without_managed_fields(kubepy: Kubepy, output: str,
                                                                    monkeypatch: pytest.MonkeyPatch) -> None:
     from kubepy.apiserver.client import Client
 
@@ -78,7 +78,7 @@ def test_a_template_of_single_fields_does_without_managed_fields(kubepy: Kubepy,
     assert kubepy("get", "cm", "-o", output).status == 0
 
 
-def test_what_does_not_fit_a_template_is_shown_with_managed_fields(kubepy: Kubepy) -> None:
+def test_template_error_shows_managed_fields(kubepy: Kubepy) -> None:
     kubepy("create", "cm", "a", "--from-literal=x=1")
     failed = kubepy("get", "cm", "a", "-o", "jsonpath={.no}", "--allow-missing-template-keys=false")
     assert "kubectl-create" in failed.err

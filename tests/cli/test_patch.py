@@ -34,12 +34,12 @@ def patch(kubepy: Kubepy, content: str, *words: str) -> Done:
     ('{"op":"add"}', "json", "error decoding patch: json: cannot unmarshal object into Go value of type "
      "[]handlers.jsonPatchOp"),
 ])
-def test_the_server_refuses_what_is_no_patch(plain: Kubepy, content: str, kind: str, why: str) -> None:
+def test_server_refuses_what_is_no_patch(plain: Kubepy, content: str, kind: str, why: str) -> None:
     assert patch(plain, content, f"--type={kind}") == Done("", f"Error from server (BadRequest): {why}\n", 1)
 
 
 @pytest.mark.parametrize("kind", ["json", "strategic"])
-def test_a_patch_that_is_null_changes_nothing(plain: Kubepy, kind: str) -> None:
+def test_patch_that_is_null_changes_nothing(plain: Kubepy, kind: str) -> None:
     assert patch(plain, "null", f"--type={kind}") == Done("configmap/plain patched (no change)\n", "", 0)
 
 
@@ -58,7 +58,7 @@ def test_keys_that_are_there_twice_and_fields_that_are_not_known_are_warned_of(p
         "configmap/plain patched\n", 'Warning: json patch unknown field "[0].why"\n', 0)
 
 
-def test_no_type_is_the_usual_one(plain: Kubepy) -> None:
+def test_patch_type_defaults_to_strategic(plain: Kubepy) -> None:
     assert patch(plain, "{}", "--type=").out == "configmap/plain patched (no change)\n"
 
 
@@ -75,13 +75,13 @@ def test_no_type_is_the_usual_one(plain: Kubepy) -> None:
     ('{"kind":null}', "merge",
      'Object \'Kind\' is missing in \'{"apiVersion":"apps/v1","metadata":{"name":"web"},"spec":{"replicas":0}}\''),
 ])
-def test_patching_a_file_alone_tells_what_is_wrong(bare: Kubepy, folder: Path, content: str, kind: str,
+def test_patching_file_alone_tells_what_is_wrong(bare: Kubepy, folder: Path, content: str, kind: str,
                                                    why: str) -> None:
     (folder / "d.yaml").write_text(MANIFEST)
     assert bare("patch", "--local", "-f", "d.yaml", f"--type={kind}", "-p", content) == Done("", f"error: {why}\n", 1)
 
 
-def test_a_file_of_a_kind_that_is_not_known_takes_a_merge_patch(bare: Kubepy, folder: Path) -> None:
+def test_file_of_kind_that_is_not_known_takes_merge_patch(bare: Kubepy, folder: Path) -> None:
     (folder / "boat.yaml").write_text(CUSTOM)
     words = ("patch", "--local", "-f", "boat.yaml", "-p", '{"sail":"red"}')
     assert bare(*words).err == ("error: strategic merge patch is not supported for sea.example/v1, Kind=Boat locally, "

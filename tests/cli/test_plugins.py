@@ -26,7 +26,7 @@ def program(path: Path) -> str:
     return str(path)
 
 
-def test_find_prefers_the_longest_plugin_name(plugins: Path) -> None:
+def test_find_prefers_longest_plugin_name(plugins: Path) -> None:
     short, long = program(plugins / "kubepy-foo"), program(plugins / "kubepy-foo-bar_baz")
     assert find(["foo", "bar-baz", "x", "-n", "y"]) == PluginCommand(long, ["x", "-n", "y"])
     assert find(["foo", "-n", "y"]) == PluginCommand(short, ["-n", "y"])
@@ -34,7 +34,7 @@ def test_find_prefers_the_longest_plugin_name(plugins: Path) -> None:
     assert find(["foo", "nope"], least=2) is None
 
 
-def test_plugin_replaces_the_process(plugins: Path) -> None:
+def test_plugin_replaces_process(plugins: Path) -> None:
     path = program(plugins / "kubepy-foo")
     command = [sys.executable, "-m", "kubepy.cli.program", "foo", "a", "--flag"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

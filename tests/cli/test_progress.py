@@ -75,7 +75,7 @@ def test_short_work_shows_nothing(watch: Watch) -> None:
     assert terminal.getvalue() == ""
 
 
-def test_a_line_is_written_over_and_taken_away(watch: Watch) -> None:
+def test_line_is_written_over_and_taken_away(watch: Watch) -> None:
     terminal = Terminal()
     progress = Progress(terminal, watch)
     watch.now += PATIENCE
@@ -88,7 +88,7 @@ def test_a_line_is_written_over_and_taken_away(watch: Watch) -> None:
     assert terminal.screen() == ""
 
 
-def test_a_line_that_says_the_same_is_left_as_it_is(watch: Watch) -> None:
+def test_line_that_says_same_is_left_as_it_is(watch: Watch) -> None:
     terminal = Terminal()
     progress = Progress(terminal, watch)
     for _ in range(3):
@@ -97,7 +97,7 @@ def test_a_line_that_says_the_same_is_left_as_it_is(watch: Watch) -> None:
     assert terminal.getvalue() == "\rapplying 1/2"
 
 
-def test_it_is_not_drawn_for_every_object(watch: Watch) -> None:
+def test_progress_line_is_not_drawn_for_every_object(watch: Watch) -> None:
     terminal = Terminal()
     progress = Progress(terminal, watch)
     watch.now += PATIENCE
@@ -107,7 +107,7 @@ def test_it_is_not_drawn_for_every_object(watch: Watch) -> None:
     assert terminal.getvalue().count("\r") <= 11
 
 
-def test_nothing_is_shown_where_nobody_looks(watch: Watch) -> None:
+def test_progress_line_in_a_pipe_is_not_drawn(watch: Watch) -> None:
     stream = io.StringIO()
     progress = Progress(stream, watch)
     watch.now += 60
@@ -116,7 +116,7 @@ def test_nothing_is_shown_where_nobody_looks(watch: Watch) -> None:
     assert stream.getvalue() == ""
 
 
-def test_it_says_for_how_long_it_waits(watch: Watch) -> None:
+def test_progress_line_shows_waiting_time(watch: Watch) -> None:
     terminal = Terminal()
     progress = Progress(terminal, watch)
     watch.now += 12.7
@@ -169,7 +169,7 @@ def config_maps(count: int) -> str:
                         for number in range(count))
 
 
-def test_every_long_command_shows_how_far_it_is(tmp_path: Path, patience: dict[str, str]) -> None:
+def test_progress_line_is_shown_by_every_long_command(tmp_path: Path, patience: dict[str, str]) -> None:
     state, name = tmp_path / "state", "a-name-that-is-longer-than-a-terminal-is-wide"
 
     def play(*words: str, stdin: str = "", status: int = 0) -> Output:
@@ -209,7 +209,7 @@ def test_every_long_command_shows_how_far_it_is(tmp_path: Path, patience: dict[s
     assert look(deleted.terminal) == ""
 
 
-def test_somebody_who_waits_for_pods_is_told_that_there_are_no_nodes(tmp_path: Path) -> None:
+def test_waiting_command_without_nodes_says_so(tmp_path: Path) -> None:
     state = tmp_path / "state"
     on_a_terminal(["apply", "-f", "-"], state, stdin=AGENT.replace("DaemonSet", "StatefulSet"))
     waited = on_a_terminal(["rollout", "status", "sts/agent", "--timeout=3s"], state)
@@ -217,7 +217,7 @@ def test_somebody_who_waits_for_pods_is_told_that_there_are_no_nodes(tmp_path: P
     assert waited.terminal.count("note: 1 pod is Pending, since there are no nodes: ") == 1
 
 
-def test_a_pipe_gets_what_kubectl_would_write(tmp_path: Path, patience: dict[str, str]) -> None:
+def test_pipe_gets_what_kubectl_would_write(tmp_path: Path, patience: dict[str, str]) -> None:
     env = {**os.environ, "KUBEPY_STATE": str(tmp_path / "state"), **patience}
     done = subprocess.run([sys.executable, "-c", PROGRAM, "apply", "-f", "-"], input=config_maps(3), env=env,
                           capture_output=True, text=True, timeout=60)

@@ -19,7 +19,7 @@ spec: {limits: [{type: Container, max: {memory: 1Gi}, defaultRequest: {memory: 5
 """
 
 
-def test_what_does_not_fit_into_the_quota_is_refused(kubepy: Kubepy) -> None:
+def test_creation_beyond_quota_is_refused(kubepy: Kubepy) -> None:
     kubepy("apply", "-f", "-", stdin=QUOTA)
     assert kubepy("run", "a", "--image=a").status == 0
     assert kubepy("run", "b", "--image=b").status == 0

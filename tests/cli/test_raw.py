@@ -19,11 +19,11 @@ def read(kubepy: Kubepy, path: str) -> Any:
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz"])
-def test_the_cluster_is_well(kubepy: Kubepy, path: str) -> None:
+def test_cluster_is_well(kubepy: Kubepy, path: str) -> None:
     assert kubepy("get", "--raw", path) == Done("ok", "", 0)
 
 
-def test_an_object_stands_in_the_order_of_its_type(paint: Kubepy) -> None:
+def test_object_stands_in_order_of_its_type(paint: Kubepy) -> None:
     body = paint("get", "--raw", "/api/v1/namespaces/default/configmaps/paint").out
     assert body.startswith('{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"paint","namespace":"default",')
     assert body.endswith('"manager":"kubectl-create","operation":"Update","apiVersion":"v1","time":"'
@@ -32,7 +32,7 @@ def test_an_object_stands_in_the_order_of_its_type(paint: Kubepy) -> None:
                            '"data":{"colour":"red"}}\n')
 
 
-def test_a_list_tells_its_kind_once(paint: Kubepy) -> None:
+def test_list_tells_its_kind_once(paint: Kubepy) -> None:
     found = read(paint, "/api/v1/namespaces/default/configmaps")
     assert list(found) == ["kind", "apiVersion", "metadata", "items"]
     assert (found["kind"], [list(one) for one in found["items"]]) == ("ConfigMapList", [["metadata", "data"]])
@@ -76,7 +76,7 @@ def test_discovery(kubepy: Kubepy) -> None:
         "version": "v1", "kind": "Scale", "verbs": ["get", "patch", "update"]}
 
 
-def test_the_version_is_the_one_that_kubepy_keeps_to(kubepy: Kubepy) -> None:
+def test_version_is_one_that_kubepy_keeps_to(kubepy: Kubepy) -> None:
     assert read(kubepy, "/version") == json.loads(kubepy("version", "-o", "json").out)["serverVersion"]
 
 
@@ -86,7 +86,7 @@ def test_paths_that_lead_nowhere(kubepy: Kubepy, path: str) -> None:
     assert kubepy("get", "--raw", path) == Done("", NOT_FOUND, 1)
 
 
-def test_an_object_that_is_not_there(kubepy: Kubepy) -> None:
+def test_object_that_is_not_there(kubepy: Kubepy) -> None:
     assert kubepy("get", "--raw", "/api/v1/namespaces/default/pods/a").err == (
         'Error from server (NotFound): pods "a" not found\n')
 
@@ -101,5 +101,5 @@ def test_an_object_that_is_not_there(kubepy: Kubepy) -> None:
          "--raw may not be specified with other flags that filter the server request or alter the output"),
     ],
 )
-def test_what_cannot_be_said_beside_a_path(kubepy: Kubepy, words: tuple[str, ...], error: str) -> None:
+def test_raw_path_excludes_other_flags(kubepy: Kubepy, words: tuple[str, ...], error: str) -> None:
     assert kubepy("get", *words) == Done("", f"error: {error}\n", 1)

@@ -20,24 +20,24 @@ def send(kubepy: Kubepy, verb: str, path: str, body: Any) -> Any:
     return json.loads(done.out)
 
 
-def test_a_post_to_a_collection_creates_an_object_of_its_kind(kubepy: Kubepy) -> None:
+def test_post_to_collection_creates_object_of_its_kind(kubepy: Kubepy) -> None:
     made = send(kubepy, "create", MAPS, {"metadata": {"name": "paint"}, "data": {"colour": "red"}})
     assert (made["kind"], made["metadata"]["managedFields"][0]["manager"]) == ("ConfigMap", "kubectl")
     assert kubepy("get", "cm", "paint", "-o", "jsonpath={.data}").out == '{"colour":"red"}'
 
 
-def test_a_put_replaces_the_object_of_its_path(paint: Kubepy) -> None:
+def test_put_replaces_object_of_its_path(paint: Kubepy) -> None:
     assert send(paint, "replace", f"{MAPS}/paint", {"data": {"colour": "blue"}})["data"] == {"colour": "blue"}
     assert paint("get", "cm", "paint", "-o", "jsonpath={.data.colour}").out == "blue"
 
 
-def test_a_namespace_is_finalized_through_its_subresource(kubepy: Kubepy) -> None:
+def test_namespace_is_finalized_through_its_subresource(kubepy: Kubepy) -> None:
     namespace = json.loads(kubepy("create", "ns", "old", "-o", "json").out)
     namespace["spec"] = {"finalizers": []}
     assert send(kubepy, "replace", "/api/v1/namespaces/old/finalize", namespace)["spec"] == {}
 
 
-def test_a_pod_is_bound_and_evicted_through_its_subresources(kubepy: Kubepy) -> None:
+def test_pod_is_bound_and_evicted_through_its_subresources(kubepy: Kubepy) -> None:
     kubepy("run", "web", "--image=nginx")
     pod, done = "/api/v1/namespaces/default/pods/web", {"kind": "Status", "apiVersion": "v1", "metadata": {},
                                                          "status": "Success", "code": 201}
@@ -49,20 +49,20 @@ def test_a_pod_is_bound_and_evicted_through_its_subresources(kubepy: Kubepy) -> 
 
 
 @pytest.mark.parametrize("kind", ["Eviction", "Binding"])
-def test_what_is_done_to_a_pod_bears_its_name(kubepy: Kubepy, kind: str) -> None:
+def test_raw_pod_request_prints_its_name(kubepy: Kubepy, kind: str) -> None:
     kubepy("run", "web", "--image=nginx")
     path = f"/api/v1/namespaces/default/pods/web/{kind.lower()}"
     assert kubepy("create", "--raw", path, "-f", "-", stdin='{"metadata":{"name":"other"}}') == Done(
         "", f"Error from server (BadRequest): name in URL does not match name in {kind} object\n", 1)
 
 
-def test_a_deletion_answers_with_the_storage_class_that_is_gone(kubepy: Kubepy) -> None:
+def test_deletion_answers_with_storage_class_that_is_gone(kubepy: Kubepy) -> None:
     path = "/apis/storage.k8s.io/v1/storageclasses"
     send(kubepy, "create", path, {"metadata": {"name": "slow"}, "provisioner": "kubepy.dev/simulated"})
     assert json.loads(kubepy("delete", "--raw", f"{path}/slow").out)["kind"] == "StorageClass"
 
 
-def test_a_deletion_answers_with_a_status_or_with_what_is_left(paint: Kubepy) -> None:
+def test_deletion_answers_with_status_or_with_what_is_left(paint: Kubepy) -> None:
     uid = paint("get", "cm", "paint", "-o", "jsonpath={.metadata.uid}").out
     assert json.loads(paint("delete", "--raw", f"{MAPS}/paint").out) == {
         "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success",
@@ -72,7 +72,7 @@ def test_a_deletion_answers_with_a_status_or_with_what_is_left(paint: Kubepy) ->
     assert (left["kind"], left["status"]["phase"]) == ("Namespace", "Terminating")
 
 
-def test_a_deletion_keeps_to_the_options_of_its_body_and_of_its_query(paint: Kubepy) -> None:
+def test_deletion_keeps_to_options_of_its_body_and_of_its_query(paint: Kubepy) -> None:
     conflict = send_failing(paint, f"{MAPS}/paint", {"preconditions": {"uid": "another"}})
     assert conflict.startswith("Error from server (Conflict): ")
     assert paint("delete", "--raw", f"{MAPS}/paint?dryRun=All").status == 0
@@ -85,7 +85,7 @@ def send_failing(kubepy: Kubepy, path: str, body: Any) -> str:
     return done.err
 
 
-def test_a_collection_is_deleted_by_its_path_and_labels(kubepy: Kubepy) -> None:
+def test_collection_is_deleted_by_its_path_and_labels(kubepy: Kubepy) -> None:
     for name in ("a", "b"):
         kubepy("create", "cm", name)
     kubepy("label", "cm", "a", "old=yes")
@@ -100,13 +100,13 @@ def test_a_collection_is_deleted_by_its_path_and_labels(kubepy: Kubepy) -> None:
     ('{"kind": ', 'unexpected end of JSON input ({"kind": )'),
     ("", "unexpected end of JSON input (<empty>)"),
 ])
-def test_a_body_that_is_not_json_is_shown(kubepy: Kubepy, body: str, why: str) -> None:
+def test_body_that_is_not_json_is_shown(kubepy: Kubepy, body: str, why: str) -> None:
     assert kubepy("create", "--raw", MAPS, "-f", "-", stdin=body) == Done(
         "", "Error from server (BadRequest): the object provided is unrecognized (must be of type ConfigMap): couldn't "
             f"get version/kind; json parse error: {why}\n", 1)
 
 
-def test_methods_that_a_path_does_not_know(paint: Kubepy) -> None:
+def test_methods_that_path_does_not_know(paint: Kubepy) -> None:
     for verb, path in (("create", f"{MAPS}/paint"), ("replace", MAPS), ("create", "/api/v1/nodes/a/status")):
         assert paint(verb, "--raw", path, "-f", "-", stdin="{}") == Done("", NOT_ALLOWED, 1)
     assert paint("delete", "--raw", "/api/v1/configmaps") == Done("", NOT_ALLOWED, 1)
@@ -126,6 +126,6 @@ def test_flags_that_do_not_go_with_it(kubepy: Kubepy, words: str, error: str) ->
     assert kubepy(*words.split(), "--raw", MAPS) == Done("", f"error: {error}\n", 1)
 
 
-def test_a_file_that_is_not_there(kubepy: Kubepy, folder: Path) -> None:
+def test_file_that_is_not_there(kubepy: Kubepy, folder: Path) -> None:
     assert kubepy("create", "--raw", MAPS, "-f", "no.json") == Done(
         "", "error: open no.json: no such file or directory\n", 1)

@@ -41,7 +41,7 @@ def test_endless_file_ends_diff_and_get_as_their_errors_do(paint: Kubepy) -> Non
     assert paint("get", "-f", "/dev/zero") == Done("", line, 1)
 
 
-def test_endless_file_of_a_kustomization_is_refused_in_one_line(paint: Kubepy, folder: Path) -> None:
+def test_endless_file_of_kustomization_is_refused_in_one_line(paint: Kubepy, folder: Path) -> None:
     (folder / "base").mkdir()
     (folder / "base" / "kustomization.yaml").write_text("resources: [/dev/zero]\n")
     done = paint("apply", "-k", "base")
@@ -75,7 +75,7 @@ def test_endless_pipe_is_refused_and_its_writer_let_go(paint: Kubepy, folder: Pa
     writer.join()
 
 
-def test_file_at_the_limit_is_read(paint: Kubepy, folder: Path) -> None:
+def test_file_at_limit_is_read(paint: Kubepy, folder: Path) -> None:
     (folder / "patch").write_text('{"data":{"a":"1"}}'.ljust(MAX_REQUEST))
     assert paint("patch", "cm", "paint", "--patch-file=patch").out == "configmap/paint patched\n"
     (folder / "patch").write_text('{"data":{"a":"1"}}'.ljust(MAX_REQUEST + 1))

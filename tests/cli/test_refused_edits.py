@@ -138,7 +138,7 @@ def test_refused_edit_is_named_with_its_line_and_changes_nothing(kubepy: Kubepy,
     assert (again.out, again.err) == (before, "")
 
 
-def test_controllers_go_on_with_an_object_whose_file_is_refused(bare: Kubepy, folder: Path) -> None:
+def test_controllers_go_on_with_object_whose_file_is_refused(bare: Kubepy, folder: Path) -> None:
     kubepy = bare
     kubepy("init", "--nodes=1")
     kubepy("create", "deployment", "web", "--image=app:1", "--replicas=2")
@@ -156,7 +156,7 @@ def test_controllers_go_on_with_an_object_whose_file_is_refused(bare: Kubepy, fo
     assert kubepy("fsck").out == "state: no problems\n"
 
 
-def test_refused_file_that_is_removed_is_a_deletion(kubepy: Kubepy, folder: Path) -> None:
+def test_refused_file_that_is_removed_is_deletion(kubepy: Kubepy, folder: Path) -> None:
     kubepy("create", "deployment", "web", "--image=app:1")
     file = folder / "state/namespaces/default/deployments.apps/web.yaml"
     file.write_text(file.read_text().replace("replicas: 1", "replicas: -1"))
@@ -192,7 +192,7 @@ NEW_FILES = {
 
 
 @pytest.mark.parametrize("case", NEW_FILES.values(), ids=NEW_FILES)
-def test_new_manifest_that_could_not_be_created_is_a_problem_with_its_line(
+def test_new_manifest_that_could_not_be_created_is_problem_with_its_line(
         kubepy: Kubepy, folder: Path, case: tuple[str, str, int, str]) -> None:
     place, text, line, words = case
     path = folder / f"state/namespaces/default/{place}.yaml"
@@ -208,7 +208,7 @@ def test_new_manifest_that_could_not_be_created_is_a_problem_with_its_line(
     assert kubepy("fsck").status == 0
 
 
-def test_service_in_a_new_manifest_is_taken_as_it_is(kubepy: Kubepy, folder: Path) -> None:
+def test_service_in_new_manifest_is_taken_as_it_is(kubepy: Kubepy, folder: Path) -> None:
     path = folder / "state/namespaces/default/services/front.yaml"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("apiVersion: v1\nkind: Service\nmetadata: {name: front}\nspec: {ports: [{port: 80}]}\n")

@@ -31,17 +31,17 @@ ROLLING = {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1}}
      Progress('daemon set "x" successfully rolled out', True)),
     ({}, Progress('daemon set "x" successfully rolled out', True)),
 ])
-def test_a_daemon_set_is_done_when_all_pods_are_updated_and_available(status: Object, progress: Progress) -> None:
+def test_daemon_set_is_done_when_all_pods_are_updated_and_available(status: Object, progress: Progress) -> None:
     assert daemon_set(workload("DaemonSet", status, updateStrategy=ROLLING), 0) == progress
 
 
-def test_a_spec_that_was_not_observed_is_waited_for() -> None:
+def test_spec_that_was_not_observed_is_waited_for() -> None:
     newer = workload("DaemonSet", {}, generation=2, updateStrategy=ROLLING)
     assert daemon_set(newer, 0) == Progress("Waiting for daemon set spec update to be observed...", False)
 
 
 @pytest.mark.parametrize("view", [daemon_set, stateful_set])
-def test_on_delete_has_no_rollout_status(view) -> None:
+def test_rollout_status_of_on_delete_is_an_error(view) -> None:
     with pytest.raises(CliError, match="only available for RollingUpdate strategy type"):
         view(workload("DaemonSet", {}, updateStrategy={"type": "OnDelete"}), 0)
 
@@ -52,19 +52,19 @@ def test_on_delete_has_no_rollout_status(view) -> None:
     ({"updatedReplicas": 2, "replicas": 2, "availableReplicas": 1}, "1 of 2 updated replicas are available...", False),
     ({"updatedReplicas": 2, "replicas": 2, "availableReplicas": 2}, "successfully rolled out", True),
 ])
-def test_a_deployment_goes_through_its_states(status: Object, message: str, done: bool) -> None:
+def test_deployment_goes_through_its_states(status: Object, message: str, done: bool) -> None:
     progress = deployment(workload("Deployment", status, replicas=2), 0)
     assert progress.message.endswith(message)
     assert progress.done == done
 
 
-def test_a_deployment_past_its_deadline_is_an_error() -> None:
+def test_deployment_past_its_deadline_is_error() -> None:
     stuck = {"conditions": [{"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded"}]}
     with pytest.raises(CliError, match='deployment "x" exceeded its progress deadline'):
         deployment(workload("Deployment", stuck, replicas=1), 0)
 
 
-def test_a_deployment_at_another_revision_is_an_error() -> None:
+def test_deployment_at_another_revision_is_error() -> None:
     with pytest.raises(CliError, match=r"desired revision \(3\) is different from the running revision \(0\)"):
         deployment(workload("Deployment", {}, replicas=1), 3)
 
@@ -74,14 +74,14 @@ def test_a_deployment_at_another_revision_is_an_error() -> None:
     (2, 1, "partitioned roll out complete: 1 new pods have been updated...", True),
     (7, 0, "partitioned roll out complete: 0 new pods have been updated...", True),
 ])
-def test_a_stateful_set_counts_from_its_partition(partition: int, updated: int, message: str, done: bool) -> None:
+def test_stateful_set_counts_from_its_partition(partition: int, updated: int, message: str, done: bool) -> None:
     strategy = {"type": "RollingUpdate", "rollingUpdate": {"partition": partition}}
     found = workload("StatefulSet", {"readyReplicas": 3, "updatedReplicas": updated}, replicas=3,
                      updateStrategy=strategy)
     assert stateful_set(found, 0) == Progress(message, done)
 
 
-def test_a_stateful_set_without_the_block_goes_by_its_revisions() -> None:
+def test_stateful_set_without_block_goes_by_its_revisions() -> None:
     found = workload("StatefulSet", {"readyReplicas": 1, "currentReplicas": 1, "currentRevision": "x-1",
                                      "updateRevision": "x-1"}, replicas=1, updateStrategy={"type": "RollingUpdate"})
     assert stateful_set(found, 0) == Progress("statefulset rolling update complete 1 pods at revision x-1...", True)
@@ -115,7 +115,7 @@ def kept(number: int, image: str) -> Revision:
     return Revision(number, {"kind": "ControllerRevision", "metadata": {"name": f"x-{number}"}, "data": data}, workload)
 
 
-def test_going_back_without_a_number_takes_the_one_before_the_newest() -> None:
+def test_going_back_without_number_takes_one_before_newest() -> None:
     obj = {"kind": "DaemonSet", "metadata": {"name": "x"}, "spec": {"template": template("c:3")}}
     plan = plan_rollback(obj, [kept(1, "c:1"), kept(2, "c:2"), kept(3, "c:3")], 0)
     assert plan.target.template == template("c:2")
@@ -143,7 +143,7 @@ def replica_set(number: int, image: str, **annotations: str) -> Revision:
     return Revision(number, keeper, {"kind": "Deployment", "metadata": {"name": "x"}})
 
 
-def test_a_deployment_takes_the_annotations_of_its_old_replica_set_and_keeps_its_own_bookkeeping() -> None:
+def test_deployment_takes_annotations_of_its_old_replica_set_and_keeps_its_own_bookkeeping() -> None:
     own = {"kubectl.kubernetes.io/last-applied-configuration": "{}", "note": "new"}
     obj = {"kind": "Deployment", "metadata": {"name": "x", "annotations": own}, "spec": {"template": template("c:2")}}
     old = replica_set(1, "c:1", note="old", **{"deployment.kubernetes.io/revision": "1"})
@@ -156,7 +156,7 @@ def test_a_deployment_takes_the_annotations_of_its_old_replica_set_and_keeps_its
     ]
 
 
-def test_a_paused_deployment_is_not_rolled_back() -> None:
+def test_paused_deployment_is_not_rolled_back() -> None:
     with pytest.raises(CliError, match="you cannot rollback a paused deployment"):
         require_not_paused({"kind": "Deployment", "spec": {"paused": True}})
     require_not_paused({"kind": "DaemonSet", "spec": {}})

@@ -51,26 +51,26 @@ def lines(done: Done) -> list[str]:
     return done.out.splitlines()
 
 
-def test_a_rollout_is_followed_to_its_end(db: Kubepy) -> None:
+def test_rollout_is_followed_to_its_end(db: Kubepy) -> None:
     assert db("set", "image", "sts/db", "c=db:2").out == "statefulset.apps/db image updated\n"
     assert lines(db("rollout", "status", "sts/db")) == [OBSERVED, COMPLETE.format(3)]
     assert images(db) == "db:2 db:2 db:2"
 
 
-def test_a_canary_is_complete_when_the_pods_above_its_partition_are(db: Kubepy) -> None:
+def test_canary_is_complete_when_pods_above_its_partition_are(db: Kubepy) -> None:
     patch(db, '{"spec":{"updateStrategy":{"rollingUpdate":{"partition":2}}}}')
     db("set", "image", "sts/db", "c=db:2")
     assert lines(db("rollout", "status", "sts/db"))[-1] == COMPLETE.format(1)
     assert images(db) == "db:1 db:1 db:2"
 
 
-def test_a_partition_beyond_all_pods_is_complete_with_none(db: Kubepy) -> None:
+def test_partition_beyond_all_pods_is_complete_with_none(db: Kubepy) -> None:
     patch(db, '{"spec":{"updateStrategy":{"rollingUpdate":{"partition":9}}}}')
     db("set", "image", "sts/db", "c=db:2")
     assert db("rollout", "status", "sts/db").out.splitlines()[-1] == COMPLETE.format(0)
 
 
-def test_a_broken_rollout_is_stuck_until_its_pod_is_deleted(db: Kubepy) -> None:
+def test_broken_rollout_is_stuck_until_its_pod_is_deleted(db: Kubepy) -> None:
     patch(db, BROKEN)
     stuck = db("rollout", "status", "sts/db", "--timeout=1s")
     assert (lines(stuck)[-1], stuck.err, stuck.status) == (
@@ -81,7 +81,7 @@ def test_a_broken_rollout_is_stuck_until_its_pod_is_deleted(db: Kubepy) -> None:
     assert lines(db("rollout", "status", "sts/db"))[-1] == COMPLETE.format(3)
 
 
-def test_without_the_rolling_update_block_the_words_are_about_revisions(folder: Path, bare: Kubepy) -> None:
+def test_rollout_status_without_rolling_update_block_names_revisions(folder: Path, bare: Kubepy) -> None:
     bare("init", "--nodes=1")
     (folder / "db.yaml").write_text(f"{MANIFEST}  updateStrategy: {{type: RollingUpdate}}\n")
     bare("create", "-f", "db.yaml")
@@ -92,7 +92,7 @@ def test_without_the_rolling_update_block_the_words_are_about_revisions(folder: 
     assert lines(bare("rollout", "status", "sts/db", "--timeout=1s"))[-1] == "Waiting for 1 pods to be ready..."
 
 
-def test_on_delete_has_no_status(db: Kubepy) -> None:
+def test_rollout_status_of_on_delete_daemonset_is_an_error(db: Kubepy) -> None:
     patch(db, '{"spec":{"updateStrategy":{"type":"OnDelete","rollingUpdate":null}}}')
     assert db("rollout", "status", "sts/db") == Done(
         "", "error: rollout status is only available for RollingUpdate strategy type\n", 1)
@@ -109,7 +109,7 @@ def history(db: Kubepy) -> list[tuple[str, ...]]:
     return [tuple(line.split(maxsplit=1)) for line in lines(db("rollout", "history", "sts/db"))[2:] if line]
 
 
-def test_going_back_renumbers_the_revision_and_keeps_its_cause(db: Kubepy) -> None:
+def test_going_back_renumbers_revision_and_keeps_its_cause(db: Kubepy) -> None:
     db("annotate", "sts/db", "kubernetes.io/change-cause=second")
     db("set", "image", "sts/db", "c=db:2")
     db("rollout", "status", "sts/db")
@@ -138,7 +138,7 @@ def pod_uids(db: Kubepy) -> str:
     return db("get", "pods", "-o", "jsonpath={.items[*].metadata.uid}").out
 
 
-def test_rollout_of_a_revision_that_an_old_server_wrote_is_complete_and_restarts_nothing(
+def test_rollout_of_revision_that_old_server_wrote_is_complete_and_restarts_nothing(
         db: Kubepy, folder: Path) -> None:
     before = pod_uids(db)
     rewrite_first_revision(db, folder, write_null_timestamp)
@@ -150,7 +150,7 @@ def test_rollout_of_a_revision_that_an_old_server_wrote_is_complete_and_restarts
     assert "null" not in shown
 
 
-def test_undo_to_a_revision_that_an_old_server_wrote_makes_a_new_one(db: Kubepy, folder: Path) -> None:
+def test_undo_to_revision_that_old_server_wrote_makes_new_one(db: Kubepy, folder: Path) -> None:
     db("set", "image", "sts/db", "c=db:2")
     db("rollout", "status", "sts/db")
     rewrite_first_revision(db, folder, write_null_timestamp)
@@ -162,7 +162,7 @@ def test_undo_to_a_revision_that_an_old_server_wrote_makes_a_new_one(db: Kubepy,
     assert (history(db), images(db)) == ([("1", "<none>"), ("2", "<none>"), ("3", "<none>")], "db:1 db:1 db:1")
 
 
-def test_undo_to_the_present_template_in_other_words_is_sent_and_changes_nothing(db: Kubepy, folder: Path) -> None:
+def test_undo_to_present_template_in_other_words_is_sent_and_changes_nothing(db: Kubepy, folder: Path) -> None:
     rewrite_first_revision(db, folder, write_null_timestamp)
     before = pod_uids(db)
     assert db("rollout", "undo", "sts/db", "--to-revision=1").out == "statefulset.apps/db rolled back\n"
@@ -170,7 +170,7 @@ def test_undo_to_the_present_template_in_other_words_is_sent_and_changes_nothing
     assert (history(db), pod_uids(db)) == ([("1", "<none>")], before)
 
 
-def test_history_names_a_revision_that_keeps_no_template(db: Kubepy, folder: Path) -> None:
+def test_history_names_revision_that_keeps_no_template(db: Kubepy, folder: Path) -> None:
     db("set", "image", "sts/db", "c=db:2")
     db("rollout", "status", "sts/db")
     rewrite_first_revision(db, folder, lambda data: data["spec"].update(template="none"))
@@ -188,7 +188,7 @@ def test_history_names_a_revision_that_keeps_no_template(db: Kubepy, folder: Pat
     (["history", "sts/db", "--revision=7"], Done("", "error: unable to find the specified revision\n", 1)),
     (["pause", "sts/db"], Done("", 'error: statefulsets.apps "db" pausing is not supported\n', 1)),
 ])
-def test_what_cannot_be_done_is_said(db: Kubepy, words: list[str], done: Done) -> None:
+def test_unsupported_rollout_is_reported(db: Kubepy, words: list[str], done: Done) -> None:
     assert db("rollout", *words) == done
 
 
@@ -203,7 +203,7 @@ def test_scaling_may_be_bound_to_what_is_there(db: Kubepy, flags: list[str], don
     assert replicas == ("1" if done.status == 0 else "3")
 
 
-def test_scaling_may_be_bound_to_a_version(db: Kubepy) -> None:
+def test_scaling_may_be_bound_to_version(db: Kubepy) -> None:
     version = db("get", "sts/db", "-o", "jsonpath={.metadata.resourceVersion}").out
     assert db("scale", "sts/db", "--replicas=2", f"--resource-version={version}").status == 0
     refused = db("scale", "sts/db", "--replicas=1", f"--resource-version={version}")

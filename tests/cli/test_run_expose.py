@@ -24,11 +24,11 @@ def test_references_of_images(image: str) -> None:
 
 
 @pytest.mark.parametrize("image", ["", "A", "a:", "a b", "a/", "a@sha256:0", "http://a"])
-def test_what_is_no_reference_of_an_image(image: str) -> None:
+def test_invalid_image_reference_is_refused(image: str) -> None:
     assert not is_image_reference(image)
 
 
-def test_the_fields_of_a_pod_come_in_the_order_of_its_struct(kubepy: Kubepy) -> None:
+def test_fields_of_pod_come_in_order_of_its_struct(kubepy: Kubepy) -> None:
     done = kubepy("run", "box", "--image=b", "--privileged", "-i", "--attach=false", "--env=A=1", "--dry-run=client",
                   "-o", "json", "--", "sleep")
     container = json.loads(done.out)["spec"]["containers"][0]
@@ -58,17 +58,17 @@ def test_overrides_change_what_was_generated(kubepy: Kubepy, kind: str, patch: s
     (["expose", "svc", "absent"], 'Error from server (NotFound): services "absent" not found\n'),
     (["expose", "ns", "default"], "error: cannot expose a Namespace\n"),
 ])
-def test_what_run_and_expose_refuse(kubepy: Kubepy, words: list[str], error: str) -> None:
+def test_run_and_expose_refuse_invalid_input(kubepy: Kubepy, words: list[str], error: str) -> None:
     assert kubepy(*words) == ("", error, 1)
 
 
-def test_run_with_expose_prints_the_service_first(kubepy: Kubepy) -> None:
+def test_run_with_expose_prints_service_first(kubepy: Kubepy) -> None:
     done = kubepy("run", "web", "--image=nginx", "--port=80", "--expose")
     assert done.out == "service/web created\npod/web created\n"
     assert kubepy("get", "svc", "web", "-o", "jsonpath={.spec.selector}").out == '{"run":"web"}'
 
 
-def test_several_ports_and_protocols_become_named_ports(kubepy: Kubepy) -> None:
+def test_expose_names_several_ports_and_protocols(kubepy: Kubepy) -> None:
     ports = [{"containerPort": 53, "protocol": "UDP"}, {"containerPort": 53, "protocol": "TCP"},
              {"containerPort": 80}]
     overrides = json.dumps([{"op": "add", "path": "/spec/containers/0/ports", "value": ports}])
@@ -81,7 +81,7 @@ def test_several_ports_and_protocols_become_named_ports(kubepy: Kubepy) -> None:
     ], "selector": {"run": "dns"}}
 
 
-def test_a_selector_given_to_expose_is_that_of_the_service(kubepy: Kubepy) -> None:
+def test_selector_given_to_expose_is_that_of_service(kubepy: Kubepy) -> None:
     kubepy("create", "deployment", "web", "--image=nginx")
     service = made(kubepy, "expose", "deploy/web", "--port=1", "--selector=a=b,c=d", "--target-port=http")
     assert service["spec"] == {"ports": [{"protocol": "TCP", "port": 1, "targetPort": "http"}],

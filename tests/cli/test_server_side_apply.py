@@ -21,7 +21,7 @@ def test_conflicts_are_told_with_what_to_do(kubepy: Kubepy) -> None:
     assert done == Done("configmap/dial\n", "", 0)
 
 
-def test_kubectl_migrates_from_apply_on_the_client(kubepy: Kubepy) -> None:
+def test_kubectl_migrates_from_apply_on_client(kubepy: Kubepy) -> None:
     kubepy("apply", "-f", "-", stdin=MANIFEST)
     kubepy("label", "cm", "dial", "a=b")
     assert kubepy("get", "cm", "dial", MANAGERS).out == (

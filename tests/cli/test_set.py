@@ -54,7 +54,7 @@ def test_set_env_list_prints_values_and_unresolved_references(web: Kubepy) -> No
         "error retrieving reference for GONE: key gone not found in config map conf\n", 0)
 
 
-def test_set_env_variable_names_are_checked_by_the_client(web: Kubepy) -> None:
+def test_set_env_variable_names_are_checked_by_client(web: Kubepy) -> None:
     done = web("set", "env", "deploy/web", "A B=c")
     assert (done.out, done.status) == ("", 1)
     assert done.err.startswith('error: "A B" is not a valid key name: a valid environment variable name must ')
@@ -128,14 +128,14 @@ def test_set_args_with_files_are_refused(web: Kubepy) -> None:
     ("-n default set image deploy web main=a --record",
      "kubepy set image deploy web main=a --namespace=default --record=true"),
 ])
-def test_record_keeps_the_command_line(web: Kubepy, words: str, cause: str) -> None:
+def test_record_keeps_command_line(web: Kubepy, words: str, cause: str) -> None:
     done = web(*words.split())
     assert (done.err, done.status) == ("Flag --record has been deprecated, --record will be removed in the future\n", 0)
     found = json.loads(web("get", "deploy", "web", "-o", "json").out)["metadata"]["annotations"]
     assert found["kubernetes.io/change-cause"] == cause
 
 
-def test_create_record_keeps_the_command_line(kubepy: Kubepy, folder: Path) -> None:
+def test_create_record_keeps_command_line(kubepy: Kubepy, folder: Path) -> None:
     (folder / "web.yaml").write_text(WEB)
     kubepy("create", "-f", "web.yaml", "--record")
     found = json.loads(kubepy("get", "deploy", "web", "-o", "json").out)["metadata"]["annotations"]

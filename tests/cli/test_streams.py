@@ -22,7 +22,7 @@ def test_streams_that_nothing_can_be_written_to(kubepy: Kubepy, redirection: str
     assert (done.stderr, done.returncode) == (said, status)
 
 
-def test_what_is_read_and_printed_is_utf_8_whatever_the_locale(kubepy: Kubepy) -> None:
+def test_streams_are_utf_8_in_any_locale(kubepy: Kubepy) -> None:
     ascii_only = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 
     def plainly(*words: str, stdin: str = "") -> tuple[bytes, bytes]:
@@ -37,7 +37,7 @@ def test_what_is_read_and_printed_is_utf_8_whatever_the_locale(kubepy: Kubepy) -
 
 
 @pytest.mark.parametrize("words", ["apply -f -", "create -f -", "set env ds/x -", "auth reconcile -f -"])
-def test_a_closed_standard_input_is_an_empty_one(kubepy: Kubepy, words: str) -> None:
+def test_closed_standard_input_is_empty_one(kubepy: Kubepy, words: str) -> None:
     script = f"{sys.executable} -m kubepy.cli.program {words} <&-"
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
     empty = subprocess.run(["bash", "-c", script.replace("<&-", "</dev/null")], capture_output=True, text=True,
@@ -49,7 +49,7 @@ def test_a_closed_standard_input_is_an_empty_one(kubepy: Kubepy, words: str) -> 
 
 @pytest.mark.parametrize("words", ["get ns", "create cm x", "apply -f -", "config view", "init", "controller --once",
                                    "fsck"])
-def test_a_state_folder_that_is_a_file(bare: Kubepy, folder: Path, words: str) -> None:
+def test_state_folder_that_is_file(bare: Kubepy, folder: Path, words: str) -> None:
     (folder / "state").write_text("x")
     done = bare(*words.split(), stdin="{apiVersion: v1, kind: ConfigMap, metadata: {name: x}}")
     assert done.status == (0 if words == "config view" else 1)

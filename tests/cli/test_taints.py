@@ -41,13 +41,13 @@ def test_present_taint_needs_overwrite() -> None:
     assert change_taints("n", OLD, TaintChanges([other], []), True) == ChangedTaints([other, OLD[1]], "modified", [])
 
 
-def test_removing_missing_taint_is_an_error() -> None:
+def test_removing_missing_taint_is_error() -> None:
     gone = [{"key": "a"}, {"key": "z", "effect": "NoExecute"}]
     assert change_taints("n", OLD, TaintChanges([], gone), False) == ChangedTaints(
         [OLD[1]], "untainted", ['taint "z:NoExecute" not found'])
 
 
-def test_adding_and_removing_the_same_taint_fails() -> None:
+def test_adding_and_removing_same_taint_fails() -> None:
     with pytest.raises(CliError, match="can not both modify and remove"):
         require_no_conflict(parse_changes(["a=1:NoSchedule", "a-"]))
     require_no_conflict(parse_changes(["a=1:NoSchedule", "a:NoExecute-"]))

@@ -43,34 +43,34 @@ def field(kubepy: Kubepy, path: str, *words: str) -> str:
 # --- apply --------------------------------------------------------------------------------------------------------
 
 
-def test_apply_takes_away_what_the_manifest_lost_and_keeps_what_others_set(palette: Kubepy) -> None:
+def test_apply_takes_away_what_manifest_lost_and_keeps_what_others_set(palette: Kubepy) -> None:
     palette("patch", "cm", "palette", "-p", '{"data":{"blue":"3"}}')
     changed = MANIFEST.replace(', green: "2"', "")
     assert palette("apply", "-f", "-", stdin=changed).out == "configmap/palette configured\n"
     assert json.loads(field(palette, ".data")) == {"red": "1", "blue": "3"}
 
 
-def test_apply_of_the_same_again_writes_nothing(palette: Kubepy, folder: Path) -> None:
+def test_apply_of_same_again_writes_nothing(palette: Kubepy, folder: Path) -> None:
     before = field(palette, ".metadata.resourceVersion")
     assert palette("apply", "-f", "cm.yaml").out == "configmap/palette unchanged\n"
     assert field(palette, ".metadata.resourceVersion") == before
 
 
-def test_apply_of_many_prints_a_list_in_other_formats(palette: Kubepy) -> None:
+def test_apply_of_many_prints_list_in_other_formats(palette: Kubepy) -> None:
     other = MANIFEST.replace("palette", "other")
     done = palette("apply", "-f", "-", "-o", "jsonpath={.kind} {.items[*].metadata.name}",
                    stdin=f"{MANIFEST}---\n{other}")
     assert done.out == "List palette other"
 
 
-def test_apply_goes_on_after_an_error_and_fails(palette: Kubepy) -> None:
+def test_apply_goes_on_after_error_and_fails(palette: Kubepy) -> None:
     documents = "---\n".join([MANIFEST.replace("palette", "Bad_Name"), MANIFEST.replace("palette", "fine")])
     done = palette("apply", "-f", "-", stdin=documents)
     assert (done.out, done.status) == ("configmap/fine created\n", 1)
     assert done.err.startswith('The ConfigMap "Bad_Name" is invalid: metadata.name: Invalid value: "Bad_Name": ')
 
 
-def test_apply_of_what_create_made_warns_and_patches_the_annotation_in(kubepy: Kubepy) -> None:
+def test_apply_of_what_create_made_warns_and_patches_annotation_in(kubepy: Kubepy) -> None:
     kubepy("create", "-f", "-", stdin=MANIFEST)
     done = kubepy("apply", "-f", "-", stdin=MANIFEST)
     assert done.out == "configmap/palette configured\n"
@@ -88,12 +88,12 @@ def test_tables_of_several_kinds_name_them_and_are_set_apart(palette: Kubepy) ->
         ["NAME", "DATA"], ["configmap/palette", "2"], [], ["NAME", "TYPE"], ["secret/key", "Opaque"]]
 
 
-def test_nothing_found_is_said_on_stderr_and_is_no_error(palette: Kubepy) -> None:
+def test_get_without_results_says_so_on_stderr_and_exits_0(palette: Kubepy) -> None:
     assert palette("get", "cm", "-l", "no=thing") == Done("", "No resources found in default namespace.\n", 0)
     assert palette("get", "cm", "-l", "no=thing", "-o", "name") == Done("", "", 0)
 
 
-def test_one_object_is_printed_as_itself_and_several_as_a_list(palette: Kubepy) -> None:
+def test_get_prints_one_object_itself_and_several_as_a_list(palette: Kubepy) -> None:
     assert json.loads(palette("get", "cm", "palette", "-o", "json").out)["kind"] == "ConfigMap"
     assert json.loads(palette("get", "cm", "-o", "json").out)["kind"] == "List"
 
@@ -104,7 +104,7 @@ def test_labels_become_columns(palette: Kubepy) -> None:
     assert rows[1].split()[3:] == ["paint", "kind-of=paint"]
 
 
-def test_reading_leaves_the_folder_as_it_was(palette: Kubepy, folder: Path) -> None:
+def test_reading_leaves_folder_as_it_was(palette: Kubepy, folder: Path) -> None:
     def contents() -> dict[Path, bytes]:
         return {path: path.read_bytes() for path in sorted((folder / "state").rglob("*.yaml"))}
 
@@ -126,12 +126,12 @@ def test_unknown_fields_fail_warn_or_pass_as_validate_says(kubepy: Kubepy) -> No
     assert warned == Done("configmap/palette created\n", 'Warning: unknown field "colour"\n', 0)
 
 
-def test_a_forced_replacement_of_nothing_says_that_it_deleted_nothing(kubepy: Kubepy) -> None:
+def test_forced_replacement_of_nothing_says_that_it_deleted_nothing(kubepy: Kubepy) -> None:
     assert kubepy("replace", "--force", "-f", "-", stdin="") == (
         "No resources found\n", "error: no objects passed to replace\n", 1)
 
 
-def test_replace_of_a_stale_version_is_a_conflict(palette: Kubepy) -> None:
+def test_replace_of_stale_version_is_conflict(palette: Kubepy) -> None:
     got = palette("get", "cm", "palette", "-o", "yaml").out
     palette("label", "cm", "palette", "a=b")
     done = palette("replace", "-f", "-", stdin=got)
@@ -139,7 +139,7 @@ def test_replace_of_a_stale_version_is_a_conflict(palette: Kubepy) -> None:
     assert done.err.startswith('Error from server (Conflict): error when replacing "STDIN": ')
 
 
-def test_delete_names_the_namespace_and_what_was_not_there(palette: Kubepy) -> None:
+def test_delete_names_namespace_and_what_was_not_there(palette: Kubepy) -> None:
     assert palette("delete", "cm", "palette", "none") == Done(
         'configmap "palette" deleted from default namespace\n',
         'Error from server (NotFound): configmaps "none" not found\n', 1)
@@ -170,14 +170,14 @@ def test_delete_waits_no_longer_than_asked(kubepy: Kubepy) -> None:
     (["patch", "cm", "x", "-p", "{}", "--type=guess"],
      '--type must be one of [json merge strategic], not "guess"'),
 ])
-def test_what_cannot_be_meant_is_refused(palette: Kubepy, words: list[str], why: str) -> None:
+def test_ambiguous_arguments_are_refused(palette: Kubepy, words: list[str], why: str) -> None:
     assert palette(*words) == Done("", f"error: {why}\n", 1)
 
 
 # --- changes ------------------------------------------------------------------------------------------------------
 
 
-def test_a_label_is_overwritten_only_when_told_to(palette: Kubepy) -> None:
+def test_label_is_overwritten_only_when_told_to(palette: Kubepy) -> None:
     assert palette("label", "cm", "palette", "kind-of=oil") == Done(
         "", "error: 'kind-of' already has a value (paint), and --overwrite is false\n", 1)
     assert palette("label", "cm", "palette", "kind-of=oil", "--overwrite").out == "configmap/palette labeled\n"
@@ -192,12 +192,12 @@ def test_annotating_several_objects_by_label(palette: Kubepy) -> None:
     assert field(palette, ".metadata.annotations.note") == "a, b = c"
 
 
-def test_a_patch_that_changes_nothing_says_so(palette: Kubepy) -> None:
+def test_patch_that_changes_nothing_says_so(palette: Kubepy) -> None:
     assert palette("patch", "cm", "palette", "-p", "data: {red: '1'}").out == "configmap/palette patched (no change)\n"
     assert palette("patch", "cm", "palette", "-p", "data: {red: '9'}").out == "configmap/palette patched\n"
 
 
-def test_a_local_patch_needs_no_cluster(bare: Kubepy, folder: Path) -> None:
+def test_local_patch_needs_no_cluster(bare: Kubepy, folder: Path) -> None:
     (folder / "cm.yaml").write_text(MANIFEST)
     done = bare("patch", "--local", "-f", "cm.yaml", "--type=merge", "-p", '{"data":{"red":null}}', "-o",
                 "jsonpath={.data}")
@@ -212,13 +212,13 @@ def test_scaling_checks_its_preconditions(kubepy: Kubepy) -> None:
     assert field(kubepy, ".spec.replicas", "deploy", "web") == "3"
 
 
-def test_a_daemonset_has_no_scale(kubepy: Kubepy) -> None:
+def test_daemonset_has_no_scale(kubepy: Kubepy) -> None:
     kubepy("create", "-f", "-", stdin=DAEMONSET)
     assert kubepy("scale", "ds/agent", "--replicas=1") == Done(
         "", "Error from server (NotFound): the server could not find the requested resource\n", 1)
 
 
-def test_waiting_runs_the_controllers(bare: Kubepy) -> None:
+def test_waiting_runs_controllers(bare: Kubepy) -> None:
     bare("init", "--nodes=2")
     bare("create", "-f", "-", stdin=DAEMONSET)
     done = bare("wait", "ds/agent", "--for=jsonpath={.status.numberReady}=2", "--timeout=10s")
@@ -248,7 +248,7 @@ def test_fsck_names_file_and_reason_and_fails(palette: Kubepy, folder: Path) -> 
 # --- files that cannot be objects ---------------------------------------------------------------------------------
 
 
-def test_what_lists_or_reconciles_warns_of_files_that_cannot_be_objects(palette: Kubepy, folder: Path) -> None:
+def test_files_that_cannot_be_objects_are_warned_of_by_lists_and_reconciles(palette: Kubepy, folder: Path) -> None:
     file = folder / "state/namespaces/default/configmaps/palette.yaml"
     file.write_text("<<<<<<< HEAD\n" + file.read_text())
     warning = f"Warning: {file.relative_to(folder)}:1: has merge conflict markers: this file is left out\n"
@@ -258,13 +258,13 @@ def test_what_lists_or_reconciles_warns_of_files_that_cannot_be_objects(palette:
     assert palette("get", "ns", "default", "-o", "name") == Done("namespace/default\n", "", 0)
 
 
-def test_a_folder_that_lost_its_settings_becomes_a_cluster_again_with_all_that_is_in_it(palette: Kubepy,
+def test_folder_that_lost_its_settings_becomes_cluster_again_with_all_that_is_in_it(palette: Kubepy,
                                                                                        folder: Path) -> None:
     (folder / "state/kubepy.yaml").unlink()
     assert palette("apply", "-f", "cm.yaml") == Done("configmap/palette unchanged\n", "", 0)
 
 
-def test_init_takes_a_folder_with_nothing_but_settings(bare: Kubepy, folder: Path) -> None:
+def test_init_takes_folder_with_nothing_but_settings(bare: Kubepy, folder: Path) -> None:
     (folder / "state").mkdir()
     (folder / "state/kubepy.yaml").write_text("formatVersion: 1\nclock: 2026-01-01T00:00:00Z\nseed: 7\n")
     assert bare("init").out.startswith("cluster created in state\n")

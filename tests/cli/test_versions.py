@@ -50,7 +50,7 @@ def boat(kubepy: Kubepy, folder: Path) -> Kubepy:
     return kubepy
 
 
-def test_what_was_applied_in_an_older_version_is_applied_again_in_it(scaler: Kubepy, folder: Path) -> None:
+def test_last_applied_in_older_version_is_applied_in_it(scaler: Kubepy, folder: Path) -> None:
     changed = "horizontalpodautoscaler.autoscaling/web {}\n"
     assert scaler("apply", "-f", "scaler.yaml") == Done(changed.format("unchanged"), "", 0)
     (folder / "scaler.yaml").write_text(SCALER.replace(": 50", ": 70"))
@@ -62,7 +62,7 @@ def test_what_was_applied_in_an_older_version_is_applied_again_in_it(scaler: Kub
         changed.format("serverside-applied"), "", 0)
 
 
-def test_an_autoscaler_is_read_in_the_version_that_is_named(scaler: Kubepy) -> None:
+def test_autoscaler_is_read_in_version_that_is_named(scaler: Kubepy) -> None:
     spec = {"maxReplicas": 3, "minReplicas": 1, "targetCPUUtilizationPercentage": 50,
             "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}}
     for words in (("hpa.v1.autoscaling", "web"), ("-f", "scaler.yaml")):
@@ -76,13 +76,13 @@ def test_an_autoscaler_is_read_in_the_version_that_is_named(scaler: Kubepy) -> N
     assert scaler("get", "hpa", "web", "-o", "jsonpath={.apiVersion}").out == "autoscaling/v2"
 
 
-def test_tables_and_descriptions_are_the_same_in_every_version(scaler: Kubepy) -> None:
+def test_tables_and_descriptions_are_same_in_every_version(scaler: Kubepy) -> None:
     tables = [scaler("get", word, "-o", "wide").out.splitlines() for word in ("hpa.v1.autoscaling", "hpa")]
     assert [line.split()[:-1] for line in tables[0]] == [line.split()[:-1] for line in tables[1]]
     assert scaler("describe", "hpa.v1.autoscaling", "web") == scaler("describe", "hpa", "web")
 
 
-def test_what_the_older_version_cannot_say_is_kept_in_annotations(kubepy: Kubepy) -> None:
+def test_older_version_keeps_unknown_fields_in_annotations(kubepy: Kubepy) -> None:
     metrics = [
         {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}}},
         {"type": "Resource", "resource": {"name": "memory", "target": {"type": "AverageValue", "averageValue": "1Gi"}}},
@@ -106,7 +106,7 @@ def test_what_the_older_version_cannot_say_is_kept_in_annotations(kubepy: Kubepy
     assert (by_type, after["spec"]) == (sorted(before.pop("metrics"), key=json.dumps), before)
 
 
-def test_every_request_for_a_deprecated_version_is_warned_of(boat: Kubepy) -> None:
+def test_deprecated_version_is_warned_of_at_every_request(boat: Kubepy) -> None:
     for words in (("get", "boats.v1beta1.harbour.example.org"), ("get", "-f", "boat.yaml"),
                   ("apply", "-f", "boat.yaml"), ("label", "-f", "boat.yaml", "a=b")):
         assert boat(*words).err == DEPRECATED, words
@@ -115,7 +115,7 @@ def test_every_request_for_a_deprecated_version_is_warned_of(boat: Kubepy) -> No
     assert (failed.err, failed.status) == (DEPRECATED + "error: 1 warning received\n", 1)
 
 
-def test_a_custom_object_says_the_version_that_it_was_asked_for_in(boat: Kubepy) -> None:
+def test_custom_object_says_version_that_it_was_asked_for_in(boat: Kubepy) -> None:
     assert boat("apply", "-f", "boat.yaml").out == "boat.harbour.example.org/ada unchanged\n"
     version = "jsonpath={.apiVersion}"
     assert boat("get", "-f", "boat.yaml", "-o", version).out == "harbour.example.org/v1beta1"

@@ -45,7 +45,7 @@ def meanwhile(act: Callable[[], object], after: float = 0.2) -> Iterator[None]:
         timer.join()
 
 
-def test_an_object_that_goes_while_a_condition_is_waited_for_may_come_back(notes: Kubepy) -> None:
+def test_object_that_goes_while_condition_is_waited_for_may_come_back(notes: Kubepy) -> None:
     def replace() -> None:
         run("delete", "cm", "note")
         run("create", "configmap", "note", "--from-literal=state=done")
@@ -55,13 +55,13 @@ def test_an_object_that_goes_while_a_condition_is_waited_for_may_come_back(notes
     assert done == Done("configmap/note condition met\n", "", 0)
 
 
-def test_one_that_goes_for_good_is_waited_for_until_the_time_is_over(notes: Kubepy) -> None:
+def test_wait_for_deletion_ends_at_its_timeout(notes: Kubepy) -> None:
     with meanwhile(lambda: run("delete", "cm", "note")):
         done = notes("wait", "cm/note", "--for=jsonpath={.data.state}=done", "--timeout=600ms")
     assert done == Done("", "error: timed out waiting for the condition on configmaps/note\n", 1)
 
 
-def test_a_pod_that_is_made_again_at_once_was_deleted(bare: Kubepy) -> None:
+def test_pod_that_is_made_again_at_once_was_deleted(bare: Kubepy) -> None:
     bare("init", "--nodes=1")
     bare("create", "-f", "-", stdin="""
 apiVersion: apps/v1
@@ -77,19 +77,19 @@ spec:
     assert done == Done("pod/db-0 condition met\n", "", 0)
 
 
-def test_what_is_met_after_the_time_was_used_up_does_not_count(notes: Kubepy) -> None:
+def test_condition_met_after_the_timeout_does_not_count(notes: Kubepy) -> None:
     done = notes("wait", "cm/other", "cm/note", "--for=jsonpath={.data.state}=begun", "--timeout=50ms")
     assert done == Done("", "timed out waiting for the condition on configmaps/other\n"
                         "timed out waiting for the condition on configmaps/note\n", 1)
 
 
-def test_deletions_looked_at_after_the_time_was_used_up_are_worded_as_client_go_does(notes: Kubepy) -> None:
+def test_deletions_looked_at_after_time_was_used_up_are_worded_as_client_go_does(notes: Kubepy) -> None:
     done = notes("wait", "cm/note", "cm/other", "--for=delete", "--timeout=50ms")
     assert done == Done("", "timed out waiting for the condition on configmaps/note\n"
                         "client rate limiter Wait returned an error: context deadline exceeded\n", 1)
 
 
-def test_a_time_of_zero_looks_at_each_once(notes: Kubepy) -> None:
+def test_time_of_zero_looks_at_each_once(notes: Kubepy) -> None:
     done = notes("wait", "cm/other", "cm/note", "--for=jsonpath={.data.state}=begun", "--timeout=0")
     assert done == Done("configmap/note condition met\n", "error: condition not met for configmaps/other\n", 1)
 
@@ -100,7 +100,7 @@ def test_creation_is_waited_for_by_name(notes: Kubepy) -> None:
     assert done == Done("configmap/late condition met\n", "", 0)
 
 
-def test_creation_of_several_or_of_what_a_file_names_is_not(notes: Kubepy) -> None:
+def test_creation_of_several_or_of_what_file_names_is_not(notes: Kubepy) -> None:
     missing = 'Error from server (NotFound): configmaps "{}" not found\n'
     assert notes("wait", "cm/x", "cm/y", "--for=create", "--timeout=1s") == Done(
         "", missing.format("x") + missing.format("y"), 1)
@@ -117,7 +117,7 @@ def test_creation_of_several_or_of_what_a_file_names_is_not(notes: Kubepy) -> No
      "--for=jsonpath='{.status.readyReplicas}'=3"),
     ("jsonpath={.data}=x", "jsonpath leads to a nested object or list which is not supported"),
 ])
-def test_what_cannot_be_waited_for_is_refused(notes: Kubepy, word: str, why: str) -> None:
+def test_wait_for_invalid_condition_is_refused(notes: Kubepy, word: str, why: str) -> None:
     assert notes("wait", "cm/note", f"--for={word}", "--timeout=1s") == Done("", f"error: {why}\n", 1)
 
 
@@ -129,13 +129,13 @@ def test_what_cannot_be_waited_for_is_refused(notes: Kubepy, word: str, why: str
     ("{observedGeneration: 0, conditions: [{type: Ready, status: 'True'}]}",
      "timed out waiting for the condition on toys/top"),
 ])
-def test_a_status_of_any_shape_is_looked_at(kubepy: Kubepy, status: str, why: str) -> None:
+def test_status_of_any_shape_is_looked_at(kubepy: Kubepy, status: str, why: str) -> None:
     kubepy("create", "-f", "-", stdin=TOYS)
     assert kubepy("create", "-f", "-", stdin=TOY.format(status)).status == 0
     assert kubepy("wait", "toy/top", "--for=condition=Ready", "--timeout=50ms") == Done("", f"error: {why}\n", 1)
 
 
-def test_a_condition_says_itself_which_generation_it_is_of(kubepy: Kubepy) -> None:
+def test_condition_says_itself_which_generation_it_is_of(kubepy: Kubepy) -> None:
     kubepy("create", "-f", "-", stdin=TOYS)
     status = "{observedGeneration: 0, conditions: [{type: Ready, status: 'True', observedGeneration: 1}]}"
     assert kubepy("create", "-f", "-", stdin=TOY.format(status)).status == 0

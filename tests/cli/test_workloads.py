@@ -20,7 +20,7 @@ spec:
 """
 
 
-def test_a_replication_controller_is_described_with_its_pods(bare: Kubepy) -> None:
+def test_replication_controller_is_described_with_its_pods(bare: Kubepy) -> None:
     bare("init", "--nodes=1")
     bare("apply", "-f", "-", stdin=CONTROLLER)
     bare("controller", "--once")
@@ -38,7 +38,7 @@ def test_a_replication_controller_is_described_with_its_pods(bare: Kubepy) -> No
     assert sum("SuccessfulCreate" in line and "replication-controller" in line for line in lines) == 2
 
 
-def test_a_cron_job_tells_what_runs_and_what_is_due(bare: Kubepy) -> None:
+def test_cron_job_tells_what_runs_and_what_is_due(bare: Kubepy) -> None:
     bare("init", "--nodes=1")
     bare("create", "cronjob", "hello", "--image=busybox", "--schedule=0 0 1 1 *")
     assert "due at" in (said := bare("controller", "--once").err)
@@ -74,14 +74,14 @@ def stuck(bare: Kubepy) -> Kubepy:
     return bare
 
 
-def test_rollout_status_of_a_first_rollout_that_is_stuck_ends_at_its_deadline(stuck: Kubepy) -> None:
+def test_rollout_status_of_first_rollout_that_is_stuck_ends_at_its_deadline(stuck: Kubepy) -> None:
     done = stuck("rollout", "status", "deploy/web", "--timeout=20s")
     assert done == Done("Waiting for deployment spec update to be observed...\n" + WAITING, LATE, 1)
     assert stuck("rollout", "status", "deploy/web") == Done("", LATE, 1)
     assert stuck("rollout", "status", "deploy/web", "--watch=false") == Done("", LATE, 1)
 
 
-def test_wait_for_a_first_rollout_that_is_stuck_ends_at_its_deadline(stuck: Kubepy) -> None:
+def test_wait_for_first_rollout_that_is_stuck_ends_at_its_deadline(stuck: Kubepy) -> None:
     done = stuck("wait", "deploy/web", "--for=condition=Progressing=false", "--timeout=20s")
     assert done == Done("deployment.apps/web condition met\n", "", 0)
 
@@ -95,7 +95,7 @@ def set_clock(folder: Path, time: str) -> None:
     ("2026-01-01T00:00:01Z", "True ReplicaSetUpdated"), ("2026-01-01T00:00:02Z", "False ProgressDeadlineExceeded"),
     ("2026-01-01T00:10:00Z", "False ProgressDeadlineExceeded"),
 ])
-def test_once_after_the_deadline_finds_a_first_rollout_stuck(
+def test_once_after_deadline_finds_first_rollout_stuck(
         stuck: Kubepy, folder: Path, time: str, status: str) -> None:
     set_clock(folder, "2026-01-01T00:00:00Z")
     first = stuck("controller", "--once", "-q")

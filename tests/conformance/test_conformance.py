@@ -57,10 +57,10 @@ def check(case: Path, watch: str) -> None:
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.parent.name in ONCE], ids=case_id)
-def test_a_recorded_case_holds(case: Path) -> None:
+def test_recorded_case_holds(case: Path) -> None:
     check(case, "")
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.parent.name in WATCHED], ids=case_id)
-def test_a_recorded_case_holds_beside_a_background_controller(case: Path) -> None:
+def test_recorded_case_holds_beside_background_controller(case: Path) -> None:
     check(case, "watch")

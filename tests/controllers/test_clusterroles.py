@@ -39,7 +39,7 @@ def test_rules_come_by_selector_and_name_and_only_once(lab: Lab) -> None:
     assert resources(lab, "all") == ["secrets", "pods", "services", "nodes"]
 
 
-def test_rules_follow_the_roles_that_they_are_of(lab: Lab) -> None:
+def test_rules_follow_roles_that_they_are_of(lab: Lab) -> None:
     aggregate(lab, "all", {"part": "a"})
     role(lab, "x", "pods", labels={"part": "a"})
     assert resources(lab, "all") == ["pods"]
@@ -58,7 +58,7 @@ def test_rules_written_by_hand_are_replaced_and_one_aggregate_can_be_part_of_ano
     assert (resources(lab, "all"), resources(lab, "more")) == (["pods"], ["pods"])
 
 
-def test_unchanged_rules_are_not_written_and_the_field_manager_is_named(lab: Lab) -> None:
+def test_unchanged_rules_are_not_written_and_field_manager_is_named(lab: Lab) -> None:
     aggregate(lab, "all", {"part": "a"})
     role(lab, "x", "pods", labels={"part": "a"})
     lab.settle()

@@ -74,7 +74,7 @@ def said(lab: Lab) -> list[str]:
 # --- starting
 
 
-def test_nothing_starts_before_its_time_and_the_next_start_is_due(lab):
+def test_cronjob_before_its_time_starts_nothing_and_next_start_is_due(lab):
     lab.create(RESOURCE, cron_job(), "default")
     summary = lab.settle()
     assert (jobs(lab), status(lab)) == ([], {})
@@ -82,7 +82,7 @@ def test_nothing_starts_before_its_time_and_the_next_start_is_due(lab):
     assert format_time(due.time) == "2026-11-20T10:10:00Z"
 
 
-def test_a_start_makes_a_job_that_is_named_by_the_minute_and_bears_its_time(lab):
+def test_start_makes_job_that_is_named_by_minute_and_bears_its_time(lab):
     make(lab, outcome="ready")
     at(lab, 10 * MINUTE + 1)
     assert jobs(lab) == [minute("10:10")]
@@ -102,7 +102,7 @@ def test_a_start_makes_a_job_that_is_named_by_the_minute_and_bears_its_time(lab)
     assert said(lab) == [f"Normal SuccessfulCreate: Created job {name_of(job)}"]
 
 
-def test_a_job_that_has_ended_is_no_longer_active_and_its_success_is_noted(lab):
+def test_job_that_has_ended_is_no_longer_active_and_its_success_is_noted(lab):
     make(lab)
     at(lab, 10 * MINUTE + 1)
     assert status(lab) == {"lastScheduleTime": "2026-11-20T10:10:00Z", "lastSuccessfulTime": "2026-11-20T10:10:01Z"}
@@ -111,14 +111,14 @@ def test_a_job_that_has_ended_is_no_longer_active_and_its_success_is_noted(lab):
                          f"Normal SawCompletedJob: Saw completed job: {name}, condition: Complete"]
 
 
-def test_a_job_that_failed_is_no_success(lab):
+def test_job_that_failed_is_no_success(lab):
     make(lab, outcome="failed")
     at(lab, 10 * MINUTE + 1)
     assert status(lab) == {"lastScheduleTime": "2026-11-20T10:10:00Z"}
     assert said(lab)[-1] == f"Normal SawCompletedJob: Saw completed job: tick-{minute('10:10')}, condition: Failed"
 
 
-def test_a_suspended_one_starts_nothing_and_makes_up_for_the_last_start_when_it_is_resumed(lab):
+def test_suspended_one_starts_nothing_and_makes_up_for_last_start_when_it_is_resumed(lab):
     make(lab, suspend=True)
     at(lab, 35 * MINUTE)
     assert jobs(lab) == []
@@ -127,7 +127,7 @@ def test_a_suspended_one_starts_nothing_and_makes_up_for_the_last_start_when_it_
     assert jobs(lab) == [minute("10:30")]
 
 
-def test_a_time_zone_moves_the_start(lab):
+def test_time_zone_moves_start(lab):
     make(lab, schedule="30 11 * * *", timeZone="Europe/Berlin")
     at(lab, 30 * MINUTE + 1)
     [job] = lab.client.list("jobs.batch").items
@@ -135,7 +135,7 @@ def test_a_time_zone_moves_the_start(lab):
         "2026-11-20T11:30:00+01:00")
 
 
-def test_a_schedule_that_changes_starts_nothing_in_arrears(lab):
+def test_schedule_that_changes_starts_nothing_in_arrears(lab):
     make(lab, schedule="0 0 1 1 *")
     lab.pass_time(15 * MINUTE)
     lab.change(RESOURCE, "tick", lambda one: one["spec"].update(schedule="*/10 * * * *"), "default")
@@ -145,7 +145,7 @@ def test_a_schedule_that_changes_starts_nothing_in_arrears(lab):
     assert jobs(lab) == [minute("10:20")]
 
 
-def test_one_that_is_being_deleted_starts_nothing(lab):
+def test_cronjob_being_deleted_starts_nothing(lab):
     lab.create(RESOURCE, {**cron_job(), "metadata": {"name": "tick", "finalizers": ["example.org/hold"]}}, "default")
     lab.settle()
     lab.client.delete(RESOURCE, "tick", namespace="default")
@@ -153,7 +153,7 @@ def test_one_that_is_being_deleted_starts_nothing(lab):
     assert jobs(lab) == []
 
 
-def test_a_name_that_somebody_else_has_taken_is_left_to_them(lab):
+def test_name_that_somebody_else_has_taken_is_left_to_them(lab):
     make(lab)
     template = cron_job()["spec"]["jobTemplate"]["spec"]
     lab.create("jobs.batch", {"apiVersion": "batch/v1", "kind": "Job", "spec": template,
@@ -172,7 +172,7 @@ def test_jobs_run_side_by_side_where_that_is_allowed(lab):
     assert [one["name"] for one in status(lab)["active"]] == [f"tick-{minute('10:10')}", f"tick-{minute('10:20')}"]
 
 
-def test_forbid_starts_nothing_beside_a_job_that_runs(lab):
+def test_forbid_starts_nothing_beside_job_that_runs(lab):
     make(lab, outcome="ready", concurrencyPolicy="Forbid")
     at(lab, 10 * MINUTE + 1)
     at(lab, 20 * MINUTE + 1)
@@ -181,7 +181,7 @@ def test_forbid_starts_nothing_beside_a_job_that_runs(lab):
                              "concurrency policy is Forbid")
 
 
-def test_replace_deletes_the_job_that_runs(lab):
+def test_replace_deletes_job_that_runs(lab):
     make(lab, outcome="ready", concurrencyPolicy="Replace")
     at(lab, 10 * MINUTE + 1)
     at(lab, 20 * MINUTE + 1)
@@ -195,13 +195,13 @@ def test_replace_deletes_the_job_that_runs(lab):
 # --- what was missed
 
 
-def test_of_several_starts_that_were_missed_only_the_last_is_made_up_for(lab):
+def test_cronjob_starts_only_the_last_of_several_missed(lab):
     make(lab)
     at(lab, 55 * MINUTE)
     assert jobs(lab) == [minute("10:50")]
 
 
-def test_a_start_beyond_its_deadline_is_missed(lab):
+def test_start_beyond_its_deadline_is_missed(lab):
     make(lab, schedule="0 * * * *", startingDeadlineSeconds=30)
     at(lab, HOUR + 31)
     assert jobs(lab) == []
@@ -217,7 +217,7 @@ def test_too_many_missed_starts_are_said(lab):
             "or check clock skew") in said(lab)
 
 
-def test_a_schedule_that_is_never_due_is_said(lab):
+def test_schedule_that_is_never_due_is_said(lab):
     make(lab, schedule="0 0 31 2 *")
     assert said(lab) == ["Warning InvalidSchedule: invalid schedule: 0 0 31 2 * : time difference between two "
                          "schedules is less than 1 second"]
@@ -226,7 +226,7 @@ def test_a_schedule_that_is_never_due_is_said(lab):
 # --- Jobs that are there
 
 
-def test_only_so_many_jobs_that_ended_are_kept(lab):
+def test_cronjob_history_is_limited(lab):
     make(lab, successfulJobsHistoryLimit=2)
     for number in range(1, 5):
         at(lab, number * 10 * MINUTE + 1)
@@ -234,7 +234,7 @@ def test_only_so_many_jobs_that_ended_are_kept(lab):
     assert f"Normal SuccessfulDelete: Deleted job tick-{minute('10:10')}" in said(lab)
 
 
-def test_failures_have_a_limit_of_their_own(lab):
+def test_failures_have_limit_of_their_own(lab):
     make(lab, outcome="failed", failedJobsHistoryLimit=1)
     for number in range(1, 4):
         at(lab, number * 10 * MINUTE + 1)
@@ -246,7 +246,7 @@ def ended(name: str, kind: str, start: str | None) -> Object:
         "conditions": [{"type": kind, "status": "True"}], **({"startTime": start} if start else {})}}
 
 
-def test_the_jobs_that_started_first_go_first_and_those_that_never_did_last():
+def test_jobs_that_started_first_go_first_and_those_that_never_did_last():
     jobs = [ended("never", "Failed", None), ended("b", "Failed", "2026-11-20T10:00:00Z"),
             ended("a", "Failed", "2026-11-20T10:00:00Z"), ended("late", "Failed", "2026-11-20T11:00:00Z"),
             ended("good", "Complete", "2026-11-20T09:00:00Z")]
@@ -254,14 +254,14 @@ def test_the_jobs_that_started_first_go_first_and_those_that_never_did_last():
     assert order == ["a", "b", "late", "never"]
 
 
-def test_a_limit_of_none_still_notes_the_success(lab):
+def test_limit_of_none_still_notes_success(lab):
     make(lab, successfulJobsHistoryLimit=0)
     at(lab, 10 * MINUTE + 1)
     assert jobs(lab) == []
     assert status(lab) == {"lastScheduleTime": "2026-11-20T10:10:00Z", "lastSuccessfulTime": "2026-11-20T10:10:01Z"}
 
 
-def test_an_active_job_that_went_missing_is_noticed(lab):
+def test_active_job_that_went_missing_is_noticed(lab):
     make(lab, outcome="ready")
     at(lab, 10 * MINUTE + 1)
     lab.client.delete("jobs.batch", f"tick-{minute('10:10')}", namespace="default", options=_background())
@@ -270,7 +270,7 @@ def test_an_active_job_that_went_missing_is_noticed(lab):
     assert said(lab)[-1] == f"Normal MissingJob: Active job went missing: tick-{minute('10:10')}"
 
 
-def test_a_job_made_by_hand_is_noticed_and_its_success_counts(lab):
+def test_job_made_by_hand_is_noticed_and_its_success_counts(lab):
     make(lab, schedule="0 0 1 1 *")
     owner = lab.client.get(RESOURCE, "tick", namespace="default")
     reference = {"apiVersion": "batch/v1", "kind": "CronJob", "name": "tick", "uid": owner["metadata"]["uid"],
@@ -310,7 +310,7 @@ def scheduled(schedule: str, last: datetime | None = None) -> Object:
 
 @settings(deadline=None)
 @given(schedule=st.sampled_from(sorted(PERIODS)), passed=st.floats(0, 40))
-def test_the_latest_start_is_the_last_that_a_slow_count_finds(schedule: str, passed: float):
+def test_latest_start_is_last_that_slow_count_finds(schedule: str, passed: float):
     times, now = Times(parse(schedule), UTC), START + timedelta(seconds=round(passed * PERIODS[schedule]))
     slow, upcoming = None, times.after(START)
     while upcoming is not None and upcoming <= now:
@@ -322,11 +322,11 @@ def test_the_latest_start_is_the_last_that_a_slow_count_finds(schedule: str, pas
     assert wait == pytest.approx((upcoming - now).total_seconds() + 0.1)
 
 
-def test_nothing_is_due_before_the_first_start():
+def test_cronjob_before_first_start_has_nothing_due():
     times = Times(parse("0 * * * *"), UTC)
     assert latest_start(scheduled("0 * * * *"), times, START, heed_deadline=True) == Latest(START)
 
 
-def test_a_schedule_that_is_never_due_makes_no_sense():
+def test_schedule_that_is_never_due_makes_no_sense():
     with pytest.raises(ScheduleError):
         latest_start(scheduled(""), Times(parse("0 0 31 2 *"), UTC), START, heed_deadline=True)

@@ -22,7 +22,7 @@ def boat(lab: Lab, name: str, **metadata: object) -> Object:
                               "metadata": {"name": name, **metadata}}, "default")
 
 
-def test_the_objects_of_a_definition_go_with_it(lab):
+def test_objects_of_definition_go_with_it(lab):
     define(lab)
     boat(lab, "ada")
     lab.client.delete(CRDS, BOATS)
@@ -31,7 +31,7 @@ def test_the_objects_of_a_definition_go_with_it(lab):
     assert lab.names(CRDS) == []
 
 
-def test_a_definition_waits_for_an_object_that_is_held(lab):
+def test_definition_waits_for_object_that_is_held(lab):
     define(lab)
     boat(lab, "ada")
     boat(lab, "grace", finalizers=["example.com/hold"])
@@ -45,7 +45,7 @@ def test_a_definition_waits_for_an_object_that_is_held(lab):
     assert lab.names(CRDS) == []
 
 
-def test_files_of_a_kind_that_nothing_defines_keep_nobody_from_working(lab, tmp_path):
+def test_files_of_kind_that_nothing_defines_keep_nobody_from_working(lab, tmp_path):
     folder = tmp_path / "state/namespaces/default/foos.example.org"
     folder.mkdir(parents=True)
     (folder / "a.yaml").write_text("apiVersion: example.org/v1\nkind: Foo\nmetadata: {name: a, namespace: default}\n")
@@ -89,7 +89,7 @@ def put_back_definition(lab: Lab, text: str) -> None:
     file.write_text(text)
 
 
-def test_dependents_of_custom_objects_go_with_the_definition(lab):
+def test_dependents_of_custom_objects_go_with_definition(lab):
     define(lab)
     lab.config_map("log", owners=[owner_reference(boat(lab, "ada"))])
     lab.settle()
@@ -102,7 +102,7 @@ def test_dependents_of_custom_objects_go_with_the_definition(lab):
         (f"customresourcedefinition.apiextensions.k8s.io/{BOATS}", "deleted"), ("configmap/log", "deleted")]
 
 
-def test_dependents_of_custom_objects_go_with_the_definition_while_the_controllers_watch(lab):
+def test_dependents_of_custom_objects_go_with_definition_while_controllers_watch(lab):
     define(lab)
     log = lab.config_map("log", owners=[owner_reference(boat(lab, "ada"))])
     lab.config_map("page", owners=[owner_reference({"apiVersion": "v1", "kind": "ConfigMap", **log})])
@@ -114,7 +114,7 @@ def test_dependents_of_custom_objects_go_with_the_definition_while_the_controlle
     assert (lab.names(CRDS), lab.names("configmaps", "default")) == ([], [])
 
 
-def test_dependents_stay_while_the_definition_is_gone_and_their_owner_is_not(lab):
+def test_dependents_stay_while_definition_is_gone_and_their_owner_is_not(lab):
     """Remove the file of a definition: that does not delete its objects, whose files are still there."""
     define(lab)
     lab.config_map("log", owners=[owner_reference(boat(lab, "ada"))])
@@ -132,7 +132,7 @@ def test_dependents_stay_while_the_definition_is_gone_and_their_owner_is_not(lab
     assert (lab.names(BOATS, "default"), lab.names("configmaps", "default")) == (["grace"], [])
 
 
-def test_dependents_outlive_a_merge_that_broke_their_owner_and_its_definition(lab):
+def test_dependents_outlive_merge_that_broke_their_owner_and_its_definition(lab):
     define(lab)
     lab.config_map("log", owners=[owner_reference(boat(lab, "ada"))])
     manager = build_manager(lab.cluster)
@@ -165,7 +165,7 @@ def test_object_whose_owner_is_gone_is_deleted_once_its_definition_is_back(lab):
     assert lab.names(BOATS, "default") == []
 
 
-def test_namespace_takes_along_the_objects_of_a_definition_that_came_back(lab):
+def test_namespace_takes_along_objects_of_definition_that_came_back(lab):
     define(lab)
     lab.create("namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "sea"}})
     lab.create(BOATS, {"apiVersion": "harbour.example.org/v1", "kind": "Boat", "metadata": {"name": "ada"}}, "sea")
@@ -179,7 +179,7 @@ def test_namespace_takes_along_the_objects_of_a_definition_that_came_back(lab):
     assert ("sea" in lab.names("namespaces"), lab.names(BOATS)) == (False, [])
 
 
-def test_namespace_goes_though_files_in_it_are_of_a_kind_that_nothing_defines_any_more(lab):
+def test_namespace_goes_though_files_in_it_are_of_kind_that_nothing_defines_any_more(lab):
     define(lab)
     lab.create("namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "sea"}})
     lab.create(BOATS, {"apiVersion": "harbour.example.org/v1", "kind": "Boat", "metadata": {"name": "ada"}}, "sea")
@@ -191,7 +191,7 @@ def test_namespace_goes_though_files_in_it_are_of_a_kind_that_nothing_defines_an
     assert "sea" not in lab.names("namespaces")
 
 
-def test_controllers_know_the_schema_that_another_process_gave_a_definition(lab):
+def test_controllers_know_schema_that_another_process_gave_definition(lab):
     """Let another process change the schema: the controllers keep the fields that the new schema allows."""
     define(lab)
     lab.change(CRDS, BOATS, lambda obj: obj["spec"]["versions"][0].update(

@@ -30,7 +30,7 @@ OWNER = made(daemon_set(), "2026-11-20T10:00:00Z", "b", 2)
     pytest.param("2026-11-20T09:59:59Z", "c", 2, False, id="adopted from a DaemonSet before"),
     pytest.param("2026-11-20T10:00:00Z", "a", 2, False, id="adopted in the second of its creation"),
 ])
-def test_generation_is_reused_by_an_old_revision_of_its_own(time: str, uid: str, generation: int, reused: bool) -> None:
+def test_generation_is_reused_by_old_revision_of_its_own(time: str, uid: str, generation: int, reused: bool) -> None:
     assert is_generation_reused(OWNER, [made({}, time, uid, generation)]) is reused
 
 
@@ -38,7 +38,7 @@ def test_generation_without_old_revisions_is_not_reused() -> None:
     assert not is_generation_reused(OWNER, [])
 
 
-def test_pod_of_a_reused_generation_is_judged_by_its_hash() -> None:
+def test_pod_of_reused_generation_is_judged_by_its_hash() -> None:
     state = state_of(OWNER, [], {})
     old, new = (pod("a", "n-1", hash_=hash_) for hash_ in (OLD_HASH, HASH))
     for one in (old, new):

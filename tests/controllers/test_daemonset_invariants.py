@@ -132,7 +132,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Any]:
     ((update, 2, "ready"), True), ((update, 3, "ready"), True), ((update, 2, "ready"), True)])  # fmt: skip
 @example(spec={"surge": 0, "unavailable": 1}, operations=[
     ((hang, 0), False), ((update, 2, "ready"), True), ((lose_node, 2), True), ((find_node, 2), True)])  # fmt: skip
-def test_no_step_takes_away_more_than_the_strategy_allows(
+def test_rolling_update_step_stays_within_the_strategy(
     folders: Callable[[], Any], spec: dict[str, Any], operations: list[tuple[tuple[Any, ...], bool]]
 ) -> None:
     """Check every step, whatever is rolled out, broken, tainted or lost, and wherever the manager crashes."""

@@ -30,7 +30,7 @@ def changes(placement, pods, strategy=None):
     pytest.param(LEAVES_RUNNING, [pod("a", "n")], ([], []), id="a running one stays there"),
     pytest.param(NOWHERE, [pod("a", "n"), pod("b", "n", deleted=True)], ([], ["a"]), id="nowhere: all go"),
 ])
-def test_without_surge(placement, pods, expected):
+def test_rolling_update_without_surge(placement, pods, expected):
     assert changes(placement, pods) == expected
 
 
@@ -45,16 +45,16 @@ def test_without_surge(placement, pods, expected):
     pytest.param([pod("new", "n", age=9, ready_for=None), pod("newer", "n", age=1, ready_for=None),
                   pod("old", "n", hash_=OLD_HASH)], ([], ["newer"]), id="one of each template at most"),
 ])
-def test_with_surge(pods, expected):
+def test_rolling_update_with_surge(pods, expected):
     assert changes(HERE, pods, SURGE) == expected
 
 
 @pytest.mark.parametrize("pods", [[], [pod("a", "n", deleted=True)], [pod("a", "n", hash_=OLD_HASH)]])
-def test_with_surge_a_node_that_takes_no_more_pods_gets_none(pods):
+def test_surge_node_that_takes_no_more_pods_gets_none(pods):
     assert changes(LEAVES_RUNNING, pods, SURGE) == ([], [])
 
 
-def test_pods_that_ended_are_set_apart_and_the_running_one_stays():
+def test_pods_that_ended_are_set_apart_and_running_one_stays():
     failed, succeeded = pod("f", "n", phase="Failed"), pod("s", "n", phase="Succeeded")
     assert manage(state_of(daemon_set(), [failed, succeeded, pod("a", "n")], {"n": HERE})) == DaemonSetActions(
         ended_pods=[
@@ -65,7 +65,7 @@ def test_pods_that_ended_are_set_apart_and_the_running_one_stays():
         nodes_needing_daemon_pods=[], pods_to_delete=["f", "s"])
 
 
-def test_an_unscheduled_pod_goes_when_its_node_is_gone():
+def test_unscheduled_pod_goes_when_its_node_is_gone():
     pods = [pod("here", "n", bound=False), pod("waits", "m", bound=False), pod("bound", "m")]
     assert manage(state_of(daemon_set(), pods, {"n": HERE})).pods_to_delete == ["waits"]
 
@@ -80,7 +80,7 @@ def test_failed_pods_wait_twice_as_long_each_time_up_to_fifteen_minutes():
     assert waited == [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 900, 900]
 
 
-def test_failed_pods_are_forgotten_after_half_an_hour():
+def test_failed_pods_are_forgotten_after_half_hour():
     backoff = FailedPodsBackoff()
     for _ in range(5):
         backoff.step("k", NOW)
@@ -88,7 +88,7 @@ def test_failed_pods_are_forgotten_after_half_an_hour():
     assert backoff.remaining("k", NOW + timedelta(minutes=30, seconds=1)) == 1
 
 
-def test_the_back_off_goes_on_in_the_next_process():
+def test_back_off_goes_on_in_next_process():
     before, after = FailedPodsBackoff(), FailedPodsBackoff()
     before.step("k", NOW)
     before.step("k", NOW)
@@ -96,7 +96,7 @@ def test_the_back_off_goes_on_in_the_next_process():
     assert after.remaining("k", NOW) == 2
 
 
-def test_a_new_pod_is_pinned_to_its_node_and_keeps_preferences():
+def test_new_pod_is_pinned_to_its_node_and_keeps_preferences():
     preferred = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "preference": {}}]}
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchExpressions": []}]}}
     spec = {"affinity": {"nodeAffinity": {**preferred, **required}, "podAffinity": {"x": 1}}}
@@ -108,7 +108,7 @@ def test_a_new_pod_is_pinned_to_its_node_and_keeps_preferences():
     assert len(node_affinity["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]) == 1
 
 
-def test_a_new_pod_carries_the_revision_and_its_owner():
+def test_new_pod_carries_revision_and_its_owner():
     owner = daemon_set(annotations={"deprecated.daemonset.template.generation": "3"})
     made = new_pod(owner, HASH)
     assert made["metadata"] == {
@@ -120,7 +120,7 @@ def test_a_new_pod_carries_the_revision_and_its_owner():
     assert owner["spec"]["template"]["metadata"] == {"labels": {"app": "agent"}}
 
 
-def test_a_revision_that_a_pod_still_carries_is_kept_beyond_the_limit(lab):
+def test_revision_that_pod_still_carries_is_kept_beyond_limit(lab):
     lab.node("node-1")
     lab.daemon_set("agent", updateStrategy={"type": "OnDelete"}, revisionHistoryLimit=0)
     lab.settle()
@@ -135,7 +135,7 @@ def test_a_revision_that_a_pod_still_carries_is_kept_beyond_the_limit(lab):
     assert [one["revision"] for one in lab.client.list("controllerrevisions.apps").items] == [3]
 
 
-def test_revision_that_an_old_server_wrote_is_followed_by_another_and_no_pod_restarts(lab):
+def test_revision_that_old_server_wrote_is_followed_by_another_and_no_pod_restarts(lab):
     """Start with a revision that an old server wrote: upstream compares revisions by their bytes, and pods by their
     template generation."""
     lab.node("node-1")

@@ -45,18 +45,18 @@ def where(spec, on):
     pytest.param({"nodeSelector": {"disk": "ssd"}}, node("n", taints=[taint("a", "NoSchedule")]), NOWHERE,
                  id="not selected and tainted"),
 ])
-def test_a_pod_belongs_on(spec, on, expected):
+def test_pod_belongs_on(spec, on, expected):
     assert where(spec, on) == expected
 
 
-def test_daemon_tolerations_follow_the_pods_own_in_upstreams_order():
+def test_daemon_tolerations_follow_pods_own_in_upstreams_order():
     own = {"key": "team", "operator": "Equal", "value": "storage", "effect": "NoSchedule"}
     found = daemon_tolerations({"tolerations": [own]})
     assert found[0] == own
     assert [(one["key"], one["effect"]) for one in found[1:]] == ADDED
 
 
-def test_an_own_toleration_of_not_ready_keeps_its_place_and_loses_its_seconds():
+def test_own_toleration_of_not_ready_keeps_its_place_and_loses_its_seconds():
     own = {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 60}
     other = {"key": "team", "operator": "Exists"}
     found = daemon_tolerations({"tolerations": [own, other]})
@@ -64,7 +64,7 @@ def test_an_own_toleration_of_not_ready_keeps_its_place_and_loses_its_seconds():
     assert [one["key"] for one in found].count("node.kubernetes.io/not-ready") == 1
 
 
-def test_the_template_is_left_as_it_is():
+def test_template_is_left_as_it_is():
     spec = {"tolerations": [{"operator": "Exists"}]}
     daemon_tolerations(spec)
     assert spec == {"tolerations": [{"operator": "Exists"}]}

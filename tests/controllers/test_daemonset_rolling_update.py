@@ -40,7 +40,7 @@ def old(name, on, **more):
     pytest.param(1, [pod("a", "n-1"), old("b", "n-1"), old("c", "n-2")], [], id="a node with one of each"),
     pytest.param(1, [pod("a", "n-1"), pod("b", "n-2")], [], id="all new"),
 ])
-def test_without_surge_deletes(unavailable, pods, deleted):
+def test_rolling_update_without_surge_deletes(unavailable, pods, deleted):
     assert decision(rolling(unavailable), pods) == ([], deleted)
 
 
@@ -54,11 +54,11 @@ def test_without_surge_deletes(unavailable, pods, deleted):
     pytest.param(1, [old("a", "n-1"), pod("new", "n-1"), old("b", "n-2")], ["n-2"], ["a"],
                  id="the new one is available: the old one goes, the next node's turn"),
 ])
-def test_with_surge(surge, pods, created, deleted):
+def test_rolling_update_with_surge_creates(surge, pods, created, deleted):
     assert decision(rolling(0, surge), pods) == (created, deleted)
 
 
-def test_a_node_that_should_not_run_the_pod_gives_it_up_only_as_availability_elsewhere_allows():
+def test_node_that_should_not_run_pod_gives_it_up_only_as_availability_elsewhere_allows():
     placements = {"n-1": LEAVES_RUNNING, "n-2": HERE}
     waiting = [old("a", "n-1"), pod("b", "n-2", ready_for=None)]
     replaced = [old("a", "n-1"), pod("b", "n-2")]
@@ -66,11 +66,11 @@ def test_a_node_that_should_not_run_the_pod_gives_it_up_only_as_availability_els
     assert decision(rolling(0, 1), replaced, placements) == ([], ["a"])
 
 
-def test_a_node_without_a_pod_counts_as_unavailable():
+def test_node_without_pod_counts_as_unavailable():
     assert decision(rolling(1), [old("a", "n-1")], {"n-1": HERE, "n-2": HERE}) == ([], [])
 
 
-def test_when_neither_surge_nor_unavailability_is_allowed_one_may_be_unavailable():
+def test_rolling_update_with_no_surge_and_no_unavailability_allows_one_unavailable():
     assert updated_desired_node_counts(daemon_set(strategy=rolling(0, 0)), 1) == (0, 1)
 
 
@@ -139,7 +139,7 @@ def world(seed: int, size: int, strategy: Object) -> World:
 
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 10**6), size=st.integers(1, 9), unavailable=st.sampled_from([1, 2, 4, "30%", "100%"]))
-def test_without_surge_no_more_than_max_unavailable_are_ever_missing_and_all_end_up_new(seed, size, unavailable):
+def test_rolling_update_without_surge_keeps_max_unavailable_and_ends_new(seed, size, unavailable):
     scene = world(seed, size, rolling(unavailable))
     limit = updated_desired_node_counts(scene.daemon_set, size)[1]
     for _ in range(40 * size):
@@ -156,7 +156,7 @@ def test_without_surge_no_more_than_max_unavailable_are_ever_missing_and_all_end
 
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 10**6), size=st.integers(1, 9), surge=st.sampled_from([1, 2, 4, "30%", "100%"]))
-def test_with_surge_every_node_always_has_an_available_pod_and_all_end_up_new(seed, size, surge):
+def test_rolling_update_with_surge_keeps_a_pod_per_node_and_ends_new(seed, size, surge):
     scene = world(seed, size, rolling(0, surge))
     limit = updated_desired_node_counts(scene.daemon_set, size)[0]
     for _ in range(40 * size):
@@ -173,7 +173,7 @@ def test_with_surge_every_node_always_has_an_available_pod_and_all_end_up_new(se
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 4), st.booleans(), st.booleans(), st.booleans()), max_size=10),
        st.integers(0, 3), st.integers(0, 3))
-def test_a_decision_never_touches_new_pods_nor_those_that_are_going(specs, unavailable, surge):
+def test_decision_never_touches_new_pods_nor_those_that_are_going(specs, unavailable, surge):
     pods = [pod(f"p-{index}", f"n-{on}", hash_=HASH if new else OLD_HASH, ready_for=60 if ready else None,
                 deleted=going) for index, (on, new, ready, going) in enumerate(specs)]
     placements = {f"n-{number}": HERE if number else NOWHERE for number in range(5)}

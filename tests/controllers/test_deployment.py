@@ -81,7 +81,7 @@ TEN = deployment(replicas=10, surge=3, unavailable=2)
     pytest.param((3, 0), [(8, 9)], [], id="nothing where the status is that of a larger size"),
     pytest.param((3, 0), [(3, 1), (8, 9)], [("web-0", 1)], id="nothing more after such a one"),
 ])
-def test_what_a_rolling_update_takes_away(new: tuple[int, int], old: list[tuple[int, int]],
+def test_rolling_update_deletes_within_max_unavailable(new: tuple[int, int], old: list[tuple[int, int]],
                                           steps: list[tuple[str, int]]):
     assert shrunk(TEN, new, *old) == steps
 
@@ -118,7 +118,7 @@ def test_sizes_are_shared_in_proportion(surge: Any, before: list[tuple[int, int]
     assert [found[name_of(one)] for one in replica_sets] == after
 
 
-def test_a_rollout_that_is_scaled_midway_keeps_its_proportions(lab):
+def test_rollout_that_is_scaled_midway_keeps_its_proportions(lab):
     make(lab, replicas=4, surge=2, unavailable=1)
     lab.update("web:2", outcome="not-ready")
     lab.run()
@@ -132,7 +132,7 @@ def test_a_rollout_that_is_scaled_midway_keeps_its_proportions(lab):
 # --- revisions
 
 
-def test_a_new_template_is_a_new_revision_and_an_old_one_comes_back_with_a_new_number(lab):
+def test_new_template_is_new_revision_and_old_one_comes_back_with_new_number(lab):
     make(lab, replicas=1)
     first = uid_of(lab.newest())
     lab.update("web:2")
@@ -150,7 +150,7 @@ def test_a_new_template_is_a_new_revision_and_an_old_one_comes_back_with_a_new_n
     assert noted(lab.newest(), REVISION_HISTORY) == "1,3"
 
 
-def test_its_annotations_go_to_the_newest_only_and_stay_there(lab):
+def test_its_annotations_go_to_newest_only_and_stay_there(lab):
     obj = deployment(replicas=1)
     obj["metadata"]["annotations"] = {"why": "one", "kubectl.kubernetes.io/last-applied-configuration": "{}"}
     lab.make(obj)
@@ -171,7 +171,7 @@ def test_its_annotations_go_to_the_newest_only_and_stay_there(lab):
                    'deployment "web"'),
     ("9", "web:3", "DeploymentRollbackRevisionNotFound: Unable to find the revision to rollback to."),
 ])
-def test_an_annotation_of_old_asks_for_a_revision(lab, asked: str, image: str, said: str):
+def test_annotation_of_old_asks_for_revision(lab, asked: str, image: str, said: str):
     make(lab, replicas=1)
     for number in (2, 3):
         lab.update(f"web:{number}")
@@ -185,7 +185,7 @@ def test_an_annotation_of_old_asks_for_a_revision(lab, asked: str, image: str, s
     assert [one for one in lab.messages("web") if "Rollback" in one] == [said]
 
 
-def test_only_so_many_old_revisions_are_kept_once_a_rollout_is_complete(lab):
+def test_revision_history_is_limited_after_a_complete_rollout(lab):
     make(lab, replicas=1, revisionHistoryLimit=1)
     for number in (2, 3):
         lab.update(f"web:{number}")
@@ -196,7 +196,7 @@ def test_only_so_many_old_revisions_are_kept_once_a_rollout_is_complete(lab):
     assert sorted(map(revision_of, lab.sets())) == [2, 3, 4]
 
 
-def test_a_revision_that_is_no_number_does_no_harm(lab):
+def test_revision_that_is_no_number_does_no_harm(lab):
     make(lab, replicas=1, revisionHistoryLimit=0)
     lab.change(REPLICA_SETS, name_of(lab.newest()),
                lambda one: one["metadata"]["annotations"].update({REVISION: "first"}), "default")
@@ -205,7 +205,7 @@ def test_a_revision_that_is_no_number_does_no_harm(lab):
     assert [noted(one, REVISION) for one in lab.sets()] == ["1"]
 
 
-def test_a_clash_of_hashes_is_counted_and_another_name_found(lab):
+def test_clash_of_hashes_is_counted_and_another_name_found(lab):
     make(lab, replicas=1)
     lab.update("web:2")
     lab.run()
@@ -219,7 +219,7 @@ def test_a_clash_of_hashes_is_counted_and_another_name_found(lab):
     assert owner_references(lab.client.get(REPLICA_SETS, name_of(taken), namespace="default")) == []
 
 
-def test_min_ready_seconds_reach_the_newest_only(lab):
+def test_min_ready_seconds_reach_newest_only(lab):
     make(lab, replicas=1)
     lab.update("web:2")
     lab.run()
@@ -240,7 +240,7 @@ def test_progress_is_made_and_then_over(lab):
     assert list(lab.conditions()) == ["Available", "Progressing"]
 
 
-def test_a_condition_that_stays_true_keeps_the_time_since_when_it_has_been(lab):
+def test_condition_that_stays_true_keeps_time_since_when_it_has_been(lab):
     make(lab, replicas=1)
     begun = condition(lab, "Progressing")["lastTransitionTime"]
     lab.wait(100)
@@ -251,7 +251,7 @@ def test_a_condition_that_stays_true_keeps_the_time_since_when_it_has_been(lab):
     assert parse_time(found["lastUpdateTime"]) - parse_time(begun) == timedelta(seconds=100)
 
 
-def test_a_rollout_that_makes_no_progress_is_stuck_when_its_deadline_is_over(lab):
+def test_rollout_that_makes_no_progress_is_stuck_when_its_deadline_is_over(lab):
     make(lab, replicas=2, progressDeadlineSeconds=60)
     lab.update("web:2", outcome="not-ready")
     lab.run()
@@ -284,7 +284,7 @@ def test_first_rollout_that_never_becomes_available_is_stuck_when_its_deadline_i
     assert lab.conditions() == LATE
 
 
-def test_running_manager_finds_a_first_rollout_stuck_by_itself(lab: DeploymentLab) -> None:
+def test_running_manager_finds_first_rollout_stuck_by_itself(lab: DeploymentLab) -> None:
     manager = build_manager(lab.cluster)
     lab.make(deployment(replicas=2, progressDeadlineSeconds=5, outcome="crash-loop"))
     [due] = manager.run_until_settled().due
@@ -313,7 +313,7 @@ def test_first_rollout_whose_pods_are_refused_is_stuck_when_its_deadline_is_over
     assert lab.conditions() == {**LATE, "ReplicaFailure": ("True", "FailedCreate")}
 
 
-def test_partial_progress_begins_the_deadline_anew(lab: DeploymentLab) -> None:
+def test_partial_progress_begins_deadline_anew(lab: DeploymentLab) -> None:
     make(lab, replicas=3, progressDeadlineSeconds=5, outcome="not-ready")
     lab.wait(4)
     pod = name_of(lab.pods()[0])
@@ -328,7 +328,7 @@ def test_partial_progress_begins_the_deadline_anew(lab: DeploymentLab) -> None:
     assert lab.conditions() == LATE
 
 
-def test_deadline_that_is_cut_short_counts_from_the_last_progress(lab: DeploymentLab) -> None:
+def test_deadline_that_is_cut_short_counts_from_last_progress(lab: DeploymentLab) -> None:
     make(lab, replicas=1, outcome="crash-loop")
     lab.wait(30)
     lab.run()
@@ -338,7 +338,7 @@ def test_deadline_that_is_cut_short_counts_from_the_last_progress(lab: Deploymen
     assert lab.conditions() == LATE
 
 
-def test_deadline_is_looked_at_just_after_it_where_less_than_a_second_is_left(lab: DeploymentLab) -> None:
+def test_deadline_is_looked_at_just_after_it_where_less_than_second_is_left(lab: DeploymentLab) -> None:
     make(lab, replicas=1, progressDeadlineSeconds=5, outcome="crash-loop")
     lab.wait(4.5)
     lab.change("deployments.apps", "web", lambda obj: obj["metadata"].update(labels={"a": "b"}), "default")
@@ -348,7 +348,7 @@ def test_deadline_is_looked_at_just_after_it_where_less_than_a_second_is_left(la
     assert lab.conditions() == LATE
 
 
-def test_progressing_condition_without_a_time_is_late(lab: DeploymentLab) -> None:
+def test_progressing_condition_without_time_is_late(lab: DeploymentLab) -> None:
     make(lab, replicas=1, outcome="crash-loop")
 
     def strip(obj: Object) -> None:
@@ -360,7 +360,7 @@ def test_progressing_condition_without_a_time_is_late(lab: DeploymentLab) -> Non
     assert lab.conditions() == LATE
 
 
-def test_rollout_that_was_late_heals_with_a_good_template(lab: DeploymentLab) -> None:
+def test_rollout_that_was_late_heals_with_good_template(lab: DeploymentLab) -> None:
     make(lab, replicas=2, progressDeadlineSeconds=5, outcome="crash-loop")
     lab.wait(6)
     lab.run()
@@ -416,7 +416,7 @@ def test_pods_that_end_and_are_replaced_count_as_progress(lab: DeploymentLab) ->
     assert lab.conditions() == LATE
 
 
-def test_a_rollout_is_not_late_at_its_deadline_but_after_it():
+def test_rollout_is_not_late_at_its_deadline_but_after_it():
     begun = parse_time("2026-11-20T10:00:00Z")
     progressing = {"type": "Progressing", "status": "True", "reason": "ReplicaSetUpdated",
                    "lastUpdateTime": "2026-11-20T10:00:00Z"}
@@ -426,7 +426,7 @@ def test_a_rollout_is_not_late_at_its_deadline_but_after_it():
     assert late == [False, True]
 
 
-def test_a_pause_does_not_count_against_the_deadline(lab):
+def test_pause_does_not_count_against_deadline(lab):
     make(lab, replicas=2, progressDeadlineSeconds=60)
     lab.update("web:2", outcome="not-ready")
     lab.run()
@@ -442,12 +442,12 @@ def test_a_pause_does_not_count_against_the_deadline(lab):
     assert lab.conditions()["Progressing"] == ("False", "ProgressDeadlineExceeded")
 
 
-def test_without_a_deadline_progress_is_not_told(lab):
+def test_deployment_without_deadline_has_no_progressing_condition(lab):
     make(lab, replicas=1, progressDeadlineSeconds=2**31 - 1)
     assert list(lab.conditions()) == ["Available"]
 
 
-def test_while_it_is_paused_a_new_template_waits_and_sizes_do_not(lab):
+def test_paused_deployment_scales_and_keeps_its_template(lab):
     make(lab, replicas=2)
     lab.edit(paused=True, replicas=3)
     lab.update("web:2")
@@ -487,7 +487,7 @@ def test_recreate_takes_everything_down_first(lab):
 # --- adoption
 
 
-def test_a_replica_set_that_fits_is_adopted_and_one_that_no_longer_does_is_released(lab):
+def test_replica_set_that_fits_is_adopted_and_one_that_no_longer_does_is_released(lab):
     make(lab, replicas=1)
     newest = lab.newest()
     lab.client.delete(DEPLOYMENTS, "web", namespace="default", options=_orphaning())
@@ -510,7 +510,7 @@ def _orphaning() -> Any:
 # --- events
 
 
-def test_every_scaling_is_an_event(lab):
+def test_deployment_scaling_writes_an_event(lab):
     make(lab, replicas=2, surge=1, unavailable=0)
     old = name_of(lab.newest())
     lab.update("web:2")

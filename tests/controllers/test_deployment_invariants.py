@@ -147,7 +147,7 @@ QUICK = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCh
 @given(spec=SPECS, operations=scenarios(CALM))
 @example(spec={"replicas": 4, "surge": 1, "unavailable": 0}, operations=[
     ((update, 2, "crash-loop"), True), ((undo,), False), ((update, 3, "ready"), True)])
-def test_a_rolling_deployment_stays_between_its_bounds(folders: Callable[[], Any], spec: dict[str, Any],
+def test_rolling_deployment_stays_between_its_bounds(folders: Callable[[], Any], spec: dict[str, Any],
                                                        operations: list[tuple[tuple[Any, ...], bool]]) -> None:
     """Keep at least ``replicas - maxUnavailable`` ready pods and at most ``replicas + maxSurge`` pods, whatever is
     rolled out, undone, paused or broken, and wherever the manager crashes."""
@@ -165,7 +165,7 @@ def test_a_rolling_deployment_stays_between_its_bounds(folders: Callable[[], Any
 @given(spec=SPECS, operations=scenarios(STORMY))
 @example(spec={"replicas": 3, "surge": 0, "unavailable": 1}, operations=[
     ((update, 2, "ready"), False), ((sicken, 0, "not-ready"), True)])
-def test_no_step_makes_worse_what_accidents_have_done(folders: Callable[[], Any], spec: dict[str, Any],
+def test_rolling_update_step_does_not_worsen_accidents(folders: Callable[[], Any], spec: dict[str, Any],
                                                       operations: list[tuple[tuple[Any, ...], bool]]) -> None:
     """Delete pods and nodes, change sizes and strategies: no controller deletes pods that are needed."""
     lab = DeploymentLab(folders())

@@ -101,7 +101,7 @@ def test_disruptions_allowed_by_budget(lab: Lab, spec: Object, replicas: int,
 
 
 @pytest.mark.parametrize("kind", ["Deployment", "ReplicaSet", "StatefulSet"])
-def test_expected_pods_are_the_owners_replicas(lab: Lab, kind: str) -> None:
+def test_expected_pods_are_owners_replicas(lab: Lab, kind: str) -> None:
     lab.node("node-1")
     workload(lab, 4, kind)
     budget(lab, maxUnavailable=1)
@@ -115,7 +115,7 @@ def test_expected_pods_are_the_owners_replicas(lab: Lab, kind: str) -> None:
     assert numbers(lab) == (4, 3, 4, 1)
 
 
-def test_scaling_the_owner_changes_the_count(lab: Lab) -> None:
+def test_scaling_owner_changes_count(lab: Lab) -> None:
     lab.node("node-1")
     workload(lab, 4)
     budget(lab, maxUnavailable="25%")
@@ -128,7 +128,7 @@ def test_scaling_the_owner_changes_the_count(lab: Lab) -> None:
     assert numbers(lab) == (0, 0, 0, 0), "without pods nothing may go"
 
 
-def test_the_pods_of_several_owners_are_counted_together(lab: Lab) -> None:
+def test_pods_of_several_owners_are_counted_together(lab: Lab) -> None:
     lab.node("node-1")
     workload(lab, 3)
     workload(lab, 2, "StatefulSet", "db")
@@ -137,7 +137,7 @@ def test_the_pods_of_several_owners_are_counted_together(lab: Lab) -> None:
     assert numbers(lab) == (5, 3, 5, 2)
 
 
-def test_a_deployment_that_rolls_counts_once(lab: Lab) -> None:
+def test_deployment_that_rolls_counts_once(lab: Lab) -> None:
     lab.node("node-1")
     workload(lab, 4)
     budget(lab, maxUnavailable=1)
@@ -165,7 +165,7 @@ def test_pods_that_are_going_or_not_ready_are_not_healthy(lab: Lab) -> None:
     assert numbers(lab) == (1, 1, 3, 0)
 
 
-def test_the_whole_status(lab: Lab) -> None:
+def test_whole_status(lab: Lab) -> None:
     lab.node("node-1")
     workload(lab, 2)
     budget(lab, minAvailable=1)
@@ -185,7 +185,7 @@ def test_the_whole_status(lab: Lab) -> None:
     }  # fmt: skip
 
 
-def test_a_budget_without_pods_says_so(lab: Lab) -> None:
+def test_budget_without_pods_says_so(lab: Lab) -> None:
     budget(lab, maxUnavailable=1)
     lab.settle()
     assert numbers(lab) == (0, 0, 0, 0)
@@ -193,7 +193,7 @@ def test_a_budget_without_pods_says_so(lab: Lab) -> None:
     assert events(lab, "NoPods") == [("Normal", "No matching pods found")]
 
 
-def test_a_status_that_is_right_is_not_written(lab: Lab) -> None:
+def test_status_that_is_right_is_not_written(lab: Lab) -> None:
     lab.node("node-1")
     workload(lab, 2)
     budget(lab, minAvailable=1)
@@ -207,7 +207,7 @@ def test_a_status_that_is_right_is_not_written(lab: Lab) -> None:
 # --- pods that cannot be counted
 
 
-def test_pods_without_an_owner_count_where_a_number_is_wanted(lab: Lab) -> None:
+def test_pods_without_owner_count_where_number_is_wanted(lab: Lab) -> None:
     lab.node("node-1")
     bare_pod(lab, "a")
     bare_pod(lab, "b")
@@ -217,7 +217,7 @@ def test_pods_without_an_owner_count_where_a_number_is_wanted(lab: Lab) -> None:
     assert events(lab, "UnmanagedPods") == []
 
 
-def test_pods_without_an_owner_do_not_count_where_a_share_is_wanted(lab: Lab) -> None:
+def test_pods_without_owner_do_not_count_where_share_is_wanted(lab: Lab) -> None:
     lab.node("node-1")
     bare_pod(lab, "a")
     budget(lab, minAvailable="50%")
@@ -231,7 +231,7 @@ def test_pods_without_an_owner_do_not_count_where_a_share_is_wanted(lab: Lab) ->
         "value."))]  # fmt: skip
 
 
-def test_pods_of_an_owner_without_scale_stop_all_evictions(lab: Lab) -> None:
+def test_pods_of_owner_without_scale_stop_all_evictions(lab: Lab) -> None:
     lab.node("node-1")
     workload(lab, kind="DaemonSet")
     budget(lab, maxUnavailable=1)
@@ -247,7 +247,7 @@ def test_pods_of_an_owner_without_scale_stop_all_evictions(lab: Lab) -> None:
     assert evict(lab, pods(lab)[0]) == "The disruption budget b is still being processed by the server."
 
 
-def test_pods_of_a_daemon_set_count_where_a_number_is_wanted(lab: Lab) -> None:
+def test_pods_of_daemon_set_count_where_number_is_wanted(lab: Lab) -> None:
     lab.node("node-1")
     lab.node("node-2")
     workload(lab, kind="DaemonSet")
@@ -268,7 +268,7 @@ def test_pods_whose_owner_is_gone_cannot_be_counted(lab: Lab) -> None:
     assert status(lab)["conditions"][0]["message"] == 'found no controllers for pod "a"'
 
 
-def test_a_budget_recovers_from_what_kept_it_from_counting(lab: Lab) -> None:
+def test_budget_recovers_from_what_kept_it_from_counting(lab: Lab) -> None:
     lab.node("node-1")
     workload(lab, kind="DaemonSet")
     budget(lab, maxUnavailable=1)
@@ -285,7 +285,7 @@ def test_a_budget_recovers_from_what_kept_it_from_counting(lab: Lab) -> None:
 # --- evictions
 
 
-def test_evictions_go_on_until_the_budget_is_used_up(lab: Lab) -> None:
+def test_evictions_go_on_until_budget_is_used_up(lab: Lab) -> None:
     lab.node("node-1")
     workload(lab, 4)
     budget(lab, maxUnavailable=2)
@@ -297,7 +297,7 @@ def test_evictions_go_on_until_the_budget_is_used_up(lab: Lab) -> None:
     assert "disruptedPods" not in status(lab)
 
 
-def test_an_evicted_pod_that_stays_counts_as_gone_for_two_minutes(lab: Lab) -> None:
+def test_evicted_pod_that_stays_counts_as_gone_for_two_minutes(lab: Lab) -> None:
     lab.node("node-1")
     workload(lab, 2)
     budget(lab, minAvailable=1)
@@ -317,7 +317,7 @@ def test_an_evicted_pod_that_stays_counts_as_gone_for_two_minutes(lab: Lab) -> N
         ("Warning", "Pod was expected by PDB default/default to be deleted but it wasn't")]  # fmt: skip
 
 
-def test_a_budget_that_was_used_up_is_free_again_when_the_successor_is_ready(lab: Lab) -> None:
+def test_budget_that_was_used_up_is_free_again_when_successor_is_ready(lab: Lab) -> None:
     lab.node("node-1")
     workload(lab, 2)
     budget(lab, minAvailable=1)
@@ -329,7 +329,7 @@ def test_a_budget_that_was_used_up_is_free_again_when_the_successor_is_ready(lab
     assert evict(lab, second) == ""
 
 
-def test_a_pod_that_two_budgets_cover_is_said_to(lab: Lab) -> None:
+def test_pod_that_two_budgets_cover_is_said_to(lab: Lab) -> None:
     lab.node("node-1")
     budget(lab, "b", minAvailable=1)
     budget(lab, "c", minAvailable=1)
@@ -347,7 +347,7 @@ def allowed(lab: Lab) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("looks_between", [False, True])
-def test_second_budget_over_the_same_pods_never_hears_that_they_became_ready(lab: Lab, looks_between: bool) -> None:
+def test_second_budget_over_same_pods_never_hears_that_they_became_ready(lab: Lab, looks_between: bool) -> None:
     lab.node("node-1")
     budget(lab, "b", maxUnavailable=1)
     budget(lab, "c", maxUnavailable=1)
@@ -361,7 +361,7 @@ def test_second_budget_over_the_same_pods_never_hears_that_they_became_ready(lab
     assert allowed(lab) == {"b": 1, "c": 1}  # any change of the budget itself leads to a sync
 
 
-def test_second_budget_over_a_pod_that_waits_for_a_node_stays_at_no_disruptions(lab: Lab) -> None:
+def test_second_budget_over_pod_that_waits_for_node_stays_at_no_disruptions(lab: Lab) -> None:
     lab.node("node-1")
     budget(lab, "b", minAvailable=0)
     budget(lab, "c", minAvailable=0)
@@ -372,7 +372,7 @@ def test_second_budget_over_a_pod_that_waits_for_a_node_stays_at_no_disruptions(
         "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.")
 
 
-def test_budgets_made_when_the_pods_are_ready_both_count_them(lab: Lab) -> None:
+def test_budgets_made_when_pods_are_ready_both_count_them(lab: Lab) -> None:
     lab.node("node-1")
     workload(lab, 2)
     lab.settle()
@@ -389,7 +389,7 @@ def test_budgets_made_when_the_pods_are_ready_both_count_them(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize(("reason", "is_stale"), [("PreemptionByScheduler", True), ("TerminationByKubelet", False)])
-def test_a_pod_that_was_to_be_disrupted_and_never_was_is_as_before_after_two_minutes(
+def test_pod_that_was_to_be_disrupted_and_never_was_is_as_before_after_two_minutes(
     lab: Lab, reason: str, is_stale: bool
 ) -> None:
     lab.node("node-1")
@@ -407,7 +407,7 @@ def test_a_pod_that_was_to_be_disrupted_and_never_was_is_as_before_after_two_min
     assert found == (stale if is_stale else {**condition, "lastProbeTime": None})
 
 
-def test_disruption_condition_without_a_time_is_stale(lab: Lab) -> None:
+def test_disruption_condition_without_time_is_stale(lab: Lab) -> None:
     lab.node("node-1")
     bare_pod(lab, "a")
     lab.settle()

@@ -59,13 +59,13 @@ def test_ready_pods_are_endpoints_and_others_are_there_as_not_ready(lab: Lab) ->
     assert subset["ports"] == [{"port": 80, "protocol": "TCP"}]
 
 
-def test_pods_without_an_address_and_pods_that_have_ended_are_no_endpoints(lab: Lab) -> None:
+def test_pods_without_address_and_pods_that_have_ended_are_no_endpoints(lab: Lab) -> None:
     cluster(lab, pod("a", "pending"), pod("b", "failed", restartPolicy="Never"), pod("c", nodeName="gone"))
     assert shown(lab) == [[]]
     assert subsets(lab) is None
 
 
-def test_a_service_that_nobody_is_behind_has_a_slice_without_endpoints_and_ports(lab: Lab) -> None:
+def test_service_that_nobody_is_behind_has_slice_without_endpoints_and_ports(lab: Lab) -> None:
     cluster(lab)
     (slice_,) = lab.client.list(SLICES).items
     assert slice_["endpoints"] is None or slice_["endpoints"] == []
@@ -79,13 +79,13 @@ def test_a_service_that_nobody_is_behind_has_a_slice_without_endpoints_and_ports
 
 @pytest.mark.parametrize("spec", [{"selector": None}, {"type": "ExternalName", "externalName": "db.example.org"}],
                          ids=["without a selector", "an ExternalName"])
-def test_such_a_service_gets_neither_endpoints_nor_slices(lab: Lab, spec: Object) -> None:
+def test_such_service_gets_neither_endpoints_nor_slices(lab: Lab, spec: Object) -> None:
     cluster(lab, pod("a"), of=service(**spec))
     assert lab.names(SLICES) == []
     assert lab.names("endpoints") == []
 
 
-def test_a_pod_that_is_going_still_serves_but_is_not_ready(lab: Lab) -> None:
+def test_pod_that_is_going_still_serves_but_is_not_ready(lab: Lab) -> None:
     going = pod("a")
     going["metadata"]["annotations"]["kubepy.dev/termination"] = "stuck"
     cluster(lab, going, pod("b"))
@@ -97,13 +97,13 @@ def test_a_pod_that_is_going_still_serves_but_is_not_ready(lab: Lab) -> None:
     assert [one["targetRef"]["name"] for one in subsets(lab)[0]["addresses"]] == ["b"]
 
 
-def test_addresses_are_published_before_they_are_ready_where_the_service_says_so(lab: Lab) -> None:
+def test_addresses_are_published_before_they_are_ready_where_service_says_so(lab: Lab) -> None:
     cluster(lab, pod("a", "not-ready"), of=service(publishNotReadyAddresses=True))
     assert shown(lab) == [[("a", True)]]
     assert [one["targetRef"]["name"] for one in subsets(lab)[0]["addresses"]] == ["a"]
 
 
-def test_pods_of_a_headless_service_are_there_by_their_hostnames(lab: Lab) -> None:
+def test_pods_of_headless_service_are_there_by_their_hostnames(lab: Lab) -> None:
     cluster(lab, pod("a", hostname="a", subdomain="web"), pod("b", hostname="b", subdomain="other"),
             of=service(clusterIP="None"))
     (slice_,) = lab.client.list(SLICES).items
@@ -112,7 +112,7 @@ def test_pods_of_a_headless_service_are_there_by_their_hostnames(lab: Lab) -> No
     assert labels_of(lab.client.get("endpoints", "web", namespace="default"))["service.kubernetes.io/headless"] == ""
 
 
-def test_the_zone_of_a_node_is_that_of_its_endpoints_and_follows_its_label(lab: Lab) -> None:
+def test_zone_of_node_is_that_of_its_endpoints_and_follows_its_label(lab: Lab) -> None:
     cluster(lab, pod("a"))
     lab.change("nodes", "n1", lambda node: node["metadata"].update(labels={"topology.kubernetes.io/zone": "east"}))
     lab.settle()
@@ -122,7 +122,7 @@ def test_the_zone_of_a_node_is_that_of_its_endpoints_and_follows_its_label(lab: 
 # --- ports --------------------------------------------------------------------------------------------------------
 
 
-def test_a_named_target_port_is_looked_up_in_each_pod(lab: Lab) -> None:
+def test_named_target_port_is_looked_up_in_each_pod(lab: Lab) -> None:
     named = [{"name": "http", "containerPort": 8080}], [{"name": "http", "containerPort": 9090}]
     cluster(lab, pod("a", ports=named[0]), pod("b", ports=named[1]), pod("c"),
             of=service(ports=[{"port": 80, "targetPort": "http"}]))
@@ -137,7 +137,7 @@ def test_a_named_target_port_is_looked_up_in_each_pod(lab: Lab) -> None:
     [{"name": "raw", "port": 9000, "targetPort": 9000}, {"name": "http", "port": 80, "targetPort": 8080}],
     [{"name": "http", "port": 80, "targetPort": 8080}, {"name": "raw", "port": 9000, "targetPort": 9000}],
 ])
-def test_ports_stand_in_the_order_of_their_hashes_as_a_real_server_lists_them(lab: Lab, ports: list[Object]) -> None:
+def test_ports_stand_in_order_of_their_hashes_as_real_server_lists_them(lab: Lab, ports: list[Object]) -> None:
     cluster(lab, pod("a"), of=service(ports=ports))
     assert [one["name"] for one in subsets(lab)[0]["ports"]] == ["http", "raw"]
 
@@ -159,7 +159,7 @@ def test_endpoints_whose_ports_another_version_ordered_otherwise_are_left_alone(
 # --- what changes -------------------------------------------------------------------------------------------------
 
 
-def test_a_pod_that_turns_ready_changes_the_slice_in_place_and_says_since_when(lab: Lab) -> None:
+def test_pod_that_turns_ready_changes_slice_in_place_and_says_since_when(lab: Lab) -> None:
     cluster(lab, pod("a", "not-ready"), pod("b"))
     before = lab.names(SLICES)
     lab.pass_time(30)
@@ -172,7 +172,7 @@ def test_a_pod_that_turns_ready_changes_the_slice_in_place_and_says_since_when(l
         "endpoints.kubernetes.io/last-change-trigger-time": "2026-11-20T10:00:30Z"}
 
 
-def test_a_change_that_endpoints_do_not_show_writes_nothing(lab: Lab) -> None:
+def test_change_that_endpoints_do_not_show_writes_nothing(lab: Lab) -> None:
     cluster(lab, pod("a"))
     before = lab.client.list(SLICES).items, lab.client.list("endpoints").items
     lab.change("pods", "a", lambda one: one["metadata"]["annotations"].update(note="x"), "default")
@@ -198,7 +198,7 @@ def test_deleted_service_takes_its_endpoints_but_not_those_made_by_hand(lab: Lab
     assert lab.names("endpoints") == ["mine"]
 
 
-def test_labels_of_a_service_are_those_of_its_slices(lab: Lab) -> None:
+def test_labels_of_service_are_those_of_its_slices(lab: Lab) -> None:
     cluster(lab, pod("a"))
     lab.change("services", "web", lambda one: one["metadata"].update(labels={"tier": "back"}), "default")
     lab.settle()
@@ -206,7 +206,7 @@ def test_labels_of_a_service_are_those_of_its_slices(lab: Lab) -> None:
     assert labels_of(lab.client.get("endpoints", "web", namespace="default"))["tier"] == "back"
 
 
-def test_a_pod_whose_label_is_taken_away_leaves_its_service(lab: Lab) -> None:
+def test_pod_whose_label_is_taken_away_leaves_its_service(lab: Lab) -> None:
     cluster(lab, pod("a"), pod("b"))
     lab.change("pods", "a", lambda one: one["metadata"].update(labels={"app": "other"}), "default")
     lab.settle()
@@ -234,7 +234,7 @@ POD_SETS = st.dictionaries(st.integers(0, 350), st.booleans(), max_size=350)
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(POD_SETS, min_size=1, max_size=4))
-def test_after_any_changes_each_pod_is_in_one_slice_none_is_overfull_and_nothing_is_left_to_do(
+def test_endpoint_slices_after_any_changes_hold_each_pod_once(
         steps: list[dict[int, bool]]) -> None:
     slices: dict[str, Object] = {}
     made = 0
@@ -256,7 +256,7 @@ def test_after_any_changes_each_pod_is_in_one_slice_none_is_overfull_and_nothing
         assert plan_slices(WEB, pods, list(slices.values()), lambda name: {"metadata": {"name": name}}) == ([], [], [])
 
 
-def test_more_addresses_than_an_endpoints_object_holds_are_cut_and_ready_ones_come_first() -> None:
+def test_endpoints_beyond_capacity_keep_ready_addresses_first() -> None:
     pods = [running(number, ready=number % 2 == 0) for number in range(1500)]
     cut = truncated(subsets_of(WEB, pods))
     assert cut is not None

@@ -28,7 +28,7 @@ def get_claim(lab: Lab) -> Object:
 
 
 @pytest.mark.parametrize("mode", ["Immediate", "WaitForFirstConsumer"])
-def test_the_claim_is_the_pods_own_and_as_its_template_says(lab: Lab, mode: str) -> None:
+def test_claim_is_pods_own_and_as_its_template_says(lab: Lab, mode: str) -> None:
     make(lab, storage_class(mode=mode), with_scratch(labels={"use": "scratch"}, annotations={"note": "x"}))
     lab.settle()
     [made] = lab.client.list("pods").items
@@ -39,7 +39,7 @@ def test_the_claim_is_the_pods_own_and_as_its_template_says(lab: Lab, mode: str)
     assert (claims(lab)["p-scratch"][0], made["status"]["phase"]) == ("Bound", "Running")
 
 
-def test_the_claim_and_its_volume_go_with_the_pod(lab: Lab) -> None:
+def test_claim_and_its_volume_go_with_pod(lab: Lab) -> None:
     make(lab, storage_class(), with_scratch())
     lab.settle()
     lab.client.delete("pods", "p", namespace="default")
@@ -47,7 +47,7 @@ def test_the_claim_and_its_volume_go_with_the_pod(lab: Lab) -> None:
     assert (lab.names(CLAIMS), lab.names("persistentvolumes")) == ([], [])
 
 
-def test_a_claim_of_the_name_that_is_not_the_pods_is_not_touched(lab: Lab) -> None:
+def test_claim_of_name_that_is_not_pods_is_not_touched(lab: Lab) -> None:
     make(lab, storage_class(mode="Immediate"), claim("p-scratch"), with_scratch())
     lab.settle()
     assert lab.client.get("pods", "p", namespace="default")["status"]["phase"] == "Pending"
@@ -59,7 +59,7 @@ def test_a_claim_of_the_name_that_is_not_the_pods_is_not_touched(lab: Lab) -> No
     assert lab.client.get("pods", "p", namespace="default")["status"]["phase"] == "Running"
 
 
-def test_a_claim_that_somebody_deletes_before_the_pod_has_a_node_is_made_again(lab: Lab) -> None:
+def test_claim_that_somebody_deletes_before_pod_has_node_is_made_again(lab: Lab) -> None:
     make(lab, with_scratch())  # no class: the claim stays Pending, and the pod unscheduled
     lab.settle()
     before = uid_of(get_claim(lab))
@@ -68,7 +68,7 @@ def test_a_claim_that_somebody_deletes_before_the_pod_has_a_node_is_made_again(l
     assert uid_of(get_claim(lab)) != before
 
 
-def test_a_claim_that_cannot_be_made_is_told(lab: Lab) -> None:
+def test_claim_that_cannot_be_made_is_told(lab: Lab) -> None:
     quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"},
              "spec": {"hard": {"persistentvolumeclaims": "0"}}}
     lab.create("resourcequotas", quota, "default")
@@ -80,7 +80,7 @@ def test_a_claim_that_cannot_be_made_is_told(lab: Lab) -> None:
     assert f"Warning FailedBinding: ephemeral volume scratch: {why}" in said(lab, "p")
 
 
-def test_a_finalizer_of_a_pod_that_was_shut_down_does_not_hold_its_claim(lab: Lab) -> None:
+def test_finalizer_of_pod_that_was_shut_down_does_not_hold_its_claim(lab: Lab) -> None:
     held = with_scratch()
     held["metadata"]["finalizers"] = ["test/held"]
     make(lab, storage_class(), held)

@@ -25,7 +25,7 @@ def bound(lab: Lab, **fields: object) -> None:
     lab.settle()
 
 
-def test_a_claim_of_the_simulated_storage_has_its_new_size_at_once(lab: Lab) -> None:
+def test_claim_of_simulated_storage_has_its_new_size_at_once(lab: Lab) -> None:
     bound(lab)
     before = said(lab)
     grow(lab, "2Gi")
@@ -43,7 +43,7 @@ def test_a_claim_of_the_simulated_storage_has_its_new_size_at_once(lab: Lab) -> 
     assert len(said(lab)) == len(before) + 3
 
 
-def test_a_claim_larger_than_asked_for_grows_only_beyond_what_it_has(lab: Lab) -> None:
+def test_claim_larger_than_asked_for_grows_only_beyond_what_it_has(lab: Lab) -> None:
     make(lab, storage_class(mode="Immediate", default=False, allowVolumeExpansion=True),
          volume("large", "5Gi", storageClassName="standard"), claim(size="1Gi", storageClassName="standard"))
     lab.settle()
@@ -52,7 +52,7 @@ def test_a_claim_larger_than_asked_for_grows_only_beyond_what_it_has(lab: Lab) -
     assert said(lab) == []
 
 
-def test_a_volume_of_another_driver_waits_for_its_own_resizer(lab: Lab) -> None:
+def test_volume_of_another_driver_waits_for_its_own_resizer(lab: Lab) -> None:
     other = volume("pv", "1Gi", csi={"driver": "other.example.com", "volumeHandle": "x"}, storageClassName="standard")
     make(lab, storage_class(mode="Immediate", allowVolumeExpansion=True), other, claim())
     lab.settle()
@@ -61,7 +61,7 @@ def test_a_volume_of_another_driver_waits_for_its_own_resizer(lab: Lab) -> None:
     assert said(lab) == ["Normal ExternalExpanding: waiting for an external controller to expand this PVC"]
 
 
-def test_a_class_that_does_not_allow_it_refuses(lab: Lab) -> None:
+def test_class_that_does_not_allow_it_refuses(lab: Lab) -> None:
     bound(lab, allowVolumeExpansion=False)
     with pytest.raises(Status, match="only dynamically provisioned pvc can be resized"):
         grow(lab, "2Gi")

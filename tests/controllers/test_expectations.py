@@ -25,11 +25,11 @@ def expectations(time: Time) -> Expectations[str]:
     return Expectations(time)
 
 
-def test_an_owner_that_never_expected_anything_is_satisfied(expectations):
+def test_owner_that_never_expected_anything_is_satisfied(expectations):
     assert expectations.are_satisfied("a")
 
 
-def test_every_creation_and_deletion_must_be_observed(expectations):
+def test_expectations_require_every_creation_and_deletion(expectations):
     expectations.expect("a", creations=2, deletions=1)
     expectations.creation_observed("a")
     expectations.deletion_observed("a")
@@ -38,19 +38,19 @@ def test_every_creation_and_deletion_must_be_observed(expectations):
     assert expectations.are_satisfied("a")
 
 
-def test_what_was_skipped_is_not_expected_any_more(expectations):
+def test_expectations_drop_skipped_creations(expectations):
     expectations.expect("a", creations=10)
     expectations.lower("a", creations=10)
     assert expectations.are_satisfied("a")
 
 
-def test_a_new_expectation_replaces_the_old_one(expectations):
+def test_new_expectation_replaces_old_one(expectations):
     expectations.expect("a", creations=10)
     expectations.expect("a")
     assert expectations.are_satisfied("a")
 
 
-def test_what_is_not_seen_for_five_minutes_is_given_up(expectations, time):
+def test_expectations_expire_after_five_minutes(expectations, time):
     expectations.expect("a", creations=1)
     time.now += timedelta(minutes=5)
     assert not expectations.are_satisfied("a")
@@ -58,13 +58,13 @@ def test_what_is_not_seen_for_five_minutes_is_given_up(expectations, time):
     assert expectations.are_satisfied("a")
 
 
-def test_an_owner_made_again_under_its_name_starts_clean(expectations):
+def test_owner_made_again_under_its_name_starts_clean(expectations):
     expectations.expect("a", creations=1)
     expectations.forget("a")
     assert expectations.are_satisfied("a")
 
 
-def test_a_tracked_pod_counts_once_however_often_its_deletion_is_observed(expectations):
+def test_tracked_pod_counts_once_however_often_its_deletion_is_observed(expectations):
     expectations.expect_deletions("a", ["uid-1", "uid-2"])
     expectations.deletion_observed("a", "uid-1")
     expectations.deletion_observed("a", "uid-1")

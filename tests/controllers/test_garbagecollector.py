@@ -18,7 +18,7 @@ def owners_of(lab: Lab, name: str) -> list[str]:
     return [one["name"] for one in owner_references(lab.client.get(RESOURCE, name, namespace="default"))]
 
 
-def test_dependents_follow_their_owner_down_the_whole_chain(lab):
+def test_dependents_follow_their_owner_down_whole_chain(lab):
     boss = lab.config_map("boss")
     worker = lab.config_map("worker", owners=[reference(boss)])
     lab.config_map("apprentice", owners=[reference(worker)])
@@ -29,7 +29,7 @@ def test_dependents_follow_their_owner_down_the_whole_chain(lab):
     assert lab.names(RESOURCE, "default") == []
 
 
-def test_an_object_with_another_owner_left_loses_only_the_absent_one(lab):
+def test_object_with_another_owner_left_loses_only_absent_one(lab):
     boss, rival = lab.config_map("boss"), lab.config_map("rival")
     lab.config_map("shared", owners=[reference(boss), reference(rival)])
     delete(lab, "boss", "Background")
@@ -37,7 +37,7 @@ def test_an_object_with_another_owner_left_loses_only_the_absent_one(lab):
     assert owners_of(lab, "shared") == ["rival"]
 
 
-def test_an_owner_of_another_uid_or_in_another_namespace_counts_as_absent(lab):
+def test_owner_of_another_uid_or_in_another_namespace_counts_as_absent(lab):
     lab.create("namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "north"}})
     boss, head = lab.config_map("boss"), lab.config_map("head", namespace="north")
     lab.config_map("wrong-uid", owners=[reference(boss, uid="0a0b0c0d-1111-2222-3333-444455556666")])
@@ -50,7 +50,7 @@ def test_an_owner_of_another_uid_or_in_another_namespace_counts_as_absent(lab):
     assert ("far", "OwnerRefInvalidNamespace") in events
 
 
-def test_a_cluster_scoped_owner_owns_in_every_namespace(lab):
+def test_cluster_scoped_owner_owns_in_every_namespace(lab):
     lab.config_map("of-the-node", owners=[reference(lab.node("node-1"))])
     lab.settle()
     assert lab.names(RESOURCE, "default") == ["of-the-node"]
@@ -59,14 +59,14 @@ def test_a_cluster_scoped_owner_owns_in_every_namespace(lab):
     assert lab.names(RESOURCE, "default") == []
 
 
-def test_an_owner_of_an_unknown_kind_keeps_its_dependents(lab):
+def test_owner_of_unknown_kind_keeps_its_dependents(lab):
     boss = lab.config_map("boss")
     lab.config_map("odd", owners=[{**reference(boss), "apiVersion": "example.com/v1", "kind": "Widget"}])
     lab.settle()
     assert lab.names(RESOURCE, "default") == ["boss", "odd"]
 
 
-def test_in_foreground_deletion_the_owner_waits_for_dependents_that_block_it(lab):
+def test_foreground_deletion_waits_for_blocking_dependents(lab):
     patient, hasty = lab.config_map("patient"), lab.config_map("hasty")
     lab.config_map("blocker", owners=[reference(patient, block=True)], finalizers=["example.com/hold"])
     lab.config_map("bystander", owners=[reference(hasty)], finalizers=["example.com/hold"])
@@ -81,7 +81,7 @@ def test_in_foreground_deletion_the_owner_waits_for_dependents_that_block_it(lab
     assert lab.names(RESOURCE, "default") == []
 
 
-def test_a_dependent_that_stops_blocking_by_hand_lets_its_owner_go(lab):
+def test_dependent_that_stops_blocking_by_hand_lets_its_owner_go(lab):
     patient = lab.config_map("patient")
     lab.config_map("blocker", owners=[reference(patient, block=True)], finalizers=["example.com/hold"])
     delete(lab, "patient", "Foreground")
@@ -91,7 +91,7 @@ def test_a_dependent_that_stops_blocking_by_hand_lets_its_owner_go(lab):
     assert lab.names(RESOURCE, "default") == ["blocker"]
 
 
-def test_foreground_deletion_goes_through_the_chain_from_the_end(lab):
+def test_foreground_deletion_goes_through_chain_from_end(lab):
     boss = lab.config_map("boss")
     worker = lab.config_map("worker", owners=[reference(boss, block=True)])
     lab.config_map("apprentice", owners=[reference(worker, block=True)], finalizers=["example.com/hold"])
@@ -103,7 +103,7 @@ def test_foreground_deletion_goes_through_the_chain_from_the_end(lab):
     assert lab.names(RESOURCE, "default") == []
 
 
-def test_a_circle_of_blocking_owners_is_broken(lab):
+def test_circle_of_blocking_owners_is_broken(lab):
     one = lab.config_map("one")
     two = lab.config_map("two", owners=[reference(one, block=True)])
     lab.change(RESOURCE, "one", lambda obj: obj["metadata"].update(ownerReferences=[reference(two, block=True)]),
@@ -140,7 +140,7 @@ def test_dependents_stay_while_their_owners_file_cannot_be_read(lab):
     assert lab.names(RESOURCE, "default") == ["boss", "worker"]
 
 
-def test_a_cluster_scoped_object_is_not_owned_by_what_is_in_a_namespace_and_stays(lab):
+def test_cluster_scoped_object_is_not_owned_by_what_is_in_namespace_and_stays(lab):
     boss = lab.config_map("boss")
     lab.create("clusterroles.rbac.authorization.k8s.io", {
         "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "rules": [],
@@ -156,7 +156,7 @@ def test_a_cluster_scoped_object_is_not_owned_by_what_is_in_a_namespace_and_stay
         f'ownerRef [v1/ConfigMap, namespace: , name: boss, uid: {uid_of(boss)}] does not exist in namespace ""')
 
 
-def test_an_owner_in_another_namespace_is_named_once(lab):
+def test_owner_in_another_namespace_is_named_once(lab):
     lab.create("namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "north"}})
     head, boss = lab.config_map("head", namespace="north"), lab.config_map("boss")
     lab.config_map("shared", owners=[reference(head), reference(boss)])

@@ -103,7 +103,7 @@ LIMIT = failure("BackoffLimitExceeded", "Job has reached the specified backoff l
 # --- the number of running pods
 
 
-def test_only_as_many_run_as_are_still_to_be_completed(jobs):
+def test_job_runs_no_more_pods_than_completions_left(jobs):
     jobs.make(parallelism=2, completions=3)
     seen = []
     while jobs.running():
@@ -115,7 +115,7 @@ def test_only_as_many_run_as_are_still_to_be_completed(jobs):
     assert jobs.said() == ["Normal Completed: Job completed"]
 
 
-def test_without_a_number_of_completions_one_success_is_enough_and_the_others_may_finish(jobs):
+def test_job_without_completions_is_complete_after_one_success(jobs):
     jobs.make(parallelism=3)
     first, *others = jobs.running()
     jobs.become("succeeded", first)
@@ -134,12 +134,12 @@ def test_less_parallelism_takes_pods_away_without_counting_them(jobs):
     assert len(jobs.pods()) == 1
 
 
-def test_no_parallelism_runs_nothing(jobs):
+def test_job_with_zero_parallelism_runs_nothing(jobs):
     jobs.make(parallelism=0, completions=2)
     assert (jobs.pods(), jobs.conditions()) == ([], [])
 
 
-def test_a_pod_bears_a_finalizer_until_it_has_been_counted(jobs):
+def test_pod_bears_finalizer_until_it_has_been_counted(jobs):
     jobs.make()
     [pod] = jobs.pods()
     assert pod["metadata"]["finalizers"] == [FINALIZER]
@@ -149,7 +149,7 @@ def test_a_pod_bears_a_finalizer_until_it_has_been_counted(jobs):
     assert jobs.status["uncountedTerminatedPods"] == {}
 
 
-def test_a_pod_that_is_deleted_counts_as_failed_and_is_replaced(jobs):
+def test_pod_that_is_deleted_counts_as_failed_and_is_replaced(jobs):
     jobs.make(completions=1)
     [pod] = jobs.pods()
     jobs.lab.client.delete("pods", name_of(pod), namespace="default")
@@ -162,7 +162,7 @@ def test_a_pod_that_is_deleted_counts_as_failed_and_is_replaced(jobs):
 # --- failures
 
 
-def test_after_each_failure_the_next_pod_waits_twice_as_long(jobs):
+def test_job_back_off_doubles_after_each_failure(jobs):
     jobs.make(outcome="failed", backoffLimit=3)
     seen = []
     for seconds in (9, 1.5, 18, 2, 38, 2):
@@ -173,7 +173,7 @@ def test_after_each_failure_the_next_pod_waits_twice_as_long(jobs):
     assert jobs.said() == ["Warning BackoffLimitExceeded: Job has reached the specified backoff limit"]
 
 
-def test_a_success_ends_the_waiting(jobs):
+def test_success_ends_waiting(jobs):
     jobs.make(parallelism=2, completions=4, backoffLimit=9)
     jobs.become("failed", jobs.running()[0])
     assert len(jobs.running()) == 1
@@ -182,7 +182,7 @@ def test_a_success_ends_the_waiting(jobs):
     assert len(jobs.running()) == 2
 
 
-def test_a_job_that_fails_takes_its_running_pods_with_it_and_counts_them(jobs):
+def test_job_that_fails_takes_its_running_pods_with_it_and_counts_them(jobs):
     jobs.make(parallelism=3, completions=3, backoffLimit=0)
     jobs.become("failed", jobs.running()[0])
     assert jobs.counts() == {"ready": 0, "failed": 3, "terminating": 0}
@@ -190,7 +190,7 @@ def test_a_job_that_fails_takes_its_running_pods_with_it_and_counts_them(jobs):
     assert len(jobs.pods()) == 1  # the pod that failed by itself
 
 
-def test_a_job_that_fails_has_not_failed_before_its_last_pod_is_gone(jobs):
+def test_job_that_fails_has_not_failed_before_its_last_pod_is_gone(jobs):
     jobs.make(parallelism=2, completions=2, backoffLimit=0)
     bad, slow = jobs.running()
     jobs.lab.change("pods", name_of(slow), lambda one: one["metadata"]["annotations"].update(
@@ -209,7 +209,7 @@ def test_restarts_in_place_count_where_pods_restart(jobs):
     assert jobs.pods() == []
 
 
-def test_a_deadline_ends_it(jobs):
+def test_deadline_ends_it(jobs):
     jobs.make(activeDeadlineSeconds=60)
     jobs.wait(59)
     assert jobs.conditions() == []
@@ -221,7 +221,7 @@ def test_a_deadline_ends_it(jobs):
 # --- indexes
 
 
-def test_each_index_has_a_pod_of_its_own(jobs):
+def test_indexed_job_has_one_pod_per_index(jobs):
     jobs.make(completions=3, parallelism=2, completionMode="Indexed")
     pod = jobs.of_index(1)
     assert pod["metadata"]["name"].startswith("work-1-")
@@ -237,7 +237,7 @@ def test_each_index_has_a_pod_of_its_own(jobs):
     assert jobs.conditions() == COMPLETE
 
 
-def test_an_index_that_fails_too_often_fails_alone(jobs):
+def test_index_that_fails_too_often_fails_alone(jobs):
     jobs.make(completions=2, parallelism=2, completionMode="Indexed", backoffLimitPerIndex=1)
     jobs.become("failed", jobs.of_index(0))
     assert len(jobs.running()) == 1
@@ -251,7 +251,7 @@ def test_an_index_that_fails_too_often_fails_alone(jobs):
     assert jobs.status["completedIndexes"] == "1"
 
 
-def test_more_failed_indexes_than_allowed_end_it(jobs):
+def test_indexed_job_fails_beyond_max_failed_indexes(jobs):
     jobs.make(completions=3, parallelism=3, completionMode="Indexed", backoffLimitPerIndex=0, maxFailedIndexes=0)
     jobs.become("failed", jobs.of_index(2))
     assert jobs.conditions() == failure(
@@ -259,7 +259,7 @@ def test_more_failed_indexes_than_allowed_end_it(jobs):
     assert jobs.status["failedIndexes"] == "2"
 
 
-def test_a_success_policy_ends_it_early(jobs):
+def test_success_policy_ends_it_early(jobs):
     jobs.make(completions=4, parallelism=4, completionMode="Indexed", successPolicy={
         "rules": [{"succeededIndexes": "3"}, {"succeededIndexes": "0-1", "succeededCount": 1}]})
     jobs.become("succeeded", jobs.of_index(2))
@@ -277,7 +277,7 @@ def on_exit(action: str) -> Object:
     return {"rules": [{"action": action, "onExitCodes": {"operator": "In", "values": [1]}}]}
 
 
-def test_a_failure_policy_can_fail_the_job_at_once(jobs):
+def test_failure_policy_can_fail_job_at_once(jobs):
     jobs.make(parallelism=2, completions=2, podFailurePolicy=on_exit("FailJob"))
     bad = jobs.running()[0]
     jobs.become("failed", bad)
@@ -285,7 +285,7 @@ def test_a_failure_policy_can_fail_the_job_at_once(jobs):
         f"Container c for pod default/{name_of(bad)} failed with exit code 1 matching FailJob rule at index 0"))
 
 
-def test_a_failure_policy_can_ignore_a_failure(jobs):
+def test_failure_policy_can_ignore_failure(jobs):
     jobs.make(backoffLimit=0, podFailurePolicy=on_exit("Ignore"))
     jobs.become("failed", jobs.running()[0])
     jobs.wait(11)
@@ -293,14 +293,14 @@ def test_a_failure_policy_can_ignore_a_failure(jobs):
     assert "failed" not in jobs.status
 
 
-def test_a_failure_policy_can_fail_an_index(jobs):
+def test_failure_policy_can_fail_index(jobs):
     jobs.make(completions=2, parallelism=2, completionMode="Indexed", backoffLimitPerIndex=5,
               podFailurePolicy=on_exit("FailIndex"))
     jobs.become("failed", jobs.of_index(0))
     assert jobs.status["failedIndexes"] == "0"
 
 
-def test_pods_are_replaced_only_when_they_have_ended_where_the_policy_says_so(jobs):
+def test_pods_are_replaced_only_when_they_have_ended_where_policy_says_so(jobs):
     jobs.make(podReplacementPolicy="Failed")
     [pod] = jobs.pods()
     jobs.lab.change("pods", name_of(pod), lambda one: one["metadata"]["annotations"].update(
@@ -314,7 +314,7 @@ def test_pods_are_replaced_only_when_they_have_ended_where_the_policy_says_so(jo
 # --- suspension
 
 
-def test_a_suspended_job_gives_up_its_pods_and_begins_anew(jobs):
+def test_suspended_job_gives_up_its_pods_and_begins_anew(jobs):
     jobs.make(parallelism=2, completions=2, activeDeadlineSeconds=100)
     jobs.wait(50)
     jobs.edit(suspend=True)
@@ -331,7 +331,7 @@ def test_a_suspended_job_gives_up_its_pods_and_begins_anew(jobs):
     assert jobs.conditions() == ["Suspended=False JobResumed: Job resumed", *COMPLETE]
 
 
-def test_a_job_that_begins_suspended_has_not_started(jobs):
+def test_job_that_begins_suspended_has_not_started(jobs):
     jobs.make(suspend=True)
     assert "startTime" not in jobs.status
     assert jobs.conditions() == ["Suspended=True JobSuspended: Job suspended"]
@@ -340,12 +340,12 @@ def test_a_job_that_begins_suspended_has_not_started(jobs):
 # --- foreign pods, and deletion
 
 
-def test_a_job_that_another_controller_manages_is_left_alone(jobs):
+def test_job_that_another_controller_manages_is_left_alone(jobs):
     jobs.make(managedBy="example.org/queue")
     assert (jobs.pods(), jobs.status) == ([], {})
 
 
-def test_a_job_that_ended_goes_when_its_time_is_over(jobs):
+def test_job_that_ended_goes_when_its_time_is_over(jobs):
     jobs.make(outcome="succeeded", ttlSecondsAfterFinished=30)
     jobs.wait(29)
     assert jobs.lab.names(RESOURCE) == ["work"]
@@ -362,7 +362,7 @@ def test_job_that_does_not_tell_when_it_ended_stays(jobs):
     assert jobs.lab.names(RESOURCE) == ["work"]
 
 
-def test_a_job_that_is_deleted_lets_its_pods_go_although_they_were_not_counted(jobs):
+def test_job_that_is_deleted_lets_its_pods_go_although_they_were_not_counted(jobs):
     jobs.make(parallelism=2, completions=2)
     jobs.lab.client.delete(RESOURCE, "work", namespace="default", options=DeleteOptions(
         propagation_policy="Background"))
@@ -370,7 +370,7 @@ def test_a_job_that_is_deleted_lets_its_pods_go_although_they_were_not_counted(j
     assert jobs.pods() == []
 
 
-def test_pods_of_a_job_that_was_deleted_alone_stay_without_the_finalizer(jobs):
+def test_pods_of_job_that_was_deleted_alone_stay_without_finalizer(jobs):
     jobs.make()
     jobs.lab.client.delete(RESOURCE, "work", namespace="default", options=DeleteOptions(propagation_policy="Orphan"))
     jobs.lab.settle()
@@ -388,7 +388,7 @@ STEPS = st.lists(st.tuples(st.sampled_from(["succeeded", "failed", "delete", "wa
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(completions=st.integers(1, 4), parallelism=st.integers(0, 3), indexed=st.booleans(),
        limit=st.integers(0, 3), steps=STEPS)
-def test_a_job_never_runs_too_many_and_counts_every_pod_once(tmp_path_factory, completions: int, parallelism: int,
+def test_job_never_runs_too_many_and_counts_every_pod_once(tmp_path_factory, completions: int, parallelism: int,
                                                             indexed: bool, limit: int, steps: list[tuple[str, int]]):
     lab = Lab(tmp_path_factory.mktemp("job") / "state")
     jobs = JobLab(lab)

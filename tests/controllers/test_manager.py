@@ -72,7 +72,7 @@ def verbs(summary) -> list[tuple[str, str]]:
     return [(change.verb, change.key.name) for change in summary.changes()]
 
 
-def test_a_sync_sees_what_the_one_before_it_wrote(lab):
+def test_sync_sees_what_one_before_it_wrote(lab):
     lab.config_map("a")
     toy = Toy(lab)
     summary = toy.manager.run_until_settled()
@@ -81,14 +81,14 @@ def test_a_sync_sees_what_the_one_before_it_wrote(lab):
     assert verbs(summary) == [("created", "copy-of-a")]
 
 
-def test_the_wildcard_watches_every_resource_but_events(lab):
+def test_wildcard_watches_every_resource_but_events(lab):
     toy = Toy(lab, EVERY_RESOURCE)
     lab.config_map("a")
     toy.manager.run_until_settled()
     assert copies(lab) == ["copy-of-a"]
 
 
-def test_a_manager_goes_on_where_the_last_one_stopped(lab):
+def test_manager_goes_on_where_last_one_stopped(lab):
     lab.config_map("a")
     Toy(lab).manager.run_until_settled()
     lab.config_map("b")
@@ -106,7 +106,7 @@ def test_unchanged_cluster_is_not_listed(lab, monkeypatch):
     assert toy.copier.synced == []
 
 
-def test_a_deletion_between_two_runs_is_seen_with_the_last_state(lab):
+def test_deletion_between_two_runs_is_seen_with_last_state(lab):
     lab.config_map("a")
     Toy(lab).manager.run_until_settled()
     lab.client.delete(CONFIG_MAPS, "a", namespace="default")
@@ -115,7 +115,7 @@ def test_a_deletion_between_two_runs_is_seen_with_the_last_state(lab):
     assert toy.copier.events == [("a", True, False)]
 
 
-def test_a_manager_that_is_stopped_early_loses_nothing(lab):
+def test_manager_that_is_stopped_early_loses_nothing(lab):
     for name in ("a", "b", "c"):
         lab.config_map(name)
     first = Toy(lab)
@@ -131,7 +131,7 @@ def test_a_manager_that_is_stopped_early_loses_nothing(lab):
     assert last.copier.synced == ["later"]
 
 
-def test_an_error_is_told_and_tried_again_and_does_not_keep_others_waiting(lab):
+def test_error_is_told_and_tried_again_and_does_not_keep_others_waiting(lab):
     lab.config_map("a")
     lab.config_map("b")
     toy = Toy(lab)
@@ -151,7 +151,7 @@ def test_an_error_is_told_and_tried_again_and_does_not_keep_others_waiting(lab):
     assert copies(lab) == ["copy-of-a", "copy-of-b"]
 
 
-def test_with_a_running_clock_short_back_offs_are_waited_for(lab):
+def test_running_clock_short_back_offs_are_awaited(lab):
     lab.cluster.clock.fixed = None
     lab.config_map("a")
     toy = Toy(lab)
@@ -168,7 +168,7 @@ def test_with_a_running_clock_short_back_offs_are_waited_for(lab):
     assert summary.due == []
 
 
-def test_quiet_for_waits_for_what_falls_due_in_time_and_tells_of_the_rest(lab):
+def test_quiet_for_waits_for_what_falls_due_in_time_and_tells_of_rest(lab):
     lab.cluster.clock.fixed = None
     lab.config_map("a")
     toy = Toy(lab)
@@ -180,7 +180,7 @@ def test_quiet_for_waits_for_what_falls_due_in_time_and_tells_of_the_rest(lab):
     assert [due.key for due in summary.due] == [late]
 
 
-def test_an_object_that_was_made_and_removed_again_does_not_show(lab):
+def test_object_that_was_made_and_removed_again_does_not_show(lab):
     lab.config_map("a")
     toy = Toy(lab)
 
@@ -192,7 +192,7 @@ def test_an_object_that_was_made_and_removed_again_does_not_show(lab):
     assert verbs(toy.manager.run_until_settled()) == []
 
 
-def test_an_object_replaced_by_another_of_its_name_arrives_as_deleted_and_added(lab):
+def test_object_replaced_by_another_of_its_name_arrives_as_deleted_and_added(lab):
     lab.config_map("a")
     toy = Toy(lab)
     toy.manager.run_until_settled()
@@ -203,7 +203,7 @@ def test_an_object_replaced_by_another_of_its_name_arrives_as_deleted_and_added(
     assert toy.copier.events == [("a", True, False), ("a", False, True)]
 
 
-def test_a_batch_that_conflicts_with_an_edit_from_outside_is_done_again(lab, tmp_path):
+def test_batch_that_conflicts_with_edit_from_outside_is_done_again(lab, tmp_path):
     lab.config_map("a")
     toy = Toy(lab)
     toy.manager.run_until_settled()
@@ -223,7 +223,7 @@ def test_a_batch_that_conflicts_with_an_edit_from_outside_is_done_again(lab, tmp
     assert copies(lab) == ["copy-of-a"]
 
 
-def test_a_batch_that_fails_leaves_no_trace_in_what_the_manager_knows(lab):
+def test_batch_that_fails_leaves_no_trace_in_what_manager_knows(lab):
     lab.config_map("a")
     toy = Toy(lab)
 
@@ -240,7 +240,7 @@ def test_a_batch_that_fails_leaves_no_trace_in_what_the_manager_knows(lab):
     assert copies(lab) == ["copy-of-a"]
 
 
-def test_without_its_own_folder_a_cluster_is_looked_at_anew(tmp_path):
+def test_cluster_without_its_own_folder_is_listed_anew(tmp_path):
     lab = Lab(tmp_path / "state")
     lab.config_map("a")
     Toy(lab).manager.run_until_settled()
@@ -262,7 +262,7 @@ def _reopened(folder: Path) -> Lab:
     return lab
 
 
-def test_a_watch_takes_up_what_others_write_until_it_is_stopped(lab):
+def test_watch_takes_up_what_others_write_until_it_is_stopped(lab):
     toy = Toy(lab)
     rounds = []
 
@@ -275,7 +275,7 @@ def test_a_watch_takes_up_what_others_write_until_it_is_stopped(lab):
     assert rounds == [[], [("created", "copy-of-a1")], [("created", "copy-of-a2")]]
 
 
-def test_a_watch_outlives_what_passes(lab):
+def test_watch_outlives_what_passes(lab):
     toy = Toy(lab)
     failed: list[str] = []
     lab.config_map("a")
@@ -312,12 +312,12 @@ def test_checkpoints_survive_being_written_down(lab):
 # --- all controllers
 
 
-def test_every_reconciler_has_the_name_that_checkpoints_know_it_by(lab):
+def test_reconciler_names_match_their_checkpoint_names(lab):
     context = Context(lab.client, Informers(), lab.cluster.clock, lab.cluster.scheme)
     assert tuple(one.name for one in new_reconcilers(context)) == NAMES
 
 
-def test_a_daemon_set_comes_up_and_then_all_is_quiet(lab):
+def test_daemon_set_comes_up_and_then_all_is_quiet(lab):
     for number in (1, 2, 3):
         lab.node(f"node-{number}")
     lab.daemon_set("agent")
@@ -329,7 +329,7 @@ def test_a_daemon_set_comes_up_and_then_all_is_quiet(lab):
     assert verbs(lab.settle()) == []
 
 
-def test_the_same_start_and_the_same_commands_give_the_same_end(tmp_path):
+def test_same_start_and_same_commands_give_same_end(tmp_path):
     ends = []
     for name in ("one", "two"):
         lab = Lab(tmp_path / name)
@@ -349,7 +349,7 @@ def _set_image(obj: Object) -> None:
     obj["spec"]["template"]["spec"]["containers"][0]["image"] = "agent:2"
 
 
-def test_a_daemon_set_is_not_looked_at_again_when_a_node_is_deleted(lab):
+def test_daemon_set_is_not_looked_at_again_when_node_is_deleted(lab):
     """Delete a node while no manager runs: the status stays as it was until something about the DaemonSet changes."""
     lab.node("node-1")
     lab.node("node-2")
@@ -363,7 +363,7 @@ def test_a_daemon_set_is_not_looked_at_again_when_a_node_is_deleted(lab):
     assert lab.client.get("daemonsets.apps", "agent", namespace="default")["status"]["desiredNumberScheduled"] == 1
 
 
-def test_taking_the_files_back_takes_the_cluster_back(lab, tmp_path):
+def test_taking_files_back_takes_cluster_back(lab, tmp_path):
     lab.node("node-1")
     lab.daemon_set("agent")
     lab.settle()
@@ -378,7 +378,7 @@ def test_taking_the_files_back_takes_the_cluster_back(lab, tmp_path):
     assert [name_of(pod) for pod in lab.client.list("pods").items] == [name_of(lab.pods_by_node()["node-1"])]
 
 
-def test_more_nodes_than_one_burst_get_their_pods(lab):
+def test_daemon_set_larger_than_one_burst_gets_all_pods(lab):
     with lab.client.joined():
         for number in range(300):
             lab.node(f"node-{number}")
@@ -387,7 +387,7 @@ def test_more_nodes_than_one_burst_get_their_pods(lab):
     assert len(lab.pods_by_node()) == 300
 
 
-def test_key_due_during_a_poll_is_not_waited_for(lab, monkeypatch):
+def test_key_due_during_poll_is_not_waited_for(lab, monkeypatch):
     """Let a sync fall due between the look for work and the look at the clock: the wait must not become negative."""
     toy = Toy(lab)
     toy.manager.run_until_settled()

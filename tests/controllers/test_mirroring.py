@@ -40,7 +40,7 @@ def shown(lab: Lab) -> list[tuple[str, list[int], list[tuple[str, bool]]]]:
                   for one in lab.client.list(SLICES).items)
 
 
-def test_a_mirror_is_named_labelled_and_owned_after_the_endpoints(lab: Lab) -> None:
+def test_mirror_is_named_labelled_and_owned_after_endpoints(lab: Lab) -> None:
     address = {"ip": "10.1.2.3", "hostname": "one", "nodeName": "n1"}
     write(lab, service(), endpoints({"addresses": [address], "ports": [PORT]}, labels={"tier": "back"},
                                     annotations={"note": "by hand", "kubectl.kubernetes.io/last-applied-configuration":
@@ -57,13 +57,13 @@ def test_a_mirror_is_named_labelled_and_owned_after_the_endpoints(lab: Lab) -> N
         [{"addresses": ["10.1.2.3"], "conditions": {"ready": True}, "hostname": "one", "nodeName": "n1"}], [PORT])
 
 
-def test_each_family_and_each_set_of_ports_has_a_slice(lab: Lab) -> None:
+def test_endpoint_slices_are_split_by_family_and_ports(lab: Lab) -> None:
     write(lab, service(), endpoints(at("10.0.0.1", "fd00::1", unready=("10.0.0.2",)), at("10.0.0.3", port=81)))
     assert shown(lab) == [("IPv4", [80], [("10.0.0.1", True), ("10.0.0.2", False)]),
                           ("IPv4", [81], [("10.0.0.3", True)]), ("IPv6", [80], [("fd00::1", True)])]
 
 
-def test_mirrored_ports_stand_in_the_order_of_a_slice(lab: Lab) -> None:
+def test_mirrored_ports_stand_in_order_of_slice(lab: Lab) -> None:
     names = ("http", "raw", "admin", "metrics")
     ports = [{"name": name, "port": 8000 + number, "protocol": "TCP"} for number, name in enumerate(names)]
     for selector, owner in (({}, "db"), ({"selector": {"app": "db"}}, "selected")):
@@ -78,12 +78,12 @@ def test_mirrored_ports_stand_in_the_order_of_a_slice(lab: Lab) -> None:
     assert [one["name"] for one in mirrored[0]] != list(names)
 
 
-def test_an_address_that_one_subset_calls_unready_is_not_ready(lab: Lab) -> None:
+def test_address_that_one_subset_calls_unready_is_not_ready(lab: Lab) -> None:
     write(lab, service(), endpoints(at("10.0.0.1"), at(unready=("10.0.0.1",))))
     assert shown(lab) == [("IPv4", [80], [("10.0.0.1", False)])]
 
 
-def test_a_mirror_follows_under_its_name_and_goes_with_the_endpoints(lab: Lab) -> None:
+def test_mirror_follows_under_its_name_and_goes_with_endpoints(lab: Lab) -> None:
     write(lab, service(), endpoints(at("10.0.0.1")))
     before = lab.names(SLICES)
     lab.change("endpoints", "db", lambda one: one.update(subsets=[at("10.0.0.2", port=90)]), "default")
@@ -102,7 +102,7 @@ def test_unchanged_mirror_is_not_written(lab: Lab) -> None:
     assert lab.client.revision() == revision + 1
 
 
-def test_a_mirror_that_somebody_deletes_comes_back(lab: Lab) -> None:
+def test_mirror_that_somebody_deletes_comes_back(lab: Lab) -> None:
     write(lab, service(), endpoints(at("10.0.0.1")))
     lab.client.delete(SLICES, *lab.names(SLICES), namespace="default")
     lab.settle()
@@ -130,7 +130,7 @@ def test_endpoints_are_mirrored_when_their_service_comes_and_no_more_when_it_sel
         "endpointslice-controller.k8s.io"]
 
 
-def test_addresses_beyond_a_thousand_are_skipped() -> None:
+def test_addresses_beyond_thousand_are_skipped() -> None:
     many = endpoints(at(*(f"10.0.{number // 250}.{number % 250}" for number in range(1002))), namespace="default",
                      uid="1")
     found = plan_mirror(many, [])

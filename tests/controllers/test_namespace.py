@@ -32,7 +32,7 @@ def stuck_pod(lab: Lab) -> None:
     lab.settle()
 
 
-def test_a_namespace_goes_with_everything_in_it(lab):
+def test_namespace_goes_with_everything_in_it(lab):
     make(lab)
     lab.config_map("plain", namespace="lab")
     lab.client.delete("namespaces", "lab")
@@ -46,7 +46,7 @@ def there(lab: Lab) -> tuple[list[str], list[str]]:
     return lab.names("pods", "lab"), lab.names("configmaps", "lab")
 
 
-def test_whoever_watches_sees_pods_go_after_five_seconds_and_the_rest_five_later(lab):
+def test_namespace_deletion_watched_removes_pods_after_five_seconds(lab):
     make(lab)
     lab.node("node-1")
     spec = {"containers": [{"name": "c", "image": "i:1"}]}
@@ -63,7 +63,7 @@ def test_whoever_watches_sees_pods_go_after_five_seconds_and_the_rest_five_later
     assert seen == [before, before, between, between, "gone"]
 
 
-def test_content_deleted_by_others_is_noticed_at_the_next_sync(lab):
+def test_content_deleted_by_others_is_noticed_at_next_sync(lab):
     """Wait half of the estimated time (15 s) after the first look at an object with a finalizer."""
     make(lab)
     lab.config_map("held", namespace="lab", finalizers=["example.org/hold"])
@@ -78,7 +78,7 @@ def test_content_deleted_by_others_is_noticed_at_the_next_sync(lab):
         assert [one for one in lab.names("namespaces") if one in ("default", "lab")] == names
 
 
-def test_whoever_comes_later_does_not_begin_to_wait_anew(lab):
+def test_namespace_deletion_delay_is_not_restarted_by_a_second_process(lab):
     make(lab)
     lab.config_map("plain", namespace="lab")
     lab.client.delete("namespaces", "lab")
@@ -87,7 +87,7 @@ def test_whoever_comes_later_does_not_begin_to_wait_anew(lab):
     assert "lab" not in lab.names("namespaces")
 
 
-def test_whoever_does_not_watch_takes_up_what_a_watch_was_waiting_for(lab):
+def test_namespace_deletion_unwatched_takes_up_the_watched_delay(lab):
     make(lab)
     lab.config_map("plain", namespace="lab")
     lab.client.delete("namespaces", "lab")
@@ -97,7 +97,7 @@ def test_whoever_does_not_watch_takes_up_what_a_watch_was_waiting_for(lab):
     assert "lab" not in lab.names("namespaces")
 
 
-def test_object_with_finalizer_keeps_the_namespace_and_conditions_say_so(lab):
+def test_object_with_finalizer_keeps_namespace_and_conditions_say_so(lab):
     make(lab)
     lab.config_map("plain", namespace="lab")
     lab.config_map("held", namespace="lab", finalizers=["example.org/hold"])
@@ -123,7 +123,7 @@ def test_namespace_is_deleted_with_its_last_finalizer(lab):
     assert "lab" not in lab.names("namespaces")
 
 
-def test_while_a_pod_hangs_everything_else_stays_and_no_condition_complains(lab):
+def test_namespace_with_stuck_pod_keeps_the_rest_without_conditions(lab):
     make(lab)
     stuck_pod(lab)
     lab.config_map("plain", namespace="lab")
@@ -137,7 +137,7 @@ def test_while_a_pod_hangs_everything_else_stays_and_no_condition_complains(lab)
     assert "lab" not in lab.names("namespaces")
 
 
-def test_a_pod_that_outlives_its_grace_is_an_error_that_the_conditions_name(lab):
+def test_pod_that_outlives_its_grace_is_error_that_conditions_name(lab):
     make(lab)
     stuck_pod(lab)
     lab.client.delete("namespaces", "lab")
@@ -169,7 +169,7 @@ STEPS = st.lists(st.sampled_from(["watch", "settle", "pass time", "release", "ki
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(plain=st.integers(0, 2), held=st.integers(0, 2), pods=st.integers(0, 2), stuck=st.integers(0, 2), steps=STEPS)
-def test_pods_go_first_then_the_rest_then_the_namespace(tmp_path_factory, plain, held, pods, stuck, steps):
+def test_pods_go_first_then_rest_then_namespace(tmp_path_factory, plain, held, pods, stuck, steps):
     lab = Lab(tmp_path_factory.mktemp("namespace") / "state")
     make(lab)
     lab.node("node-1")

@@ -69,7 +69,7 @@ def events(lab: Lab) -> list[tuple[str, str, str]]:
     ("MemoryPressure", "Unknown", []),
     ("Sunny", "True", []),
 ])  # fmt: skip
-def test_a_condition_becomes_a_taint_and_goes_with_it(
+def test_condition_becomes_taint_and_goes_with_it(
     lab: Lab, kind: str, status: str, expected: list[tuple[str, str]]
 ) -> None:
     make_nodes(lab, 2)
@@ -82,7 +82,7 @@ def test_a_condition_becomes_a_taint_and_goes_with_it(
     assert taints(lab) == []
 
 
-def test_an_unreachable_node_that_answers_not_ready_changes_its_taints(lab: Lab) -> None:
+def test_unreachable_node_that_answers_not_ready_changes_its_taints(lab: Lab) -> None:
     make_nodes(lab, 2)
     report(lab, "node-1", "Ready", "Unknown")
     lab.settle()
@@ -90,7 +90,7 @@ def test_an_unreachable_node_that_answers_not_ready_changes_its_taints(lab: Lab)
     assert taints(lab) == [NO_SCHEDULE, NO_EXECUTE]
 
 
-def test_a_cordoned_node_is_tainted_and_other_taints_stay(lab: Lab) -> None:
+def test_cordoned_node_is_tainted_and_other_taints_stay(lab: Lab) -> None:
     own = {"key": "team", "value": "a", "effect": "NoExecute"}
     lab.node("node-1", unschedulable=True, taints=[own])
     lab.settle()
@@ -100,19 +100,19 @@ def test_a_cordoned_node_is_tainted_and_other_taints_stay(lab: Lab) -> None:
     assert lab.client.get("nodes", "node-1")["spec"] == {"taints": [own]}
 
 
-def test_a_taint_says_since_when(lab: Lab) -> None:
+def test_taint_says_since_when(lab: Lab) -> None:
     lab.node("node-1", unschedulable=True)
     lab.settle()
     assert lab.client.get("nodes", "node-1")["spec"]["taints"] == [
         {"effect": "NoSchedule", "key": "node.kubernetes.io/unschedulable", "timeAdded": NOW}]  # fmt: skip
 
 
-def test_a_node_as_it_should_be_is_left_alone(lab: Lab) -> None:
+def test_node_as_it_should_be_is_left_alone(lab: Lab) -> None:
     make_nodes(lab, 1)
     assert lifecycle_change(lab.client.get("nodes", "node-1"), EvictionMode.ADD, lab.now) is None
 
 
-def test_the_older_labels_of_system_and_architecture_follow_the_newer(lab: Lab) -> None:
+def test_older_labels_of_system_and_architecture_follow_newer(lab: Lab) -> None:
     labels = {"kubernetes.io/os": "linux", "kubernetes.io/arch": "arm64", "beta.kubernetes.io/arch": "amd64"}
     lab.create("nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1", "labels": labels}})
     lab.settle()
@@ -131,7 +131,7 @@ def test_no_ready_node_removes_no_execute_taints(lab: Lab) -> None:
     assert [taints(lab, node) for node in nodes] == [[NO_SCHEDULE], [NO_SCHEDULE]]
 
 
-def test_first_ready_node_restores_no_execute_taints_of_the_others(lab: Lab) -> None:
+def test_first_ready_node_restores_no_execute_taints_of_others(lab: Lab) -> None:
     nodes = make_nodes(lab, 3)
     fail(lab, *nodes)
     assert evicting(lab, nodes) == []
@@ -140,7 +140,7 @@ def test_first_ready_node_restores_no_execute_taints_of_the_others(lab: Lab) -> 
     assert evicting(lab, nodes) == ["node-1", "node-3"]
 
 
-def test_a_node_that_joins_lets_the_others_be_emptied(lab: Lab) -> None:
+def test_node_that_joins_lets_others_be_emptied(lab: Lab) -> None:
     nodes = make_nodes(lab, 1)
     fail(lab, *nodes)
     assert evicting(lab, nodes) == []
@@ -152,7 +152,7 @@ def test_a_node_that_joins_lets_the_others_be_emptied(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize(("failing", "emptied"), [(2, 2), (3, 0)])
-def test_a_zone_that_is_mostly_not_ready_is_left_as_it_is(lab: Lab, failing: int, emptied: int) -> None:
+def test_zone_that_is_mostly_not_ready_is_left_as_it_is(lab: Lab, failing: int, emptied: int) -> None:
     nodes = make_nodes(lab, 5)
     fail(lab, *nodes[:failing])
     assert evicting(lab, nodes) == nodes[:emptied]
@@ -174,7 +174,7 @@ def test_zones_are_judged_apart(lab: Lab) -> None:
     assert evicting(lab, [*east, *west]) == east  # all nodes of the east, whose pods upstream evicts; most of the west
 
 
-def test_nodes_excluded_by_a_label_do_not_count(lab: Lab) -> None:
+def test_nodes_excluded_by_label_do_not_count(lab: Lab) -> None:
     nodes = make_nodes(lab, 5)
     excluded = {"node.kubernetes.io/exclude-disruption": ""}
     lab.change("nodes", "node-1", lambda obj: obj["metadata"].update(labels=excluded))
@@ -193,7 +193,7 @@ def test_zone_is_partially_disrupted(count: ZoneCount, holds: bool) -> None:
 # --- new, deleted and silent nodes
 
 
-def test_a_node_that_comes_and_one_that_goes_are_reported_once(lab: Lab) -> None:
+def test_node_that_comes_and_one_that_goes_are_reported_once(lab: Lab) -> None:
     make_nodes(lab, 2)
     uids = [lab.client.get("nodes", node)["metadata"]["uid"] for node in ("node-1", "node-2")]
     lab.change("nodes", "node-1", lambda obj: obj["metadata"].update(labels={"a": "b"}))
@@ -214,7 +214,7 @@ def silent_node(lab: Lab) -> Callable[[], list[Object]]:
     return lambda: (lab.client.get("nodes", "node-1").get("status") or {}).get("conditions", [])
 
 
-def test_a_kubelet_that_never_reports_is_given_up_after_a_minute(lab: Lab) -> None:
+def test_kubelet_that_never_reports_is_given_up_after_minute(lab: Lab) -> None:
     conditions = silent_node(lab)
     due = [(one.key.name, (one.time - lab.now).total_seconds()) for one in lab.settle().due]
     assert due == [("node-1", 60)]
@@ -231,7 +231,7 @@ def test_a_kubelet_that_never_reports_is_given_up_after_a_minute(lab: Lab) -> No
     assert taints(lab) == [("unreachable", "NoSchedule"), ("unreachable", "NoExecute")]
 
 
-def test_a_kubelet_that_reports_in_time_is_not_given_up(lab: Lab) -> None:
+def test_kubelet_that_reports_in_time_is_not_given_up(lab: Lab) -> None:
     conditions = silent_node(lab)
     lab.settle()
     lab.pass_time(30)

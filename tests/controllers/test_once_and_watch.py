@@ -229,7 +229,7 @@ def play(tmp_path: Path, kind: str, seed: int, other: type[Play], look: Callable
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_watch_leaves_what_a_run_after_each_command_leaves(tmp_path: Path, kind: str, seed: int) -> None:
+def test_watch_leaves_what_run_after_each_command_leaves(tmp_path: Path, kind: str, seed: int) -> None:
     play(tmp_path, kind, seed, Watching, Play.state)
 
 

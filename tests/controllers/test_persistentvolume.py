@@ -22,14 +22,14 @@ from tests.controllers.volume_objects import (
 # --- volumes that exist already -----------------------------------------------------------------------------------
 
 
-def test_a_claim_gets_the_smallest_volume_that_is_large_enough(lab: Lab) -> None:
+def test_claim_gets_smallest_volume_that_is_large_enough(lab: Lab) -> None:
     make(lab, volume("a-small", "500Mi"), volume("b-large", "10Gi"), volume("c-fits", "2Gi"), claim(size="1Gi"))
     lab.settle()
     assert claims(lab) == {"data": ("Bound", "c-fits")}
     assert phases(lab) == {"a-small": "Available", "b-large": "Available", "c-fits": "Bound"}
 
 
-def test_both_sides_of_a_binding_know_of_it(lab: Lab) -> None:
+def test_binding_is_recorded_on_claim_and_volume(lab: Lab) -> None:
     make(lab, volume("pv", "2Gi", accessModes=["ReadWriteOnce", "ReadOnlyMany"]), claim())
     lab.settle()
     bound, kept = lab.client.get(CLAIMS, "data", namespace="default"), lab.client.get(VOLUMES, "pv")
@@ -50,7 +50,7 @@ def test_both_sides_of_a_binding_know_of_it(lab: Lab) -> None:
     pytest.param(volume(labels={"disk": "hdd"}), claim(selector={"matchLabels": {"disk": "ssd"}}), id="selector"),
     pytest.param(volume(claimRef={"name": "other", "namespace": "default"}), claim(), id="reserved for another"),
 ])
-def test_a_volume_that_does_not_fit_is_left_alone(lab: Lab, offered: Object, wanted: Object) -> None:
+def test_volume_that_does_not_fit_is_left_alone(lab: Lab, offered: Object, wanted: Object) -> None:
     make(lab, offered, wanted)
     lab.settle()
     assert (claims(lab), phases(lab)) == ({"data": ("Pending", "")}, {"pv": "Available"})
@@ -58,20 +58,20 @@ def test_a_volume_that_does_not_fit_is_left_alone(lab: Lab, offered: Object, wan
                          "set"]
 
 
-def test_fewer_access_modes_come_before_a_better_size(lab: Lab) -> None:
+def test_fewer_access_modes_come_before_better_size(lab: Lab) -> None:
     make(lab, volume("many", "1Gi", accessModes=["ReadWriteOnce", "ReadWriteMany"]), volume("one", "5Gi"), claim())
     lab.settle()
     assert claims(lab) == {"data": ("Bound", "one")}
 
 
-def test_a_reserved_volume_goes_to_the_claim_it_is_reserved_for_whatever_its_size(lab: Lab) -> None:
+def test_reserved_volume_goes_to_claim_it_is_reserved_for_whatever_its_size(lab: Lab) -> None:
     make(lab, volume("own", "9Gi", claimRef={"name": "data", "namespace": "default"}), volume("fits"), claim())
     lab.settle()
     assert claims(lab) == {"data": ("Bound", "own")}
     assert "pv.kubernetes.io/bound-by-controller" not in annotations_of(lab.client.get(VOLUMES, "own"))
 
 
-def test_a_claim_that_names_a_volume_waits_for_it(lab: Lab) -> None:
+def test_claim_that_names_volume_waits_for_it(lab: Lab) -> None:
     make(lab, volume("other"), claim(volumeName="own"))
     lab.settle()
     assert claims(lab) == {"data": ("Pending", "own")}
@@ -80,14 +80,14 @@ def test_a_claim_that_names_a_volume_waits_for_it(lab: Lab) -> None:
     assert claims(lab) == {"data": ("Bound", "own")}
 
 
-def test_a_claim_that_names_a_volume_too_small_for_it_is_told(lab: Lab) -> None:
+def test_claim_that_names_volume_too_small_for_it_is_told(lab: Lab) -> None:
     make(lab, volume("own", "500Mi"), claim(volumeName="own"))
     lab.settle()
     assert claims(lab) == {"data": ("Pending", "own")}
     assert said(lab) == ['Warning VolumeMismatch: Cannot bind to requested volume "own": requested PV is too small']
 
 
-def test_two_claims_that_name_one_volume_do_not_share_it(lab: Lab) -> None:
+def test_claims_naming_one_volume_do_not_share_it(lab: Lab) -> None:
     make(lab, volume("pv"), claim("a", volumeName="pv"))
     lab.settle()
     make(lab, claim("b", volumeName="pv"))
@@ -96,7 +96,7 @@ def test_two_claims_that_name_one_volume_do_not_share_it(lab: Lab) -> None:
     assert said(lab, "b") == ['Warning FailedBinding: volume "pv" already bound to a different claim.']
 
 
-def test_a_claim_that_waits_is_served_when_a_volume_comes(lab: Lab) -> None:
+def test_claim_that_waits_is_served_when_volume_comes(lab: Lab) -> None:
     make(lab, claim())
     lab.settle()
     make(lab, volume())
@@ -117,7 +117,7 @@ def released(lab: Lab, offered: Object) -> Object | None:
     return next(iter(lab.client.list(VOLUMES).items), None)
 
 
-def test_a_retained_volume_is_released_and_serves_nobody_else(lab: Lab) -> None:
+def test_retained_volume_is_released_and_serves_nobody_else(lab: Lab) -> None:
     left = released(lab, volume(persistentVolumeReclaimPolicy="Retain"))
     assert left is not None
     assert left["status"]["phase"] == "Released"
@@ -126,7 +126,7 @@ def test_a_retained_volume_is_released_and_serves_nobody_else(lab: Lab) -> None:
     assert (claims(lab), phases(lab)) == ({"data": ("Pending", "")}, {"pv": "Released"})
 
 
-def test_a_released_volume_is_available_again_when_its_reference_is_taken_off(lab: Lab) -> None:
+def test_released_volume_is_available_again_when_its_reference_is_taken_off(lab: Lab) -> None:
     released(lab, volume(persistentVolumeReclaimPolicy="Retain"))
     make(lab, claim())
     lab.change(VOLUMES, "pv", lambda one: one["spec"].pop("claimRef"))
@@ -134,7 +134,7 @@ def test_a_released_volume_is_available_again_when_its_reference_is_taken_off(la
     assert claims(lab) == {"data": ("Bound", "pv")}
 
 
-def test_a_host_path_below_tmp_is_deleted(lab: Lab) -> None:
+def test_host_path_below_tmp_is_deleted(lab: Lab) -> None:
     offered = volume(persistentVolumeReclaimPolicy="Delete", hostPath={"path": "/tmp/data"})
     assert released(lab, offered) is None
 
@@ -144,21 +144,21 @@ def test_a_host_path_below_tmp_is_deleted(lab: Lab) -> None:
     ({"nfs": {"server": "s", "path": "/"}},
      'error getting deleter volume plugin for volume "pv": no deletable volume plugin matched'),
 ])
-def test_a_volume_that_nobody_can_delete_has_failed(lab: Lab, source: Object, why: str) -> None:
+def test_volume_that_nobody_can_delete_has_failed(lab: Lab, source: Object, why: str) -> None:
     left = released(lab, volume(persistentVolumeReclaimPolicy="Delete", **source))
     assert left is not None
     assert (left["status"]["phase"], left["status"]["message"]) == ("Failed", why)
     assert said(lab, "pv") == [f"Warning VolumeFailedDelete: {why}"]
 
 
-def test_a_recycled_volume_is_available_again(lab: Lab) -> None:
+def test_recycled_volume_is_available_again(lab: Lab) -> None:
     left = released(lab, volume(persistentVolumeReclaimPolicy="Recycle"))
     assert left is not None
     assert (left["status"]["phase"], "claimRef" in left["spec"]) == ("Available", False)
     assert said(lab, "pv") == ["Normal VolumeRecycled: Volume recycled"]
 
 
-def test_a_claim_whose_volume_is_gone_is_lost(lab: Lab) -> None:
+def test_claim_whose_volume_is_gone_is_lost(lab: Lab) -> None:
     make(lab, volume(), claim())
     lab.settle()
     lab.client.delete(VOLUMES, "pv")
@@ -170,7 +170,7 @@ def test_a_claim_whose_volume_is_gone_is_lost(lab: Lab) -> None:
     assert said(lab) == ["Warning ClaimLost: Bound claim has lost its PersistentVolume. Data on the volume is lost!"]
 
 
-def test_a_volume_being_deleted_goes_with_its_claim(lab: Lab) -> None:
+def test_volume_being_deleted_goes_with_its_claim(lab: Lab) -> None:
     make(lab, volume(persistentVolumeReclaimPolicy="Retain"), claim())
     lab.settle()
     lab.client.delete(VOLUMES, "pv")
@@ -179,7 +179,7 @@ def test_a_volume_being_deleted_goes_with_its_claim(lab: Lab) -> None:
     assert (claims(lab), phases(lab)) == ({}, {})
 
 
-def test_a_volume_that_lost_its_protection_gets_it_back(lab: Lab) -> None:
+def test_volume_that_lost_its_protection_gets_it_back(lab: Lab) -> None:
     make(lab, volume())
     lab.change(VOLUMES, "pv", lambda one: one["metadata"].update(finalizers=[]))
     lab.settle()
@@ -189,7 +189,7 @@ def test_a_volume_that_lost_its_protection_gets_it_back(lab: Lab) -> None:
 # --- provisioned volumes ------------------------------------------------------------------------------------------
 
 
-def test_a_class_gives_every_claim_a_volume(lab: Lab) -> None:
+def test_class_gives_every_claim_volume(lab: Lab) -> None:
     make(lab, storage_class(mode="Immediate"), claim("a"), claim("b", "3Gi"))
     lab.settle()
     made = {name_of(one): one for one in lab.client.list(VOLUMES).items}
@@ -205,7 +205,7 @@ def test_a_class_gives_every_claim_a_volume(lab: Lab) -> None:
         f"Normal ProvisioningSucceeded: Successfully provisioned volume {name}"]
 
 
-def test_a_provisioned_volume_looks_like_an_external_provisioners(lab: Lab) -> None:
+def test_provisioned_volume_looks_like_external_provisioners(lab: Lab) -> None:
     make(lab, storage_class(mode="Immediate", mountOptions=["noatime"]), claim())
     lab.settle()
     [made] = lab.client.list(VOLUMES).items
@@ -219,7 +219,7 @@ def test_a_provisioned_volume_looks_like_an_external_provisioners(lab: Lab) -> N
 
 
 @pytest.mark.parametrize(("policy", "left"), [("Delete", {}), ("Retain", {"pvc": "Released"})])
-def test_a_provisioned_volume_goes_with_its_claim_unless_the_class_retains_it(lab: Lab, policy: str,
+def test_provisioned_volume_goes_with_its_claim_unless_class_retains_it(lab: Lab, policy: str,
                                                                               left: dict[str, str]) -> None:
     make(lab, storage_class(mode="Immediate", reclaimPolicy=policy), claim())
     lab.settle()
@@ -228,7 +228,7 @@ def test_a_provisioned_volume_goes_with_its_claim_unless_the_class_retains_it(la
     assert {name.partition("-")[0]: phase for name, phase in phases(lab).items()} == left
 
 
-def test_a_policy_that_changes_to_retain_lets_go_of_the_volume(lab: Lab) -> None:
+def test_policy_that_changes_to_retain_lets_go_of_volume(lab: Lab) -> None:
     make(lab, storage_class(mode="Immediate"), claim())
     lab.settle()
     [made] = lab.client.list(VOLUMES).items
@@ -237,7 +237,7 @@ def test_a_policy_that_changes_to_retain_lets_go_of_the_volume(lab: Lab) -> None
     assert lab.client.list(VOLUMES).items[0]["metadata"]["finalizers"] == ["kubernetes.io/pv-protection"]
 
 
-def test_a_claim_that_waits_for_its_consumer_is_bound_where_that_is_scheduled(lab: Lab) -> None:
+def test_claim_that_waits_for_its_consumer_is_bound_where_that_is_scheduled(lab: Lab) -> None:
     make(lab, storage_class(), claim())
     lab.settle()
     assert claims(lab) == {"data": ("Pending", "")}
@@ -251,7 +251,7 @@ def test_a_claim_that_waits_for_its_consumer_is_bound_where_that_is_scheduled(la
     assert lab.client.get("pods", "p", namespace="default")["status"]["phase"] == "Running"
 
 
-def test_a_claim_says_which_pod_it_waits_for_when_that_fits_nowhere(lab: Lab) -> None:
+def test_claim_says_which_pod_it_waits_for_when_that_fits_nowhere(lab: Lab) -> None:
     lab.node("node-1")
     make(lab, storage_class(), pod(nodeSelector={"disk": "ssd"}), claim())
     lab.settle()
@@ -259,7 +259,7 @@ def test_a_claim_says_which_pod_it_waits_for_when_that_fits_nowhere(lab: Lab) ->
     assert said(lab)[-1] == "Normal WaitForPodScheduled: waiting for pod p to be scheduled"
 
 
-def test_volumes_of_a_class_with_topologies_stay_where_they_are(lab: Lab) -> None:
+def test_volumes_of_class_with_topologies_stay_where_they_are(lab: Lab) -> None:
     for name, zone in (("node-1", "a"), ("node-2", "b"), ("node-3", "c")):
         lab.node(name)
         lab.change("nodes", name, lambda one, zone=zone: one["metadata"].update(labels={"zone": zone}))
@@ -273,7 +273,7 @@ def test_volumes_of_a_class_with_topologies_stay_where_they_are(lab: Lab) -> Non
         {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["b", "c"]}]}]
 
 
-def test_the_scheduler_takes_a_free_volume_that_the_node_reaches(lab: Lab) -> None:
+def test_scheduler_takes_free_volume_that_node_reaches(lab: Lab) -> None:
     for name in ("node-1", "node-2"):
         lab.node(name)
         lab.change("nodes", name, lambda one, name=name: one["metadata"].update(labels={"host": name}))
@@ -302,7 +302,7 @@ def test_pods_whose_volumes_are_being_made_count_on_their_nodes(lab: Lab) -> Non
     assert (sorted(nodes), chosen) == ([f"node-{number}" for number in range(4)], nodes)
 
 
-def test_two_claims_of_a_pod_are_not_served_by_one_volume(lab: Lab) -> None:
+def test_claims_of_one_pod_need_a_volume_each(lab: Lab) -> None:
     lab.node("node-1")
     mounted = [{"name": one, "persistentVolumeClaim": {"claimName": one}} for one in ("a", "b")]
     make(lab, storage_class("local", default=False, provisioner="kubernetes.io/no-provisioner"),
@@ -322,13 +322,13 @@ def test_two_claims_of_a_pod_are_not_served_by_one_volume(lab: Lab) -> None:
      "the external provisioner 'ebs.csi.aws.com' or manually by the system administrator. If volume creation is "
      "delayed, please verify that the provisioner is running and correctly registered."),
 ])
-def test_other_provisioners_make_nothing(lab: Lab, fields: dict[str, str], event: str) -> None:
+def test_unknown_provisioner_makes_no_volume(lab: Lab, fields: dict[str, str], event: str) -> None:
     make(lab, storage_class(mode="Immediate", **fields), claim())
     lab.settle()
     assert (claims(lab), said(lab)) == ({"data": ("Pending", "")}, [event])
 
 
-def test_a_class_that_is_not_there_is_named(lab: Lab) -> None:
+def test_class_that_is_not_there_is_named(lab: Lab) -> None:
     make(lab, claim(storageClassName="gone"))
     lab.settle()
     assert said(lab) == ['Warning ProvisioningFailed: storageclass.storage.k8s.io "gone" not found']
@@ -345,20 +345,20 @@ def class_of(lab: Lab) -> str | None:
     return found
 
 
-def test_a_claim_without_a_class_gets_the_newest_default(lab: Lab) -> None:
+def test_claim_without_class_gets_newest_default(lab: Lab) -> None:
     make(lab, storage_class("old", "Immediate"))
     lab.pass_time(60)
     make(lab, storage_class("new", "Immediate"), storage_class("plain", default=False), claim())
     assert class_of(lab) == "new"
 
 
-def test_a_claim_that_wants_no_class_gets_none(lab: Lab) -> None:
+def test_claim_that_wants_no_class_gets_none(lab: Lab) -> None:
     make(lab, storage_class(mode="Immediate"), claim(storageClassName=""))
     lab.settle()
     assert (class_of(lab), claims(lab)) == ("", {"data": ("Pending", "")})
 
 
-def test_a_default_class_made_later_serves_the_claims_that_wait_for_one(lab: Lab) -> None:
+def test_default_class_made_later_serves_claims_that_wait_for_one(lab: Lab) -> None:
     make(lab, claim())
     lab.settle()
     make(lab, storage_class(mode="Immediate"))

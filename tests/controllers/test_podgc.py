@@ -25,7 +25,7 @@ def bare_pod(lab: Lab, name: str, node: str = "", annotations: Object | None = N
     return lab.create("pods", {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}, "default")
 
 
-def test_pods_of_a_node_that_is_gone_are_removed_after_forty_seconds(lab):
+def test_pods_of_node_that_is_gone_are_removed_after_forty_seconds(lab):
     lab.node("node-1")
     bare_pod(lab, "left", "node-1")
     lab.settle()
@@ -39,7 +39,7 @@ def test_pods_of_a_node_that_is_gone_are_removed_after_forty_seconds(lab):
     assert lab.names("pods") == []
 
 
-def test_a_node_that_comes_back_in_time_keeps_its_pods(lab):
+def test_node_that_comes_back_in_time_keeps_its_pods(lab):
     lab.node("node-1")
     bare_pod(lab, "left", "node-1")
     lab.settle()
@@ -53,7 +53,7 @@ def test_a_node_that_comes_back_in_time_keeps_its_pods(lab):
     assert lab.names("pods") == ["left"]
 
 
-def test_a_node_whose_file_cannot_be_read_keeps_its_pods(lab):
+def test_node_whose_file_cannot_be_read_keeps_its_pods(lab):
     lab.node("node-1")
     bare_pod(lab, "left", "node-1")
     lab.settle()
@@ -70,7 +70,7 @@ def test_a_node_whose_file_cannot_be_read_keeps_its_pods(lab):
     assert lab.names("pods") == ["left"]
 
 
-def test_a_terminating_pod_on_a_node_that_is_out_of_service_is_removed(lab):
+def test_terminating_pod_on_node_that_is_out_of_service_is_removed(lab):
     lab.node("node-1")
     bare_pod(lab, "stuck", "node-1", STUCK, tolerations=[{"operator": "Exists"}])
     lab.settle()
@@ -84,7 +84,7 @@ def test_a_terminating_pod_on_a_node_that_is_out_of_service_is_removed(lab):
     assert lab.names("pods") == []
 
 
-def test_out_of_service_means_nothing_while_the_node_is_ready(lab):
+def test_out_of_service_means_nothing_while_node_is_ready(lab):
     lab.node("node-1", taints=[{"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}])
     bare_pod(lab, "stuck", "node-1", STUCK, tolerations=[{"operator": "Exists"}])
     lab.settle()
@@ -111,7 +111,7 @@ def test_orphaned_pod_with_finalizer_has_disruption_condition(lab):
     assert pod["metadata"]["deletionGracePeriodSeconds"] == 0
 
 
-def test_a_terminating_pod_that_was_never_scheduled_is_marked_as_failed(lab):
+def test_terminating_pod_that_was_never_scheduled_is_marked_as_failed(lab):
     bare_pod(lab, "waiting")
     lab.change("pods", "waiting", lambda obj: obj["metadata"].update(finalizers=["example.org/keep"]), "default")
     lab.settle()
@@ -133,7 +133,7 @@ def test_terminated_pods_beyond_threshold_oldest_are_deleted(lab, monkeypatch):
 
 @pytest.mark.parametrize(("kept", "expected"), [(4, []), (3, ["evicted"]), (2, ["evicted", "b"]),
                                                 (1, ["evicted", "b", "c"])])  # fmt: skip
-def test_pods_that_a_kubelet_evicted_go_before_the_oldest(kept, expected):
+def test_pods_that_kubelet_evicted_go_before_oldest(kept, expected):
     def pod(name: str, time: str, **status: str) -> Object:
         return {"metadata": {"name": name, "creationTimestamp": f"2026-11-20T10:00:{time}Z"}, "status": status}
 

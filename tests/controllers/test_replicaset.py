@@ -65,11 +65,11 @@ def first_to_go(*pods: Object, related: tuple[Object, ...] = ()) -> str:
     pytest.param({"age": None}, {"age": 1}, id="without a time it is the youngest"),
     pytest.param({"ready": None, "age": 10}, {"ready": None, "age": 100}, id="age counts for those not ready too"),
 ])
-def test_of_two_pods_goes_first(goes: dict[str, Any], stays: dict[str, Any]) -> None:
+def test_pod_order_of_two_pods(goes: dict[str, Any], stays: dict[str, Any]) -> None:
     assert first_to_go(pod("goes", **goes), pod("stays", **stays)) == "goes"
 
 
-def test_the_pod_with_more_of_its_like_on_its_node_goes_first():
+def test_pod_with_more_of_its_like_on_its_node_goes_first():
     crowded, lonely = pod("crowded", node="a", ready=1000), pod("lonely", node="b", ready=1)
     neighbour = pod("of-another-set", node="a")
     assert first_to_go(crowded, lonely) == "lonely"
@@ -94,7 +94,7 @@ def test_ages_are_compared_by_powers_of_two_and_chance_decides_between_those_ali
     assert first_to_go(alike[0], pod("younger", uid="f", **{trait: 65})) == "younger"
 
 
-def test_all_of_them_are_not_put_in_order():
+def test_pod_order_is_partial():
     pods = [pod("b"), pod("a", node="")]
     assert pods_to_delete(pods, pods, 2, NOW) == pods
 
@@ -106,7 +106,7 @@ PODS = st.builds(
 
 
 @given(pods=st.lists(PODS, min_size=1, max_size=9, unique_by=uid_of), count=st.integers(1, 9))
-def test_no_pod_outlives_a_better_one(pods: list[Object], count: int):
+def test_scale_down_keeps_the_better_pods(pods: list[Object], count: int):
     """Compare deleted and kept pods by node, phase, readiness and deletion cost, which come before all other
     criteria."""
     gone = pods_to_delete(pods, pods, count, NOW)
@@ -142,7 +142,7 @@ GOING = {"deletionTimestamp": "2026-11-20T10:00:00Z"}
     (GOING, "mine", False, False, "ignore"),
     ({}, "theirs", False, True, "ignore"),
 ])
-def test_what_becomes_of_an_object_that_may_be_owned(owner: Object, controller: str, going: bool, matches: bool,
+def test_adoption_and_release_of_dependents(owner: Object, controller: str, going: bool, matches: bool,
                                                      decision: str):
     references = [{"uid": controller, "controller": True}] if controller else []
     obj = {"metadata": {"ownerReferences": references, **(GOING if going else {})}}
@@ -187,7 +187,7 @@ def lab(lab: Lab) -> Lab:
     return lab
 
 
-def test_an_orphan_that_fits_is_adopted_and_counts(lab):
+def test_orphan_that_fits_is_adopted_and_counts(lab):
     lab.create("pods", bare_pod("orphan", {"app": "web"}), "default")
     lab.create(RESOURCE, replica_set(replicas=2), "default")
     lab.settle()
@@ -195,7 +195,7 @@ def test_an_orphan_that_fits_is_adopted_and_counts(lab):
     assert len(lab.names("pods")) == 2
 
 
-def test_orphans_beyond_the_size_are_adopted_and_the_surplus_is_deleted(lab):
+def test_orphans_beyond_size_are_adopted_and_surplus_is_deleted(lab):
     for number in range(3):
         lab.create("pods", bare_pod(f"orphan-{number}", {"app": "web"}), "default")
     lab.settle()
@@ -205,7 +205,7 @@ def test_orphans_beyond_the_size_are_adopted_and_the_surplus_is_deleted(lab):
     assert status_of(lab)["replicas"] == 1
 
 
-def test_a_pod_that_no_longer_fits_is_released_and_replaced(lab):
+def test_pod_that_no_longer_fits_is_released_and_replaced(lab):
     lab.create(RESOURCE, replica_set(replicas=1), "default")
     lab.settle()
     [name] = lab.names("pods")
@@ -218,7 +218,7 @@ def test_a_pod_that_no_longer_fits_is_released_and_replaced(lab):
     assert len(lab.names("pods")) == 1  # adopted again, so there is one pod too many
 
 
-def test_what_another_controller_owns_is_left_alone(lab):
+def test_object_of_another_controller_is_left_alone(lab):
     lab.create(RESOURCE, replica_set("one", 1, {"app": "web"}), "default")
     lab.settle()
     [name] = lab.names("pods")
@@ -228,7 +228,7 @@ def test_what_another_controller_owns_is_left_alone(lab):
     assert len(lab.names("pods")) == 2
 
 
-def test_an_orphan_that_is_going_is_not_adopted(lab):
+def test_orphan_that_is_going_is_not_adopted(lab):
     orphan = bare_pod("orphan", {"app": "web"})
     orphan["metadata"]["annotations"] = {"kubepy.dev/termination": "stuck"}
     lab.create("pods", orphan, "default")
@@ -240,7 +240,7 @@ def test_an_orphan_that_is_going_is_not_adopted(lab):
     assert len(lab.names("pods")) == 2
 
 
-def test_a_set_that_is_going_adopts_nothing_and_releases_nothing(lab):
+def test_set_that_is_going_adopts_nothing_and_releases_nothing(lab):
     lab.create(RESOURCE, replica_set(replicas=1), "default")
     lab.settle()
     [name] = lab.names("pods")
@@ -263,7 +263,7 @@ def test_pods_that_ended_are_replaced_and_kept(lab):
                               "terminatingReplicas": 0, "observedGeneration": 1}
 
 
-def test_a_pod_that_is_going_is_replaced_at_once_and_counted_apart(lab):
+def test_pod_that_is_going_is_replaced_at_once_and_counted_apart(lab):
     lab.create(RESOURCE, replica_set(replicas=1), "default")
     lab.settle()
     [name] = lab.names("pods")
@@ -292,7 +292,7 @@ def forbid_pods(monkeypatch: pytest.MonkeyPatch, lab: Lab, allowed: int) -> list
     return tried
 
 
-def test_creation_starts_slowly_and_stops_at_the_first_batch_that_fails(lab, monkeypatch):
+def test_creation_starts_slowly_and_stops_at_first_batch_that_fails(lab, monkeypatch):
     tried = forbid_pods(monkeypatch, lab, 2)
     lab.create(RESOURCE, replica_set(replicas=50), "default")
     lab.settle()
@@ -306,7 +306,7 @@ def test_creation_starts_slowly_and_stops_at_the_first_batch_that_fails(lab, mon
     assert 'Warning FailedCreate: Error creating: pods "web-" is forbidden: no more' in said(lab)
 
 
-def test_a_failure_is_taken_back_when_pods_can_be_made_again(lab, monkeypatch):
+def test_failure_is_taken_back_when_pods_can_be_made_again(lab, monkeypatch):
     with monkeypatch.context() as patch:
         forbid_pods(patch, lab, 0)
         lab.create(RESOURCE, replica_set(replicas=1), "default")
@@ -318,7 +318,7 @@ def test_a_failure_is_taken_back_when_pods_can_be_made_again(lab, monkeypatch):
     assert len(lab.names("pods")) == 1
 
 
-def test_a_set_in_deletion_makes_no_pods(lab):
+def test_set_in_deletion_makes_no_pods(lab):
     lab.create(RESOURCE, replica_set(replicas=1), "default")
     lab.settle()
     lab.change(RESOURCE, "web", lambda one: one["metadata"].update(finalizers=["example.org/hold"]), "default")
@@ -329,7 +329,7 @@ def test_a_set_in_deletion_makes_no_pods(lab):
     assert lab.names("pods") == []
 
 
-def test_availability_comes_when_a_pod_has_been_ready_for_long_enough(lab):
+def test_availability_comes_when_pod_has_been_ready_for_long_enough(lab):
     lab.create(RESOURCE, replica_set(replicas=1, minReadySeconds=30), "default")
     summary = lab.settle()
     assert "availableReplicas" not in status_of(lab)
@@ -339,7 +339,7 @@ def test_availability_comes_when_a_pod_has_been_ready_for_long_enough(lab):
     assert status_of(lab)["availableReplicas"] == 1
 
 
-def test_availability_comes_in_time_although_nobody_saw_the_pod_become_ready(lab):
+def test_availability_comes_in_time_although_nobody_saw_pod_become_ready(lab):
     lab.create(RESOURCE, replica_set(replicas=1, minReadySeconds=30), "default")
     lab.settle()
     lab.forget_index()
@@ -350,7 +350,7 @@ def test_availability_comes_in_time_although_nobody_saw_the_pod_become_ready(lab
     assert status_of(lab)["availableReplicas"] == 1
 
 
-def test_every_pod_made_or_deleted_is_an_event(lab):
+def test_pod_creation_and_deletion_write_events(lab):
     lab.create(RESOURCE, replica_set(replicas=1), "default")
     lab.settle()
     [name] = lab.names("pods")
@@ -360,7 +360,7 @@ def test_every_pod_made_or_deleted_is_an_event(lab):
         f"Normal SuccessfulCreate: Created pod: {name}", f"Normal SuccessfulDelete: Deleted pod: {name}"]
 
 
-def test_a_set_without_a_controller_does_not_ask_where_its_pods_are_crowded(lab):
+def test_set_without_controller_does_not_ask_where_its_pods_are_crowded(lab):
     """Delete a pod of a set without a Deployment: unlike a Deployment's set, it does not compare pods per node."""
     lab.node("node-2")
     for number, node in enumerate(["node-1", "node-1", "node-2"]):
@@ -373,7 +373,7 @@ def test_a_set_without_a_controller_does_not_ask_where_its_pods_are_crowded(lab)
     assert lab.names("pods") == ["orphan-0", "orphan-1"]
 
 
-def test_a_pod_that_was_relabelled_and_is_going_does_not_count_as_terminating(lab):
+def test_pod_that_was_relabelled_and_is_going_does_not_count_as_terminating(lab):
     lab.create(RESOURCE, replica_set(replicas=1), "default")
     lab.settle()
     [name] = lab.names("pods")
@@ -393,7 +393,7 @@ def test_a_pod_that_was_relabelled_and_is_going_does_not_count_as_terminating(la
 CONTROLLERS = "replicationcontrollers"
 
 
-def test_a_replication_controller_is_a_replica_set_of_old(lab):
+def test_replication_controller_is_replica_set_of_old(lab):
     controller = replica_set(replicas=2)
     controller["spec"]["selector"] = {"app": "web"}
     lab.create("pods", bare_pod("orphan", {"app": "web"}), "default")

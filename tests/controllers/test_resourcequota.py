@@ -18,7 +18,7 @@ def pod(name: str) -> Object:
             "spec": {"containers": [{"name": "c", "image": "web:1", "resources": {"requests": {"cpu": "250m"}}}]}}
 
 
-def test_a_quota_counts_what_is_there_and_forgets_what_has_gone(tmp_path: Path) -> None:
+def test_quota_counts_what_is_there_and_forgets_what_has_gone(tmp_path: Path) -> None:
     cluster = Cluster.open(tmp_path / "state", create=True)
     client, informers = cluster.client, Informers()
     own = [ResourceQuotaController(Context(client, informers, cluster.clock, cluster.scheme))]

@@ -49,7 +49,7 @@ def ready(lab: StatefulLab) -> dict[int, bool]:
 # --- identity -----------------------------------------------------------------------------------------------------
 
 
-def test_a_member_is_named_labelled_and_addressed_by_its_ordinal(lab: StatefulLab) -> None:
+def test_member_is_named_labelled_and_addressed_by_its_ordinal(lab: StatefulLab) -> None:
     lab.make(stateful_set(replicas=1, ordinals={"start": 7}))
     lab.run()
     [pod] = lab.pods()
@@ -61,7 +61,7 @@ def test_a_member_is_named_labelled_and_addressed_by_its_ordinal(lab: StatefulLa
     assert pod["metadata"]["generateName"] == "db-"
 
 
-def test_the_pod_name_label_is_given_back_and_brings_the_index_with_it(lab: StatefulLab) -> None:
+def test_pod_name_label_is_given_back_and_brings_index_with_it(lab: StatefulLab) -> None:
     lab.make(stateful_set(replicas=1))
     lab.run()
     whole = labels_of(lab.pods()[0])
@@ -73,7 +73,7 @@ def test_the_pod_name_label_is_given_back_and_brings_the_index_with_it(lab: Stat
     assert labels_of(lab.pods()[0]) == whole
 
 
-def test_a_pod_without_its_revision_is_replaced(lab: StatefulLab) -> None:
+def test_pod_without_its_revision_is_replaced(lab: StatefulLab) -> None:
     lab.make(stateful_set(replicas=2))
     lab.run()
     before = [uid_of(pod) for pod in lab.pods()]
@@ -85,19 +85,19 @@ def test_a_pod_without_its_revision_is_replaced(lab: StatefulLab) -> None:
 # --- order --------------------------------------------------------------------------------------------------------
 
 
-def test_the_next_pod_waits_until_the_one_before_is_ready(lab: StatefulLab) -> None:
+def test_next_pod_waits_until_one_before_is_ready(lab: StatefulLab) -> None:
     lab.make(stateful_set(outcome="not-ready"))
     lab.run()
     assert ready(lab) == {0: False}
 
 
-def test_a_parallel_set_makes_all_at_once(lab: StatefulLab) -> None:
+def test_parallel_set_makes_all_at_once(lab: StatefulLab) -> None:
     lab.make(stateful_set(outcome="not-ready", podManagementPolicy="Parallel"))
     lab.run()
     assert ready(lab) == {0: False, 1: False, 2: False}
 
 
-def test_min_ready_seconds_pass_between_one_pod_and_the_next(lab: StatefulLab) -> None:
+def test_min_ready_seconds_pass_between_one_pod_and_next(lab: StatefulLab) -> None:
     lab.make(stateful_set(minReadySeconds=10))
     seen = []
     for seconds in (0, 9, 10, 20, 30):
@@ -107,7 +107,7 @@ def test_min_ready_seconds_pass_between_one_pod_and_the_next(lab: StatefulLab) -
     assert seen == [(1, 0), (1, 0), (2, 1), (3, 2), (3, 3)]
 
 
-def test_a_stuck_member_holds_up_scaling_down(lab: StatefulLab) -> None:
+def test_stuck_member_holds_up_scaling_down(lab: StatefulLab) -> None:
     lab.make(stateful_set())
     lab.run()
     set_ready(lab, "db-0", "False")
@@ -119,7 +119,7 @@ def test_a_stuck_member_holds_up_scaling_down(lab: StatefulLab) -> None:
     assert ready(lab) == {0: True}
 
 
-def test_a_stuck_highest_pod_is_scaled_away(lab: StatefulLab) -> None:
+def test_stuck_highest_pod_is_scaled_away(lab: StatefulLab) -> None:
     lab.make(stateful_set())
     lab.run()
     set_ready(lab, "db-2", "False")
@@ -128,7 +128,7 @@ def test_a_stuck_highest_pod_is_scaled_away(lab: StatefulLab) -> None:
     assert ready(lab) == {0: True, 1: True}
 
 
-def test_two_sick_pods_beyond_the_range_hold_each_other_up(lab: StatefulLab) -> None:
+def test_two_broken_pods_beyond_replicas_block_each_other(lab: StatefulLab) -> None:
     lab.make(stateful_set(replicas=4))
     lab.run()
     for name in ("db-2", "db-3"):
@@ -141,7 +141,7 @@ def test_two_sick_pods_beyond_the_range_hold_each_other_up(lab: StatefulLab) -> 
     assert ready(lab) == {0: True}
 
 
-def test_a_pod_that_hangs_holds_up_those_below_it(lab: StatefulLab) -> None:
+def test_pod_that_hangs_holds_up_those_below_it(lab: StatefulLab) -> None:
     obj = stateful_set()
     obj["spec"]["template"]["metadata"]["annotations"] = {"kubepy.dev/termination": "stuck"}
     lab.make(obj)
@@ -151,14 +151,14 @@ def test_a_pod_that_hangs_holds_up_those_below_it(lab: StatefulLab) -> None:
     assert {name_of(pod): is_being_deleted(pod) for pod in lab.pods()} == {"db-0": False, "db-1": False, "db-2": True}
 
 
-def test_a_parallel_set_stops_at_a_batch_that_fails(lab: StatefulLab) -> None:
+def test_parallel_set_stops_at_batch_that_fails(lab: StatefulLab) -> None:
     lab.create("pods", {**bare_pod("db-1"), "metadata": {"name": "db-1", "labels": {"app": "other"}}}, "default")
     lab.make(stateful_set(replicas=6, podManagementPolicy="Parallel"))
     lab.run()
     assert [name_of(pod) for pod in lab.pods()] == ["db-0", "db-2"]  # of batches of one, two and three
 
 
-def test_a_pod_that_says_it_is_ready_but_does_not_run_is_not_counted_as_ready(lab: StatefulLab) -> None:
+def test_pod_that_says_it_is_ready_but_does_not_run_is_not_counted_as_ready(lab: StatefulLab) -> None:
     lab.make(stateful_set(podManagementPolicy="Parallel"))
     lab.run()
     lab.change("pods", "db-1", lambda pod: pod["status"].update(phase="Unknown"), "default", "status")
@@ -176,7 +176,7 @@ def set_ready(lab: StatefulLab, name: str, status: str) -> None:
     lab.change("pods", name, change, "default", "status")
 
 
-def test_a_failed_member_is_made_again(lab: StatefulLab) -> None:
+def test_failed_member_is_made_again(lab: StatefulLab) -> None:
     lab.make(stateful_set(replicas=2))
     lab.run()
     before = {name_of(pod): uid_of(pod) for pod in lab.pods()}
@@ -189,7 +189,7 @@ def test_a_failed_member_is_made_again(lab: StatefulLab) -> None:
 # --- updates ------------------------------------------------------------------------------------------------------
 
 
-def test_a_canary_stays_above_the_partition_until_that_falls(lab: StatefulLab) -> None:
+def test_canary_stays_above_partition_until_that_falls(lab: StatefulLab) -> None:
     lab.make(stateful_set(replicas=4, updateStrategy={"rollingUpdate": {"partition": 3}}))
     lab.run()
     lab.retemplate("db:2")
@@ -209,7 +209,7 @@ def test_a_canary_stays_above_the_partition_until_that_falls(lab: StatefulLab) -
     assert lab.set()["status"]["currentRevision"] == new
 
 
-def test_the_partition_counts_from_the_first_ordinal(lab: StatefulLab) -> None:
+def test_partition_counts_from_first_ordinal(lab: StatefulLab) -> None:
     lab.make(stateful_set(replicas=3, ordinals={"start": 5}, updateStrategy={"rollingUpdate": {"partition": 2}}))
     lab.run()
     lab.retemplate("db:2")
@@ -217,7 +217,7 @@ def test_the_partition_counts_from_the_first_ordinal(lab: StatefulLab) -> None:
     assert lab.images() == {5: "db:1", 6: "db:1", 7: "db:2"}
 
 
-def test_without_the_rolling_update_block_a_low_pod_comes_back_old_in_mid_update(lab: StatefulLab) -> None:
+def test_low_pod_mid_update_without_rolling_update_block_comes_back_old(lab: StatefulLab) -> None:
     lab.make(stateful_set(updateStrategy={"type": "RollingUpdate"}))
     lab.run()
     lab.retemplate("db:2", "not-ready")
@@ -228,7 +228,7 @@ def test_without_the_rolling_update_block_a_low_pod_comes_back_old_in_mid_update
     assert lab.images() == {0: "db:1", 1: "db:1", 2: "db:2"}
 
 
-def test_a_broken_update_of_an_ordered_set_is_mended_by_hand(lab: StatefulLab) -> None:
+def test_broken_update_of_ordered_set_is_mended_by_hand(lab: StatefulLab) -> None:
     lab.make(stateful_set())
     lab.run()
     lab.retemplate("db:2", "crash-loop")
@@ -241,7 +241,7 @@ def test_a_broken_update_of_an_ordered_set_is_mended_by_hand(lab: StatefulLab) -
     assert lab.images() == {0: "db:3", 1: "db:3", 2: "db:3"}
 
 
-def test_a_parallel_set_mends_itself(lab: StatefulLab) -> None:
+def test_parallel_set_mends_itself(lab: StatefulLab) -> None:
     lab.make(stateful_set(podManagementPolicy="Parallel"))
     lab.run()
     lab.retemplate("db:2", "crash-loop")
@@ -253,7 +253,7 @@ def test_a_parallel_set_mends_itself(lab: StatefulLab) -> None:
     assert lab.set()["status"] | {"collisionCount": 0} == lab.set()["status"]
 
 
-def test_an_update_is_not_complete_while_a_pod_beyond_the_range_hangs(lab: StatefulLab) -> None:
+def test_update_is_not_complete_while_pod_beyond_range_hangs(lab: StatefulLab) -> None:
     lab.make(stateful_set(podManagementPolicy="Parallel"))
     lab.run()
     set_ready(lab, "db-2", "False")
@@ -268,7 +268,7 @@ def test_an_update_is_not_complete_while_a_pod_beyond_the_range_hangs(lab: State
     assert status["currentRevision"] != status["updateRevision"]
 
 
-def test_on_delete_waits_for_hands_and_never_has_a_new_current_revision(lab: StatefulLab) -> None:
+def test_on_delete_waits_and_keeps_its_current_revision(lab: StatefulLab) -> None:
     lab.make(stateful_set(updateStrategy={"type": "OnDelete"}))
     lab.run()
     lab.retemplate("db:2")
@@ -283,7 +283,7 @@ def test_on_delete_waits_for_hands_and_never_has_a_new_current_revision(lab: Sta
     assert (status["currentRevision"] != status["updateRevision"], status["updatedReplicas"]) == (True, 4)
 
 
-def test_a_set_that_is_being_deleted_makes_no_pods_but_counts_them(lab: StatefulLab) -> None:
+def test_set_that_is_being_deleted_makes_no_pods_but_counts_them(lab: StatefulLab) -> None:
     lab.make(stateful_set())
     lab.run()
     lab.change(SETS, "db", lambda one: one["metadata"].update(finalizers=["test/held"]), "default")
@@ -293,7 +293,7 @@ def test_a_set_that_is_being_deleted_makes_no_pods_but_counts_them(lab: Stateful
     assert ([name_of(pod) for pod in lab.pods()], lab.set()["status"]["replicas"]) == (["db-1", "db-2"], 2)
 
 
-def test_a_pod_that_is_going_counts_as_ready_but_at_no_revision(lab: StatefulLab) -> None:
+def test_pod_that_is_going_counts_as_ready_but_at_no_revision(lab: StatefulLab) -> None:
     obj = stateful_set()
     obj["spec"]["template"]["metadata"]["annotations"] = {"kubepy.dev/termination": "stuck"}
     lab.make(obj)
@@ -308,7 +308,7 @@ def test_a_pod_that_is_going_counts_as_ready_but_at_no_revision(lab: StatefulLab
 # --- ownership ----------------------------------------------------------------------------------------------------
 
 
-def test_an_orphaning_deletion_leaves_pods_revisions_and_claims_to_the_next_set(lab: StatefulLab) -> None:
+def test_orphaning_deletion_leaves_pods_revisions_and_claims_to_next_set(lab: StatefulLab) -> None:
     lab.create("storageclasses.storage.k8s.io", storage_class())
     lab.make(stateful_set(claims=True))
     lab.run()
@@ -324,7 +324,7 @@ def test_an_orphaning_deletion_leaves_pods_revisions_and_claims_to_the_next_set(
     assert lab.set()["status"]["readyReplicas"] == 3
 
 
-def test_orphaned_revisions_are_adopted_by_a_set_of_any_name(lab: StatefulLab) -> None:
+def test_orphaned_revisions_are_adopted_by_set_of_any_name(lab: StatefulLab) -> None:
     lab.make(stateful_set("blue", replicas=1))
     lab.run()
     [name] = lab.names(REVISIONS, "default")
@@ -338,7 +338,7 @@ def test_orphaned_revisions_are_adopted_by_a_set_of_any_name(lab: StatefulLab) -
     assert [name_of(pod) for pod in lab.pods("green")] == ["green-0"]
 
 
-def test_a_released_pod_keeps_its_place_until_it_is_taken_back(lab: StatefulLab) -> None:
+def test_released_pod_keeps_its_place_until_it_is_taken_back(lab: StatefulLab) -> None:
     lab.make(stateful_set())
     lab.run()
     [uid] = [uid_of(pod) for pod in lab.pods() if name_of(pod) == "db-1"]
@@ -355,7 +355,7 @@ def bare_pod(name: str) -> Object:
             "spec": {"containers": [{"name": "c", "image": "x"}], "nodeName": "node-1"}}
 
 
-def test_a_pod_with_labels_and_name_of_a_member_is_adopted_and_replaced(lab: StatefulLab) -> None:
+def test_pod_with_labels_and_name_of_member_is_adopted_and_replaced(lab: StatefulLab) -> None:
     made = {name: uid_of(lab.create("pods", bare_pod(name), "default")) for name in ("db-0", "db-9", "other")}
     lab.make(stateful_set(replicas=1))
     lab.run()
@@ -364,14 +364,14 @@ def test_a_pod_with_labels_and_name_of_a_member_is_adopted_and_replaced(lab: Sta
     assert lab.names("pods") == ["db-0", "other"]  # db-9 was adopted as well, and is out of range
 
 
-def test_a_pod_of_the_name_that_does_not_fit_is_in_the_way_and_nothing_is_told(lab: StatefulLab) -> None:
+def test_pod_of_name_that_does_not_fit_is_in_way_and_nothing_is_told(lab: StatefulLab) -> None:
     lab.create("pods", {**bare_pod("db-0"), "metadata": {"name": "db-0", "labels": {"app": "other"}}}, "default")
     lab.make(stateful_set())
     lab.run()
     assert (lab.pods(), lab.messages("StatefulSet", "db")) == ([], [])
 
 
-def test_a_pod_whose_number_has_leading_zeros_takes_a_place_that_it_cannot_fill(lab: StatefulLab) -> None:
+def test_pod_whose_number_has_leading_zeros_takes_place_that_it_cannot_fill(lab: StatefulLab) -> None:
     lab.create("pods", bare_pod("db-01"), "default")
     lab.make(stateful_set())
     lab.run()
@@ -381,7 +381,7 @@ def test_a_pod_whose_number_has_leading_zeros_takes_a_place_that_it_cannot_fill(
         'FailedUpdate: Update Pod db-1 in StatefulSet db failed error: pods "db-1" not found']
 
 
-def test_a_pod_whose_number_is_too_large_is_owned_and_left_alone(lab: StatefulLab) -> None:
+def test_pod_whose_number_is_too_large_is_owned_and_left_alone(lab: StatefulLab) -> None:
     lab.create("pods", bare_pod("db-4294967296"), "default")
     lab.make(stateful_set(replicas=1))
     lab.run()

@@ -25,7 +25,7 @@ def owners(lab: StatefulLab) -> dict[str, list[str]]:
             for claim in lab.client.list(CLAIMS).items}
 
 
-def test_claims_are_owned_as_the_retention_policy_says_and_follow_its_changes(lab: StatefulLab) -> None:
+def test_claims_are_owned_as_retention_policy_says_and_follow_its_changes(lab: StatefulLab) -> None:
     lab.create("storageclasses.storage.k8s.io", storage_class())
     lab.make(stateful_set(claims=True, replicas=2))
     lab.run()
@@ -36,7 +36,7 @@ def test_claims_are_owned_as_the_retention_policy_says_and_follow_its_changes(la
         assert owners(lab) == {"data-db-0": kinds, "data-db-1": kinds}
 
 
-def test_scaling_down_takes_the_claims_and_volumes_of_condemned_pods_along(lab: StatefulLab) -> None:
+def test_scaling_down_takes_claims_and_volumes_of_condemned_pods_along(lab: StatefulLab) -> None:
     lab.create("storageclasses.storage.k8s.io", storage_class())
     lab.make(stateful_set(claims=True, persistentVolumeClaimRetentionPolicy={"whenScaled": "Delete"}))
     lab.run()
@@ -45,7 +45,7 @@ def test_scaling_down_takes_the_claims_and_volumes_of_condemned_pods_along(lab: 
     assert (sorted(owners(lab)), len(lab.names("persistentvolumes"))) == (["data-db-0"], 1)
 
 
-def test_a_pod_made_again_does_not_take_the_claim_that_goes_with_the_one_before(lab: StatefulLab) -> None:
+def test_pod_made_again_does_not_take_claim_that_goes_with_one_before(lab: StatefulLab) -> None:
     """Scale down and up again while the pod stays Terminating."""
     lab.create("storageclasses.storage.k8s.io", storage_class())
     obj = stateful_set(claims=True, replicas=2, persistentVolumeClaimRetentionPolicy={"whenScaled": "Delete"})
@@ -65,7 +65,7 @@ def test_a_pod_made_again_does_not_take_the_claim_that_goes_with_the_one_before(
     assert not any(one.startswith("Failed") for one in lab.messages("StatefulSet", "db"))
 
 
-def test_a_claim_deleted_under_a_pod_that_waits_for_it_is_made_again(lab: StatefulLab) -> None:
+def test_claim_deleted_under_pod_that_waits_for_it_is_made_again(lab: StatefulLab) -> None:
     lab.make(stateful_set(claims=True))  # without a class no claim is bound
     lab.run()
     before = uid_of(lab.client.get(CLAIMS, "data-db-0", namespace="default"))
@@ -74,7 +74,7 @@ def test_a_claim_deleted_under_a_pod_that_waits_for_it_is_made_again(lab: Statef
     assert uid_of(lab.client.get(CLAIMS, "data-db-0", namespace="default")) != before
 
 
-def test_a_set_that_comes_back_finds_its_claims(lab: StatefulLab) -> None:
+def test_set_that_comes_back_finds_its_claims(lab: StatefulLab) -> None:
     lab.create("storageclasses.storage.k8s.io", storage_class())
     lab.make(stateful_set(claims=True))
     lab.run()
@@ -87,7 +87,7 @@ def test_a_set_that_comes_back_finds_its_claims(lab: StatefulLab) -> None:
     assert lab.set()["status"]["readyReplicas"] == 3
 
 
-def test_claims_bear_the_labels_of_their_template_and_above_them_those_of_the_selector(lab: StatefulLab) -> None:
+def test_claims_bear_labels_of_their_template_and_above_them_those_of_selector(lab: StatefulLab) -> None:
     obj = stateful_set(claims=True, replicas=1)
     [template] = obj["spec"]["volumeClaimTemplates"]
     metadata = {"name": "data", "labels": {"app": "other", "tier": "disk"}, "annotations": {"note": "x"}}
@@ -97,7 +97,7 @@ def test_claims_bear_the_labels_of_their_template_and_above_them_those_of_the_se
     assert (labels_of(claim), annotations_of(claim)) == ({"app": "db", "tier": "disk"}, {"note": "x"})
 
 
-def test_what_a_set_does_is_told_in_upstreams_words(lab: StatefulLab) -> None:
+def test_stateful_set_events_are_upstreams(lab: StatefulLab) -> None:
     lab.make(stateful_set(claims=True, replicas=1))
     lab.run()
     lab.edit(replicas=0)
@@ -108,7 +108,7 @@ def test_what_a_set_does_is_told_in_upstreams_words(lab: StatefulLab) -> None:
         "SuccessfulDelete: Delete Pod db-0 in StatefulSet db successful"]
 
 
-def test_claims_that_change_hands_are_told_of_as_an_update_of_their_pod(lab: StatefulLab) -> None:
+def test_claims_that_change_hands_are_told_of_as_update_of_their_pod(lab: StatefulLab) -> None:
     lab.make(stateful_set(claims=True, replicas=1))
     lab.create("storageclasses.storage.k8s.io", storage_class())
     lab.run()
@@ -119,7 +119,7 @@ def test_claims_that_change_hands_are_told_of_as_an_update_of_their_pod(lab: Sta
         "SuccessfulUpdate: Update Pod db-0 in StatefulSet db successful"]
 
 
-def test_a_label_is_given_back_to_a_pod_whose_claim_is_being_deleted(lab: StatefulLab) -> None:
+def test_label_is_given_back_to_pod_whose_claim_is_being_deleted(lab: StatefulLab) -> None:
     def forget_name(pod: Object) -> None:
         del pod["metadata"]["labels"]["statefulset.kubernetes.io/pod-name"]
 
@@ -133,7 +133,7 @@ def test_a_label_is_given_back_to_a_pod_whose_claim_is_being_deleted(lab: Statef
     assert lab.messages("StatefulSet", "db")[-1] == "SuccessfulUpdate: Update Pod db-0 in StatefulSet db successful"
 
 
-def test_claims_of_a_pod_that_cannot_be_made_have_their_owner(lab: StatefulLab) -> None:
+def test_claims_of_pod_that_cannot_be_made_have_their_owner(lab: StatefulLab) -> None:
     obj = stateful_set(claims=True, persistentVolumeClaimRetentionPolicy={"whenDeleted": "Delete"})
     obj["spec"]["template"]["spec"]["priorityClassName"] = "none"
     lab.make(obj)
@@ -145,7 +145,7 @@ def test_claims_of_a_pod_that_cannot_be_made_have_their_owner(lab: StatefulLab) 
         "name none was found"]
 
 
-def test_an_adopted_pod_without_the_claims_volume_cannot_be_mended(lab: StatefulLab) -> None:
+def test_adopted_pod_without_claims_volume_cannot_be_mended(lab: StatefulLab) -> None:
     """Adopt a pod without the claim's volume: a pod's volumes never change, so the set waits until somebody deletes
     the pod."""
     labels = {"app": "db", "statefulset.kubernetes.io/pod-name": "db-0"}
@@ -160,7 +160,7 @@ def test_an_adopted_pod_without_the_claims_volume_cannot_be_mended(lab: Stateful
     assert [name_of(pod) for pod in lab.pods()] == ["db-0"]
 
 
-def test_a_pod_waits_for_a_claim_that_is_being_deleted(lab: StatefulLab) -> None:
+def test_pod_waits_for_claim_that_is_being_deleted(lab: StatefulLab) -> None:
     lab.create("storageclasses.storage.k8s.io", storage_class())
     lab.make(stateful_set(claims=True, replicas=1))
     lab.run()
@@ -173,7 +173,7 @@ def test_a_pod_waits_for_a_claim_that_is_being_deleted(lab: StatefulLab) -> None
         "FailedCreate: Create Pod db-0 in StatefulSet db failed error: pvc data-db-0 is being deleted")
 
 
-def test_a_claim_that_another_controls_is_left_to_it(lab: StatefulLab) -> None:
+def test_claim_that_another_controls_is_left_to_it(lab: StatefulLab) -> None:
     owner = lab.config_map("keeper")
     reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "keeper", "uid": owner["metadata"]["uid"],
                  "controller": True}

@@ -25,7 +25,7 @@ def numbers(lab: StatefulLab) -> dict[str, int]:
             for one in lab.client.list(REVISIONS, namespace="default").items}
 
 
-def test_going_back_gives_the_old_revision_the_newest_number(lab: StatefulLab) -> None:
+def test_going_back_gives_old_revision_newest_number(lab: StatefulLab) -> None:
     lab.make(stateful_set(replicas=1, outcome="ready"))
     lab.run()
     for image in ("db:2", "db:3", "db:1"):
@@ -34,7 +34,7 @@ def test_going_back_gives_the_old_revision_the_newest_number(lab: StatefulLab) -
     assert numbers(lab) == {"db:2": 2, "db:3": 3, "db:1": 4}
 
 
-def test_history_is_cut_to_its_limit_but_keeps_what_a_pod_uses(lab: StatefulLab) -> None:
+def test_history_is_cut_to_its_limit_but_keeps_what_pod_uses(lab: StatefulLab) -> None:
     lab.make(stateful_set(replicas=2, outcome="ready", revisionHistoryLimit=1,
                           updateStrategy={"rollingUpdate": {"partition": 1}}))
     lab.run()
@@ -45,7 +45,7 @@ def test_history_is_cut_to_its_limit_but_keeps_what_a_pod_uses(lab: StatefulLab)
     assert sorted(numbers(lab)) == ["db:1", "db:4", "db:5"]
 
 
-def test_a_revision_that_only_a_pod_uses_is_kept(lab: StatefulLab) -> None:
+def test_revision_that_only_pod_uses_is_kept(lab: StatefulLab) -> None:
     lab.make(stateful_set(outcome="ready", revisionHistoryLimit=0, updateStrategy={"rollingUpdate": {"partition": 1}}))
     lab.run()
     lab.retemplate("db:2")
@@ -57,7 +57,7 @@ def test_a_revision_that_only_a_pod_uses_is_kept(lab: StatefulLab) -> None:
     assert numbers(lab) == {"db:1": 1, "db:2": 2, "db:3": 3}
 
 
-def test_a_limit_below_zero_keeps_all_history(lab: StatefulLab) -> None:
+def test_limit_below_zero_keeps_all_history(lab: StatefulLab) -> None:
     lab.make(stateful_set(replicas=1, outcome="ready", revisionHistoryLimit=-1))
     for image in ("db:1", "db:2", "db:3"):
         lab.retemplate(image)
@@ -65,7 +65,7 @@ def test_a_limit_below_zero_keeps_all_history(lab: StatefulLab) -> None:
     assert numbers(lab) == {"db:1": 1, "db:2": 2, "db:3": 3}
 
 
-def test_another_revision_of_that_name_raises_the_collision_count(lab: StatefulLab) -> None:
+def test_revision_name_taken_raises_the_collision_count(lab: StatefulLab) -> None:
     lab.make(stateful_set(replicas=1))
     lab.run()
     [taken] = lab.client.list(REVISIONS, namespace="default").items
@@ -138,7 +138,7 @@ def test_revision_in_other_words_is_used_as_it_is_and_no_pod_restarts(
     assert (status["collisionCount"], status["updatedReplicas"]) == (0, 2)
 
 
-def test_scaled_up_pod_is_made_from_a_revision_in_other_words(lab: StatefulLab) -> None:
+def test_scaled_up_pod_is_made_from_revision_in_other_words(lab: StatefulLab) -> None:
     [made] = settled(lab)
     rewrite(lab, made, write_null_timestamp)
     lab.edit(replicas=3)
@@ -148,7 +148,7 @@ def test_scaled_up_pod_is_made_from_a_revision_in_other_words(lab: StatefulLab) 
     assert [pod["spec"]["containers"] for pod in pods] == [pods[0]["spec"]["containers"]] * 3
 
 
-def test_new_template_after_a_revision_in_other_words_gets_a_revision_of_its_own(lab: StatefulLab) -> None:
+def test_new_template_after_revision_in_other_words_gets_revision_of_its_own(lab: StatefulLab) -> None:
     [made] = settled(lab)
     rewrite(lab, made, write_null_timestamp)
     lab.retemplate("db:2")
@@ -170,7 +170,7 @@ def test_older_revision_in_other_words_is_not_used_again(lab: StatefulLab) -> No
     assert {labels_of(pod)["controller-revision-hash"] for pod in lab.pods()} == {name_of(third)}
 
 
-def test_old_pods_below_the_partition_come_from_a_current_revision_in_other_words(lab: StatefulLab) -> None:
+def test_old_pods_below_partition_come_from_current_revision_in_other_words(lab: StatefulLab) -> None:
     [made] = settled(lab, updateStrategy={"type": "RollingUpdate", "rollingUpdate": {"partition": 1}})
     rewrite(lab, made, write_null_timestamp)
     lab.retemplate("db:2")

@@ -179,7 +179,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Any]:
     ((strategy, "RollingUpdate", 2), True), ((update, 2, "ready"), True)])
 @example(spec={"podManagementPolicy": "OrderedReady", "replicas": 4}, claims=False, operations=[
     ((sicken, 2, "Running"), False), ((sicken, 3, "Running"), False), ((scale, 1), True)])
-def test_every_step_keeps_upstreams_invariants(folders: Callable[[], Any], spec: dict[str, Any], claims: bool,
+def test_stateful_set_step_keeps_upstreams_invariants(folders: Callable[[], Any], spec: dict[str, Any], claims: bool,
                                                operations: list[tuple[Operation, bool]]) -> None:
     """Check every step, with the controllers run after each operation or after several. At the end everything broken
     is repaired, and the set must reach its spec."""
@@ -301,7 +301,7 @@ def _check_claims(lab: StatefulLab, set_: Object, wanted: list[int]) -> None:
         assert [{"kind": one["kind"], "name": one["name"]} for one in owners] == owner
 
 
-def test_deleting_the_set_takes_its_claims_only_where_the_policy_says_so(folders: Callable[[], Any]) -> None:
+def test_deleting_set_takes_its_claims_only_where_policy_says_so(folders: Callable[[], Any]) -> None:
     for policy, left in (("Retain", 3), ("Delete", 0)):
         lab = StatefulLab(folders())
         lab.create("storageclasses.storage.k8s.io", storage_class())

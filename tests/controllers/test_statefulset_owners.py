@@ -40,26 +40,26 @@ def claim(*references: Object) -> Object:
 ])
 @pytest.mark.parametrize("before", [(), (OF_SET,), (OF_POD,), (OF_SET, OF_POD)], ids=["none", "set", "pod", "both"])
 @pytest.mark.parametrize("beside", [(), (BESIDE,)], ids=["alone", "beside another"])
-def test_a_claim_has_the_owner_of_the_policy(deleted: str, scaled: str, in_range: bool, wanted: Object | None,
+def test_claim_has_owner_of_policy(deleted: str, scaled: str, in_range: bool, wanted: Object | None,
                                              before: tuple[Object, ...], beside: tuple[Object, ...]) -> None:
     set_, after = with_policy(deleted, scaled), (() if wanted is None else (wanted,))
     assert is_claim_owner_up_to_date(claim(*beside, *before), set_, POD, in_range) == (before == after)
     assert with_claim_owner(claim(*beside, *before), set_, POD, in_range) == claim(*beside, *after)
 
 
-def test_an_owner_that_is_no_controller_is_made_one() -> None:
+def test_owner_that_is_no_controller_is_made_one() -> None:
     found, set_ = claim(reference(SET, controller=False)), with_policy("Delete", "Retain")
     assert not is_claim_owner_up_to_date(found, set_, POD, True)
     assert with_claim_owner(found, set_, POD, True) == claim(OF_SET)
 
 
 @pytest.mark.parametrize("stale", [OF_OLD_SET, OF_OLD_POD], ids=["set", "pod"])
-def test_a_claim_of_an_earlier_set_or_pod_is_not_touched(stale: Object) -> None:
+def test_claim_of_earlier_set_or_pod_is_not_touched(stale: Object) -> None:
     for found in (claim(stale), claim(stale, OF_SET), claim(stale, OF_POD)):
         assert is_claim_owner_up_to_date(found, with_policy("Delete", "Delete"), POD, True)
 
 
-def test_a_claim_that_another_controls_gets_no_owner_and_loses_ours() -> None:
+def test_claim_that_another_controls_gets_no_owner_and_loses_ours() -> None:
     set_ = with_policy("Delete", "Retain")
     assert has_unexpected_controller(claim(OF_OTHER), set_, POD)
     assert is_claim_owner_up_to_date(claim(OF_OTHER), set_, POD, True)
@@ -67,5 +67,5 @@ def test_a_claim_that_another_controls_gets_no_owner_and_loses_ours() -> None:
     assert with_claim_owner(claim(OF_OTHER, OF_SET), set_, POD, True) == claim(OF_OTHER)
 
 
-def test_who_else_controls_a_claim_is_nothing_to_a_policy_that_retains() -> None:
+def test_retaining_policy_ignores_other_controllers_of_claims() -> None:
     assert not has_unexpected_controller(claim(OF_OTHER), with_policy("Retain", "Retain"), POD)

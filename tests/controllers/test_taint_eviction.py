@@ -40,16 +40,16 @@ def bare_pod(lab: Lab, name: str, node: str, **more: object) -> Object:
     ([{"key": "a", "operator": "Exists", "tolerationSeconds": 30},
       {"key": "b", "operator": "Exists", "tolerationSeconds": 10}], 10),
 ])
-def test_the_shortest_toleration_of_all_taints_counts(tolerations, expected):
+def test_shortest_toleration_of_all_taints_counts(tolerations, expected):
     taints = [{"key": "a", "effect": "NoExecute"}, {"key": "b", "effect": "NoExecute"}]
     assert tolerated_seconds(taints, tolerations) == expected
 
 
-def test_without_taints_a_pod_stays_for_ever():
+def test_node_without_taints_evicts_nothing():
     assert tolerated_seconds([], []) is None
 
 
-def test_pods_leave_a_tainted_node_at_once_later_or_never(lab):
+def test_pods_leave_tainted_node_at_once_later_or_never(lab):
     lab.node("node-1")
     bare_pod(lab, "at-once", "node-1")
     bare_pod(lab, "later", "node-1", tolerations=[{**TOLERATED, "tolerationSeconds": 60}])
@@ -68,7 +68,7 @@ def test_pods_leave_a_tainted_node_at_once_later_or_never(lab):
     assert lab.names("pods") == ["never"]
 
 
-def test_an_eviction_is_cancelled_when_the_taint_goes(lab):
+def test_eviction_is_cancelled_when_taint_goes(lab):
     lab.node("node-1")
     bare_pod(lab, "later", "node-1", tolerations=[{**TOLERATED, "tolerationSeconds": 60}])
     lab.settle()
@@ -91,7 +91,7 @@ def taint(lab: Lab, *taints: Object) -> None:
 NO_EXECUTE = {"key": "a", "effect": "NoExecute"}
 
 
-def test_an_evicted_pod_says_why(lab):
+def test_evicted_pod_says_why(lab):
     lab.node("node-1")
     pod = bare_pod(lab, "p", "node-1")
     lab.change("pods", "p", lambda obj: obj["metadata"].update(annotations=STUCK), namespace="default")
@@ -125,7 +125,7 @@ def test_scheduled_eviction_keeps_its_time(lab):
     assert lab.names("pods") == []
 
 
-def test_a_toleration_that_is_added_cancels_an_eviction(lab):
+def test_toleration_that_is_added_cancels_eviction(lab):
     lab.node("node-1")
     bare_pod(lab, "later", "node-1", tolerations=[{**TOLERATED, "tolerationSeconds": 60}])
     lab.settle()
@@ -137,7 +137,7 @@ def test_a_toleration_that_is_added_cancels_an_eviction(lab):
     assert [one for one in lab.settle().due if one.reconciler == "taint-eviction-controller"] == []
 
 
-def test_a_pod_that_comes_to_a_tainted_node_by_its_manifest_leaves_again(lab):
+def test_pod_that_comes_to_tainted_node_by_its_manifest_leaves_again(lab):
     lab.node("node-1", taints=[NO_EXECUTE])
     lab.settle()
     bare_pod(lab, "late", "node-1", tolerations=[{**TOLERATED, "tolerationSeconds": 60}])
@@ -147,7 +147,7 @@ def test_a_pod_that_comes_to_a_tainted_node_by_its_manifest_leaves_again(lab):
     assert lab.names("pods") == []
 
 
-def test_the_deletion_of_its_node_does_not_save_a_pod(lab):
+def test_deletion_of_its_node_does_not_save_pod(lab):
     lab.node("node-1")
     bare_pod(lab, "later", "node-1", tolerations=[{**TOLERATED, "tolerationSeconds": 20}])
     lab.settle()

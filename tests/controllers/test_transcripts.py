@@ -18,7 +18,7 @@ CASES = sorted((Path(__file__).parent / "transcripts").glob("*.txt"))
 
 @pytest.mark.parametrize("watch", ["", f"{KUBEPY} controller --watch"], ids=["once", "watch"])
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.stem)
-def test_a_transcript_holds(case: Path, watch: str) -> None:
+def test_transcript_holds(case: Path, watch: str) -> None:
     given = argparse.Namespace(
         kubectl=KUBEPY, settle="kubectl controller --once --quiet-for=1.5s", watch=watch, exact_hash=False, timeout=60,
         setup=f"{KUBEPY} init --nodes=2 && {KUBEPY} delete storageclass standard")

@@ -10,12 +10,12 @@ from kubepy.controlplane.manager import Manager
 from kubepy.runtime.reconcile import Context, Informers
 
 
-def test_the_larger_the_cluster_the_longer() -> None:
+def test_larger_cluster_longer() -> None:
     assert [ttl_seconds(nodes) for nodes in (1, 100, 101, 500, 501, 1000, 2000, 2001)] == [
         0, 0, 15, 15, 30, 30, 60, 300]  # fmt: skip
 
 
-def test_every_node_is_told_and_keeps_its_own_annotations(tmp_path: Path) -> None:
+def test_ttl_annotation_is_set_on_every_node(tmp_path: Path) -> None:
     cluster = Cluster.open(tmp_path / "state", create=True)
     informers = Informers()
     own = [TTLController(Context(cluster.client, informers, cluster.clock))]

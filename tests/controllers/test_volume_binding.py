@@ -30,21 +30,21 @@ def touch(lab: Lab, resource: str, name: str, namespace: str = "") -> None:
     lab.settle()
 
 
-def test_a_claim_and_a_volume_that_name_each_other_are_bound(lab: Lab) -> None:
+def test_claim_and_volume_that_name_each_other_are_bound(lab: Lab) -> None:
     make(lab, reserved("own"), claim(volumeName="own"))
     lab.settle()
     assert (claims(lab), phases(lab)) == ({"data": ("Bound", "own")}, {"own": "Bound"})
     assert lab.client.get(VOLUMES, "own")["spec"]["claimRef"]["uid"]
 
 
-def test_a_volume_kept_for_a_claim_that_has_another_goes_on_being_kept(lab: Lab) -> None:
+def test_volume_kept_for_claim_that_has_another_goes_on_being_kept(lab: Lab) -> None:
     make(lab, reserved("second", uid_of(bound_claim(lab))))
     lab.settle()
     assert phases(lab) == {"first": "Bound", "second": "Available"}
     assert lab.client.get(VOLUMES, "second")["spec"]["claimRef"] == {"namespace": "default", "name": "data"}
 
 
-def test_a_volume_made_for_a_claim_that_has_another_goes(lab: Lab) -> None:
+def test_volume_made_for_claim_that_has_another_goes(lab: Lab) -> None:
     made = reserved("second", uid_of(bound_claim(lab)), persistentVolumeReclaimPolicy="Delete",
                     csi={"driver": "simulated.kubepy.dev", "volumeHandle": "second"})
     made["metadata"]["annotations"] = {"pv.kubernetes.io/provisioned-by": "kubepy.dev/simulated"}
@@ -53,7 +53,7 @@ def test_a_volume_made_for_a_claim_that_has_another_goes(lab: Lab) -> None:
     assert phases(lab) == {"first": "Bound"}
 
 
-def test_a_volume_does_not_serve_another_claim_of_the_name(lab: Lab) -> None:
+def test_volume_does_not_serve_another_claim_of_name(lab: Lab) -> None:
     bound_claim(lab)
     lab.change(CLAIMS, "data", lambda one: one["metadata"].update(finalizers=[]), "default")
     lab.client.delete(CLAIMS, "data", namespace="default")
@@ -62,7 +62,7 @@ def test_a_volume_does_not_serve_another_claim_of_the_name(lab: Lab) -> None:
     assert (claims(lab), phases(lab)) == ({"data": ("Pending", "")}, {"first": "Released"})
 
 
-def test_a_claim_is_told_once_that_it_is_lost_and_left_alone(lab: Lab) -> None:
+def test_claim_is_told_once_that_it_is_lost_and_left_alone(lab: Lab) -> None:
     bound_claim(lab)
     lab.change(VOLUMES, "first", lambda one: one["metadata"].update(finalizers=[]))
     lab.client.delete(VOLUMES, "first")
@@ -73,7 +73,7 @@ def test_a_claim_is_told_once_that_it_is_lost_and_left_alone(lab: Lab) -> None:
     assert said(lab) == ["Warning ClaimLost: Bound claim has lost its PersistentVolume. Data on the volume is lost!"]
 
 
-def test_a_volume_is_told_once_that_it_has_failed_and_keeps_the_time_of_that(lab: Lab) -> None:
+def test_volume_is_told_once_that_it_has_failed_and_keeps_time_of_that(lab: Lab) -> None:
     make(lab, volume("first", persistentVolumeReclaimPolicy="Delete"), claim())
     lab.settle()
     lab.client.delete(CLAIMS, "data", namespace="default")
@@ -83,14 +83,14 @@ def test_a_volume_is_told_once_that_it_has_failed_and_keeps_the_time_of_that(lab
     assert (lab.client.get(VOLUMES, "first")["status"], len(said(lab, "first"))) == (before, 1)
 
 
-def test_another_provisioner_is_asked_once(lab: Lab) -> None:
+def test_external_provisioner_is_asked_once(lab: Lab) -> None:
     make(lab, storage_class(mode="Immediate", provisioner="example.com/other"), claim())
     lab.settle()
     touch(lab, CLAIMS, "data", "default")
     assert [(one["reason"], one["count"]) for one in lab.client.list("events").items] == [("ExternalProvisioning", 1)]
 
 
-def test_no_volume_is_made_for_a_claim_that_selects_one(lab: Lab) -> None:
+def test_claim_with_selector_is_not_provisioned(lab: Lab) -> None:
     make(lab, storage_class(mode="Immediate"), claim(selector={"matchLabels": {"disk": "ssd"}}))
     lab.settle()
     assert (claims(lab), lab.names(VOLUMES)) == ({"data": ("Pending", "")}, [])
@@ -102,7 +102,7 @@ def test_no_volume_is_made_for_a_claim_that_selects_one(lab: Lab) -> None:
     assert claims(lab) == {"data": ("Bound", "ssd")}
 
 
-def test_a_volume_that_was_made_already_is_not_made_again(lab: Lab) -> None:
+def test_volume_that_was_made_already_is_not_made_again(lab: Lab) -> None:
     make(lab, claim(size="2Gi"))
     name = f"pvc-{uid_of(lab.client.get(CLAIMS, 'data', namespace='default'))}"
     make(lab, volume(name, "1Gi"), storage_class(mode="Immediate"))
@@ -111,7 +111,7 @@ def test_a_volume_that_was_made_already_is_not_made_again(lab: Lab) -> None:
     assert [one.split(":")[0] for one in said(lab)] == ["Normal ExternalProvisioning"]
 
 
-def test_a_claim_that_waits_for_its_consumer_gets_no_volume_before_whatever_it_says(lab: Lab) -> None:
+def test_claim_that_waits_for_its_consumer_gets_no_volume_before_whatever_it_says(lab: Lab) -> None:
     asked = claim()
     asked["metadata"]["annotations"] = {"volume.kubernetes.io/storage-provisioner": "kubepy.dev/simulated"}
     make(lab, storage_class(), asked)
@@ -119,7 +119,7 @@ def test_a_claim_that_waits_for_its_consumer_gets_no_volume_before_whatever_it_s
     assert (claims(lab), lab.names(VOLUMES)) == ({"data": ("Pending", "")}, [])
 
 
-def test_a_released_volume_of_a_csi_driver_waits_for_that_to_delete_it(lab: Lab) -> None:
+def test_released_volume_of_csi_driver_waits_for_that_to_delete_it(lab: Lab) -> None:
     make(lab, volume("disk", persistentVolumeReclaimPolicy="Delete",
                      csi={"driver": "other.example.com", "volumeHandle": "x"}), claim())
     lab.settle()
@@ -128,7 +128,7 @@ def test_a_released_volume_of_a_csi_driver_waits_for_that_to_delete_it(lab: Lab)
     assert (phases(lab), said(lab, "disk")) == ({"disk": "Released"}, [])
 
 
-def test_a_volume_that_is_on_its_way_out_is_not_given_away(lab: Lab) -> None:
+def test_volume_that_is_on_its_way_out_is_not_given_away(lab: Lab) -> None:
     leaving = volume("leaving")
     leaving["metadata"]["finalizers"] = ["test/held"]
     make(lab, leaving)
@@ -140,7 +140,7 @@ def test_a_volume_that_is_on_its_way_out_is_not_given_away(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize(("zone", "found"), [("a", True), ("b", False)])
-def test_a_reserved_volume_serves_a_node_that_reaches_it_or_none(zone: str, found: bool) -> None:
+def test_reserved_volume_serves_node_that_reaches_it_or_none(zone: str, found: bool) -> None:
     """Reserve a volume on another node: the second volume is free, but the claim may only use the reserved one."""
     terms = [{"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}]
     own = reserved("own", nodeAffinity={"required": {"nodeSelectorTerms": terms}})

@@ -25,7 +25,7 @@ def phase(lab: Lab, name: str = "p") -> str:
     return str(lab.client.get("pods", name, namespace="default")["status"]["phase"])
 
 
-def test_a_pod_waits_for_its_claim_and_for_nothing_else(lab: Lab) -> None:
+def test_pod_waits_for_its_claim_and_for_nothing_else(lab: Lab) -> None:
     make(lab, pod())
     lab.settle()
     make(lab, volume("other", "9Gi"), claim("another", "1Ti"), storage_class(mode="Immediate"))
@@ -36,7 +36,7 @@ def test_a_pod_waits_for_its_claim_and_for_nothing_else(lab: Lab) -> None:
     assert phase(lab) == "Running"
 
 
-def test_a_pod_waits_until_another_gives_up_the_claim_that_serves_one_at_a_time(lab: Lab) -> None:
+def test_pod_waits_until_another_gives_up_claim_that_serves_one_at_time(lab: Lab) -> None:
     make(lab, storage_class(mode="Immediate"), claim(accessModes=["ReadWriteOncePod"]), claim("other"))
     make(lab, pod("first"), pod("beside", "other"))
     lab.settle()
@@ -50,7 +50,7 @@ def test_a_pod_waits_until_another_gives_up_the_claim_that_serves_one_at_a_time(
     assert phase(lab, "second") == "Running"
 
 
-def test_a_pod_waits_until_the_class_reaches_its_node(lab: Lab) -> None:
+def test_pod_waits_until_class_reaches_its_node(lab: Lab) -> None:
     topologies = [{"matchLabelExpressions": [{"key": "zone", "values": ["far"]}]}]
     make(lab, storage_class(allowedTopologies=topologies), claim(), pod())
     lab.settle()
@@ -60,7 +60,7 @@ def test_a_pod_waits_until_the_class_reaches_its_node(lab: Lab) -> None:
     assert (phase(lab), lab.client.get(CLAIMS, "data", namespace="default")["status"]["phase"]) == ("Running", "Bound")
 
 
-def test_a_pod_goes_where_its_claims_volume_is_being_made(lab: Lab) -> None:
+def test_pod_goes_where_its_claims_volume_is_being_made(lab: Lab) -> None:
     lab.node("node-2")
     asked = claim()
     asked["metadata"]["annotations"] = {"volume.kubernetes.io/selected-node": "node-2"}
@@ -86,7 +86,7 @@ RBD = {"monitors": ["a:1", "b:1"], "image": "img", "pool": "p"}
     ({"rbd": RBD}, {"rbd": {**RBD, "monitors": ["c:1"]}}, True),
     ({"rbd": RBD}, {"rbd": {**RBD, "pool": "other"}}, True),
 ])
-def test_a_disk_is_mounted_once_on_a_node(lab: Lab, first: Object, second: Object, fits: bool) -> None:
+def test_disk_is_mounted_once_on_node(lab: Lab, first: Object, second: Object, fits: bool) -> None:
     make(lab, pod("first", volumes=[{"name": "v", **first}]))
     lab.settle()
     make(lab, pod("second", volumes=[{"name": "v", **second}]))

@@ -57,18 +57,18 @@ def run(tmp_path: Path) -> Iterator[Run]:
     made.cluster.close()
 
 
-def test_a_claim_that_no_pod_uses_goes_at_once(run: Run) -> None:
+def test_claim_that_no_pod_uses_goes_at_once(run: Run) -> None:
     run.delete_claim()
     assert run.claims() == []
 
 
-def test_a_claim_of_a_pod_without_a_node_goes_at_once(run: Run) -> None:
+def test_claim_of_pod_without_node_goes_at_once(run: Run) -> None:
     run.pod(None)
     run.delete_claim()
     assert run.claims() == []
 
 
-def test_a_claim_of_a_pod_with_a_node_goes_when_the_pod_does(run: Run) -> None:
+def test_claim_of_pod_with_node_goes_when_pod_does(run: Run) -> None:
     run.pod("a")
     run.delete_claim()
     assert run.claims() == ["data"]
@@ -77,7 +77,7 @@ def test_a_claim_of_a_pod_with_a_node_goes_when_the_pod_does(run: Run) -> None:
     assert run.claims() == []
 
 
-def test_a_claim_that_lost_its_protection_gets_it_back(run: Run) -> None:
+def test_claim_that_lost_its_protection_gets_it_back(run: Run) -> None:
     metadata = {"name": "data", "namespace": "default", "finalizers": []}
     claim = run.client.get("persistentvolumeclaims", "data", namespace="default")
     run.client.update("persistentvolumeclaims", {**claim, "metadata": {**claim["metadata"], **metadata}},

@@ -29,7 +29,7 @@ def out_of(resource: str, requested: int, used: int, capacity: int) -> tuple[str
         f"Node didn't have enough resource: {resource}, requested: {requested}, used: {used}, capacity: {capacity}")
 
 
-def test_a_pod_that_fits_is_taken() -> None:
+def test_pod_that_fits_is_taken() -> None:
     assert answer(pod("new", requests={"cpu": "3"}), node("a"), pod("there", requests={"cpu": "1"})) is None
 
 
@@ -48,7 +48,7 @@ def test_rejection_names_insufficient_resource(requests: dict[str, str], why: tu
     assert answer(pod("new", requests=requests), machine, there) == why
 
 
-def test_a_full_node_takes_no_more_pods() -> None:
+def test_full_node_takes_no_more_pods() -> None:
     assert answer(pod("new", requests={"cpu": "9"}), node("a", pods="1"), pod("there")) == out_of("pods", 1, 1, 1)
 
 
@@ -57,12 +57,12 @@ def test_a_full_node_takes_no_more_pods() -> None:
     {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
         {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["b"]}]}]}}}},
 ])  # fmt: skip
-def test_a_pod_that_wants_another_node_is_not_taken(more: Object) -> None:
+def test_pod_that_wants_another_node_is_not_taken(more: Object) -> None:
     assert answer(pod("new", **more), node("a")) == (
         "NodeAffinity", "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector")  # fmt: skip
 
 
-def test_a_port_that_is_taken() -> None:
+def test_port_that_is_taken() -> None:
     assert answer(with_port("new"), node("a"), with_port("there")) == (
         "NodePorts", "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports")
 
@@ -72,7 +72,7 @@ def test_a_port_that_is_taken() -> None:
     ("NoExecute", [{"operator": "Exists"}], True),
     ("NoSchedule", [], True),
 ])  # fmt: skip
-def test_only_noexecute_taints_keep_a_pod_out(effect: str, tolerations: list[Object], is_taken: bool) -> None:
+def test_noexecute_taint_keeps_pod_out(effect: str, tolerations: list[Object], is_taken: bool) -> None:
     machine = node("a", taints=[{"key": "k", "effect": effect}], unschedulable=True)
     found = answer(pod("new", tolerations=tolerations), machine)
     assert found == (None if is_taken else (

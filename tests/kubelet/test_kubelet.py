@@ -73,7 +73,7 @@ def test_nodes_become_ready_and_their_pods_run_each_with_its_own_address(run: Ru
     assert sorted(addresses) == ["10.244.0.1", "10.244.0.2"]
 
 
-def test_a_pod_on_a_node_that_is_not_there_waits_for_it(run: Run) -> None:
+def test_pod_on_node_that_is_not_there_waits_for_it(run: Run) -> None:
     run.pod("p", "later")
     run.settle()
     assert run.phases() == {"p": "Pending"}
@@ -97,7 +97,7 @@ def test_annotations_of_pods_and_nodes_take_effect_when_they_change(run: Run) ->
     assert run.phases() == {"p": "Running", "q": "Failed"}
 
 
-def test_a_stuck_pod_goes_once_it_is_no_longer_stuck(run: Run) -> None:
+def test_stuck_pod_goes_once_it_is_no_longer_stuck(run: Run) -> None:
     run.node("a")
     run.pod("p", "a", **{"kubepy.dev/termination": "stuck"})
     run.pod("q", "a")
@@ -111,7 +111,7 @@ def test_a_stuck_pod_goes_once_it_is_no_longer_stuck(run: Run) -> None:
     assert run.phases() == {}
 
 
-def test_an_outcome_that_there_is_not_is_said_once(run: Run) -> None:
+def test_outcome_that_there_is_not_is_said_once(run: Run) -> None:
     run.node("a")
     run.pod("p", "a", **{"kubepy.dev/outcome": "perfect"})
     run.settle()
@@ -130,7 +130,7 @@ def asking(cpu: str) -> Object:
     return {"containers": [{"name": "c", "image": "c:1", "resources": {"requests": {"cpu": cpu}}}]}
 
 
-def test_pods_that_name_a_node_are_taken_in_their_order_while_there_is_room(run: Run) -> None:
+def test_pods_that_name_node_are_taken_in_their_order_while_there_is_room(run: Run) -> None:
     run.node("a")
     for name in ("first", "second", "third"):
         run.pod(name, "a", asking("1500m"))
@@ -163,7 +163,7 @@ def test_less_capacity_does_not_drive_out_what_runs(run: Run) -> None:
     assert run.phases() == {"new": "Failed", "there": "Running"}
 
 
-def test_a_pod_fails_when_its_deadline_passes(run: Run) -> None:
+def test_pod_fails_when_its_deadline_passes(run: Run) -> None:
     run.node("a")
     run.pod("p", "a", {"activeDeadlineSeconds": 5, "restartPolicy": "Never"})
     run.settle()
@@ -176,7 +176,7 @@ def test_a_pod_fails_when_its_deadline_passes(run: Run) -> None:
         ("Normal", "DeadlineExceeded", "Pod was active on the node longer than the specified deadline")]  # fmt: skip
 
 
-def test_the_present_spec_is_acknowledged(run: Run) -> None:
+def test_present_spec_is_acknowledged(run: Run) -> None:
     run.node("a")
     run.pod("p", "a")
     run.settle()

@@ -9,11 +9,11 @@ from kubepy.runtime.reconcile import Informers, Key, WatchEvent
 from tests.kubelet.objects import NOW, check_golden, new_node
 
 
-def test_a_node_that_reports_nothing_becomes_ready() -> None:
+def test_node_that_reports_nothing_becomes_ready() -> None:
     check_golden("node", register(new_node(), NOW))
 
 
-def test_a_node_keeps_what_its_manifest_says() -> None:
+def test_node_keeps_what_its_manifest_says() -> None:
     node = new_node()
     pressure = {"type": "MemoryPressure", "status": "True", "lastTransitionTime": "2026-11-20T11:00:00Z"}
     network = {"type": "NetworkUnavailable", "status": "False"}
@@ -28,7 +28,7 @@ def test_a_node_keeps_what_its_manifest_says() -> None:
     assert "status" not in new_node()
 
 
-def test_a_ready_node_and_one_annotated_not_ready_are_left_as_they_are() -> None:
+def test_ready_node_and_one_annotated_not_ready_are_left_as_they_are() -> None:
     ready = register(new_node(), NOW)
     assert register(ready, NOW) is ready
     silent = new_node(**{"kubepy.dev/outcome": "not-ready"})

@@ -19,11 +19,11 @@ def after(number: int) -> TerminationBackoff:
 
 
 @pytest.mark.parametrize(("number", "seconds"), [(0, 0), (19, 0), (20, 1), (21, 2), (23, 8), (40, 300)])
-def test_the_first_end_at_once_and_each_later_one_takes_twice_as_long(number: int, seconds: float) -> None:
+def test_first_end_at_once_and_each_later_one_takes_twice_as_long(number: int, seconds: float) -> None:
     assert after(number).delay("owner", NOW) == seconds
 
 
-def test_the_delay_counts_from_the_last_one() -> None:
+def test_delay_counts_from_last_one() -> None:
     endings = after(23)
     assert endings.delay("owner", NOW + timedelta(seconds=5)) == 3
     assert endings.delay("owner", NOW + timedelta(seconds=9)) == 0
@@ -37,7 +37,7 @@ def test_old_terminations_are_forgotten() -> None:
     assert list(endings.remember()) == ["another"]
 
 
-def test_another_process_goes_on() -> None:
+def test_second_process_goes_on_with_the_first_ones_work() -> None:
     endings = TerminationBackoff()
     endings.recall(after(22).remember())
     assert endings.delay("owner", NOW) == 4

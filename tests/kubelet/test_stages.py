@@ -19,29 +19,29 @@ def due(pod: Object, node: Object | None = None, seconds: float = 0) -> Step | N
 
 
 @pytest.mark.parametrize("outcome", list(OUTCOMES))
-def test_the_status_of_each_outcome(outcome: str) -> None:
+def test_status_of_each_outcome(outcome: str) -> None:
     check_golden(outcome, played(new_pod(outcome))["status"])
 
 
 @pytest.mark.parametrize("outcome", ["ready", "not-ready", "succeeded"])
-def test_init_containers_are_done_and_sidecars_run_as_long_as_the_pod(outcome: str) -> None:
+def test_init_containers_are_done_and_sidecars_run_as_long_as_pod(outcome: str) -> None:
     init = [{"name": "prepare", "image": "p:1"}, {"name": "mesh", "image": "m:1", "restartPolicy": "Always"}]
     check_golden(f"init-containers-{outcome}", played(new_pod(outcome, initContainers=init))["status"])
 
 
-def test_a_pod_that_its_manifest_bound_is_reported_as_scheduled() -> None:
+def test_pod_that_its_manifest_bound_is_reported_as_scheduled() -> None:
     pod = new_pod()
     del pod["status"]["conditions"]
     types = [condition["type"] for condition in played(pod)["status"]["conditions"]]
     assert types == ["Initialized", "Ready", "ContainersReady", "PodScheduled"]
 
 
-def test_a_pending_pod_is_never_touched() -> None:
+def test_pending_pod_is_never_touched() -> None:
     assert due(new_pod("pending")) is None
     assert due(new_pod(), new_node(**{"kubepy.dev/pod-outcome": "pending"})) is None
 
 
-def test_a_node_decides_for_pods_that_name_no_outcome() -> None:
+def test_node_decides_for_pods_that_name_no_outcome() -> None:
     node = new_node(**{"kubepy.dev/pod-outcome": "not-ready"})
     assert due(new_pod(), node) == Start(OUTCOMES["not-ready"])
     assert due(new_pod("ready"), node) == Start(OUTCOMES["ready"])
@@ -54,7 +54,7 @@ def test_pod_of_missing_node_has_no_step() -> None:
     assert next_step(pod, None, NOW) is None
 
 
-def test_another_outcome_takes_effect_on_a_live_pod_and_keeps_what_did_not_change() -> None:
+def test_changed_outcome_takes_effect_on_live_pod_and_keeps_the_rest() -> None:
     before = played(new_pod("crash-loop"))
     before["metadata"]["annotations"] = {"kubepy.dev/outcome": "ready"}
     before["status"]["startTime"] = "2026-11-20T11:00:00Z"
@@ -76,13 +76,13 @@ def test_another_outcome_takes_effect_on_a_live_pod_and_keeps_what_did_not_chang
     {"phase": "Pending"},
     {"conditions": [{"type": "Ready", "status": "False"}]},
 ], ids=str)  # fmt: skip
-def test_a_status_set_by_hand_is_left_alone(change: Object) -> None:
+def test_status_set_by_hand_is_left_alone(change: Object) -> None:
     pod = played(new_pod())
     pod["status"] |= change
     assert due(pod) is None
 
 
-def test_a_deleted_pod_goes_at_once_unless_it_is_stuck_or_only_finalizers_hold_it() -> None:
+def test_deleted_pod_goes_at_once_unless_it_is_stuck_or_only_finalizers_hold_it() -> None:
     pod = new_pod()
     pod["metadata"] |= {"deletionTimestamp": "2026-11-20T12:00:00Z", "deletionGracePeriodSeconds": 30}
     assert due(pod) == Remove()
@@ -93,7 +93,7 @@ def test_a_deleted_pod_goes_at_once_unless_it_is_stuck_or_only_finalizers_hold_i
     assert due(pod) is None
 
 
-def test_readiness_gates_hold_back_the_ready_condition() -> None:
+def test_readiness_gates_hold_back_ready_condition() -> None:
     pod = played(new_pod(readinessGates=[{"conditionType": "example.org/lb"}]))
     ready = next(one for one in pod["status"]["conditions"] if one["type"] == "Ready")
     assert (ready["status"], ready["reason"], ready["message"]) == (
@@ -106,7 +106,7 @@ def test_readiness_gates_hold_back_the_ready_condition() -> None:
     assert due(pod) is None
 
 
-def test_a_container_that_stops_being_ready_runs_on() -> None:
+def test_container_that_stops_being_ready_runs_on() -> None:
     before = played(new_pod())
     runs = {"running": {"startedAt": "2026-11-20T11:00:00Z"}}
     before["status"]["containerStatuses"][0]["state"] = runs
@@ -121,7 +121,7 @@ def test_a_container_that_stops_being_ready_runs_on() -> None:
 # --- deadlines
 
 
-def test_a_pod_that_runs_for_longer_than_it_may_fails() -> None:
+def test_pod_that_runs_for_longer_than_it_may_fails() -> None:
     pod = played(new_pod(activeDeadlineSeconds=30))
     assert deadline_of(pod) == NOW + timedelta(seconds=30)
     assert due(pod, seconds=29) is None
@@ -131,7 +131,7 @@ def test_a_pod_that_runs_for_longer_than_it_may_fails() -> None:
     assert due({**pod, "status": status}, seconds=31) is None
 
 
-def test_a_deadline_counts_from_the_start_and_ends_with_the_pod() -> None:
+def test_deadline_counts_from_start_and_ends_with_pod() -> None:
     assert deadline_of(new_pod(activeDeadlineSeconds=30)) is None
     assert deadline_of(played(new_pod("succeeded", activeDeadlineSeconds=30))) is None
     assert deadline_of(played(new_pod())) is None
@@ -140,7 +140,7 @@ def test_a_deadline_counts_from_the_start_and_ends_with_the_pod() -> None:
 # --- arrival
 
 
-def test_a_pod_that_its_node_does_not_take_has_failed_and_never_ran() -> None:
+def test_pod_that_its_node_does_not_take_has_failed_and_never_ran() -> None:
     pod = new_pod()
     del pod["status"]["conditions"]
     no = Rejection("OutOfcpu", "Node didn't have enough resource: cpu, requested: 2, used: 1, capacity: 2")
@@ -150,7 +150,7 @@ def test_a_pod_that_its_node_does_not_take_has_failed_and_never_ran() -> None:
     assert due({**pod, "status": status}) is None
 
 
-def test_only_a_pod_that_arrives_is_asked_about() -> None:
+def test_admission_is_asked_for_arriving_pods_only() -> None:
     no = Rejection("OutOfcpu", "")
     assert next_step(played(new_pod()), new_node(), NOW, lambda: no) is None
     assert next_step(new_pod("pending"), new_node(), NOW, lambda: no) is None
@@ -159,7 +159,7 @@ def test_only_a_pod_that_arrives_is_asked_about() -> None:
 # --- the observed spec
 
 
-def test_a_new_spec_is_acknowledged_and_nothing_else_is_touched() -> None:
+def test_new_spec_is_acknowledged_and_nothing_else_is_touched() -> None:
     pod = played(new_pod())
     pod["status"] |= {"phase": "Pending", "reason": "ByHand"}
     pod["metadata"]["generation"] = 2
@@ -174,7 +174,7 @@ def test_a_new_spec_is_acknowledged_and_nothing_else_is_touched() -> None:
     assert status == pod["status"]
 
 
-def test_a_status_by_hand_that_speaks_of_no_generation_is_left_alone() -> None:
+def test_status_by_hand_that_speaks_of_no_generation_is_left_alone() -> None:
     pod = new_pod()
     pod["status"] = {"phase": "Running", "containerStatuses": [{"name": "c", "ready": True, "state": {"running": {}}}]}
     pod["metadata"]["generation"] = 2

@@ -37,7 +37,7 @@ def reference(obj: Object) -> Object:
             "resourceVersion": meta["resourceVersion"]}  # fmt: skip
 
 
-def test_an_event_has_an_action_and_one_time_and_no_count(cluster: Cluster, about: Object) -> None:
+def test_event_has_action_and_one_time_and_no_count(cluster: Cluster, about: Object) -> None:
     other = cluster.client.create("configmaps", {"metadata": {"name": "other"}}, namespace="default")
     SeriesRecorder(cluster.client, "tester").event(about, "Normal", "Moved", "Moving", "it moved", related=other)
     [event] = cluster.client.list("events").items
@@ -53,7 +53,7 @@ def test_an_event_has_an_action_and_one_time_and_no_count(cluster: Cluster, abou
     }  # fmt: skip
 
 
-def test_what_is_said_again_of_an_unchanged_object_is_a_series_with_the_first_words(
+def test_repeated_event_is_a_series_with_the_first_message(
     cluster: Cluster, about: Object
 ) -> None:
     recorder = SeriesRecorder(cluster.client, "tester")
@@ -65,7 +65,7 @@ def test_what_is_said_again_of_an_unchanged_object_is_a_series_with_the_first_wo
         "one", {"count": 2, "lastObservedTime": "2026-11-20T10:00:05.000000Z"})  # fmt: skip
 
 
-def test_a_series_that_goes_on_is_not_written_again(cluster: Cluster, about: Object) -> None:
+def test_series_that_goes_on_is_not_written_again(cluster: Cluster, about: Object) -> None:
     recorder = SeriesRecorder(cluster.client, "tester")
     for _ in range(3):
         recorder.event(about, "Normal", "Moved", "Moving", "one")
@@ -76,7 +76,7 @@ def test_a_series_that_goes_on_is_not_written_again(cluster: Cluster, about: Obj
     assert cluster.client.list("events").items == before
 
 
-def test_an_object_that_changed_is_a_new_subject(cluster: Cluster, about: Object) -> None:
+def test_object_that_changed_is_new_subject(cluster: Cluster, about: Object) -> None:
     recorder = SeriesRecorder(cluster.client, "tester")
     recorder.event(about, "Normal", "Moved", "Moving", "one")
     changed = cluster.client.update("configmaps", {**about, "data": {"a": "b"}}, namespace="default")
@@ -86,7 +86,7 @@ def test_an_object_that_changed_is_a_new_subject(cluster: Cluster, about: Object
 
 @pytest.mark.parametrize("other", [("Warning", "Moved", "Moving"), ("Normal", "Left", "Moving"),
                                    ("Normal", "Moved", "Leaving")])  # fmt: skip
-def test_another_type_reason_or_action_is_another_event(
+def test_event_of_another_type_reason_or_action_is_separate(
     cluster: Cluster, about: Object, other: tuple[str, str, str]
 ) -> None:
     recorder = SeriesRecorder(cluster.client, "tester")
@@ -96,7 +96,7 @@ def test_another_type_reason_or_action_is_another_event(
 
 
 @pytest.mark.parametrize(("silence", "found"), [(360, [("one", 2)]), (361, [("one", 1), ("one", 1)])])
-def test_a_series_ends_after_six_minutes_of_silence(
+def test_series_ends_after_six_minutes_of_silence(
     cluster: Cluster, about: Object, silence: int, found: list[tuple[str, int]]
 ) -> None:
     recorder = SeriesRecorder(cluster.client, "tester")
@@ -106,7 +106,7 @@ def test_a_series_ends_after_six_minutes_of_silence(
     assert told(cluster) == found
 
 
-def test_another_process_goes_on_with_the_series(cluster: Cluster, about: Object) -> None:
+def test_second_process_goes_on_with_the_series(cluster: Cluster, about: Object) -> None:
     SeriesRecorder(cluster.client, "tester").event(about, "Normal", "Moved", "Moving", "one")
     SeriesRecorder(cluster.client, "tester").event(about, "Normal", "Moved", "Moving", "one")
     assert told(cluster) == [("one", 2)]
@@ -114,7 +114,7 @@ def test_another_process_goes_on_with_the_series(cluster: Cluster, about: Object
     assert told(cluster) == [("one", 2)]
 
 
-def test_an_event_that_was_deleted_is_not_made_a_series_of(cluster: Cluster, about: Object) -> None:
+def test_event_that_was_deleted_is_not_made_series_of(cluster: Cluster, about: Object) -> None:
     recorder = SeriesRecorder(cluster.client, "tester")
     recorder.event(about, "Normal", "Moved", "Moving", "one")
     [event] = cluster.client.list("events").items
@@ -123,12 +123,12 @@ def test_an_event_that_was_deleted_is_not_made_a_series_of(cluster: Cluster, abo
     assert told(cluster) == [("one", 2)]
 
 
-def test_a_long_note_is_cut_to_what_the_api_takes(cluster: Cluster, about: Object) -> None:
+def test_long_note_is_cut_to_what_api_takes(cluster: Cluster, about: Object) -> None:
     SeriesRecorder(cluster.client, "tester").event(about, "Normal", "Moved", "Moving", "x" * 1025)
     assert told(cluster) == [("x" * 1020 + " ...", 1)]
 
 
-def test_events_of_a_namespace_that_is_gone_are_dropped(cluster: Cluster, about: Object) -> None:
+def test_events_of_namespace_that_is_gone_are_dropped(cluster: Cluster, about: Object) -> None:
     lost = {**about, "metadata": {**about["metadata"], "namespace": "gone"}}
     SeriesRecorder(cluster.client, "tester").event(lost, "Normal", "Moved", "Moving", "one")
     assert told(cluster) == []

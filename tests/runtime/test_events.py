@@ -25,7 +25,7 @@ def told(cluster: Cluster) -> list[tuple[str, int]]:
     return sorted((event["message"], event["count"]) for event in events(cluster))
 
 
-def test_an_event_names_the_object_the_component_and_the_time(cluster: Cluster, about: dict[str, Any]) -> None:
+def test_event_names_object_component_and_time(cluster: Cluster, about: dict[str, Any]) -> None:
     Recorder(cluster.client, "tester").event(about, "Normal", "Made", "it is made", field_path="data")
     [event] = events(cluster)
     metadata = event["metadata"]
@@ -44,13 +44,13 @@ def test_an_event_names_the_object_the_component_and_the_time(cluster: Cluster, 
     }
 
 
-def test_an_event_about_a_cluster_scoped_object_is_in_default(cluster: Cluster) -> None:
+def test_event_about_cluster_scoped_object_is_in_default(cluster: Cluster) -> None:
     node = cluster.client.create("nodes", {"metadata": {"name": "n"}})
     Recorder(cluster.client, "tester").event(node, "Normal", "Seen", "there")
     assert events(cluster)[0]["metadata"]["namespace"] == "default"
 
 
-def test_an_event_that_comes_again_is_counted(cluster: Cluster, about: dict[str, Any]) -> None:
+def test_event_that_comes_again_is_counted(cluster: Cluster, about: dict[str, Any]) -> None:
     recorder = Recorder(cluster.client, "tester")
     recorder.event(about, "Normal", "Made", "one")
     cluster.clock.fixed = parse_time(NOW) + timedelta(seconds=5)
@@ -61,21 +61,21 @@ def test_an_event_that_comes_again_is_counted(cluster: Cluster, about: dict[str,
     assert (counted["firstTimestamp"], counted["lastTimestamp"]) == (NOW, "2026-11-20T10:00:05Z")
 
 
-def test_counting_goes_on_in_the_next_process(cluster: Cluster, about: dict[str, Any]) -> None:
+def test_counting_goes_on_in_next_process(cluster: Cluster, about: dict[str, Any]) -> None:
     for _ in range(3):
         Recorder(cluster.client, "tester").event(about, "Normal", "Made", "one")
     Recorder(cluster.client, "another").event(about, "Normal", "Made", "one")
     assert told(cluster) == [("one", 1), ("one", 3)]
 
 
-def test_the_tenth_of_many_similar_events_combines_them(cluster: Cluster, about: dict[str, Any]) -> None:
+def test_tenth_of_many_similar_events_combines_them(cluster: Cluster, about: dict[str, Any]) -> None:
     recorder = Recorder(cluster.client, "tester")
     for number in range(12):
         recorder.event(about, "Normal", "Made", f"{number:02}")
     assert told(cluster) == [("(combined from similar events): 11", 3), *((f"{number:02}", 1) for number in range(9))]
 
 
-def test_a_component_is_silent_about_what_it_has_said_too_much_of(cluster: Cluster, about: dict[str, Any]) -> None:
+def test_component_is_silent_about_what_it_has_said_too_much_of(cluster: Cluster, about: dict[str, Any]) -> None:
     recorder = Recorder(cluster.client, "tester")
     for _ in range(BURST + 5):
         recorder.event(about, "Normal", "Made", "again")
@@ -87,7 +87,7 @@ def test_a_component_is_silent_about_what_it_has_said_too_much_of(cluster: Clust
     assert len(events(cluster)) == 2
 
 
-def test_an_event_in_a_namespace_that_goes_is_dropped(cluster: Cluster) -> None:
+def test_event_in_namespace_that_goes_is_dropped(cluster: Cluster) -> None:
     cluster.client.create("namespaces", {"metadata": {"name": "attic"}})
     obj = cluster.client.create("configmaps", {"metadata": {"name": "cm"}}, namespace="attic")
     cluster.client.delete("namespaces", "attic")
@@ -95,7 +95,7 @@ def test_an_event_in_a_namespace_that_goes_is_dropped(cluster: Cluster) -> None:
     assert events(cluster) == []
 
 
-def test_an_event_lasts_an_hour(cluster: Cluster, about: dict[str, Any]) -> None:
+def test_event_lasts_hour(cluster: Cluster, about: dict[str, Any]) -> None:
     Recorder(cluster.client, "tester").event(about, "Normal", "Made", "one")
     cluster.clock.fixed = parse_time(NOW) + timedelta(seconds=3601)
     assert events(cluster) == []

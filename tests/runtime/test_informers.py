@@ -64,7 +64,7 @@ def test_index_value_of_unchanged_object_is_computed_once() -> None:
     assert computed == ["a", "b", "a"]
 
 
-def test_index_without_value_for_an_object_has_no_entry() -> None:
+def test_index_without_value_for_object_has_no_entry() -> None:
     informers = Informers()
     index = informers.add_index(PODS, by_node)
     key = observe(informers, "a", pod("a", "n-1"))

@@ -30,7 +30,7 @@ class Hands:
         return found
 
 
-def test_a_delay_that_can_be_skipped_is_one_like_any_other_until_somebody_does():
+def test_delay_that_can_be_skipped_is_one_like_any_other_until_somebody_does():
     hands = Hands()
     hands.queue.add_after("formal", 5, skippable=True)
     hands.queue.add_after("real", 4)
@@ -44,7 +44,7 @@ def test_a_delay_that_can_be_skipped_is_one_like_any_other_until_somebody_does()
     assert hands.ready() == ["real"]
 
 
-def test_a_delay_that_is_over_cannot_be_skipped_any_more():
+def test_delay_that_is_over_cannot_be_skipped_any_more():
     hands = Hands()
     hands.queue.add_after("formal", 5, skippable=True)
     hands.pass_time(5)
@@ -52,7 +52,7 @@ def test_a_delay_that_is_over_cannot_be_skipped_any_more():
     assert not hands.queue.skip_waits()
 
 
-def test_waits_are_skipped_in_the_order_in_which_they_would_have_ended():
+def test_waits_are_skipped_in_order_in_which_they_would_have_ended():
     hands = Hands()
     for key, seconds in (("late", 9), ("soon", 1), ("between", 5)):
         hands.queue.add_after(key, seconds, skippable=True)
@@ -60,7 +60,7 @@ def test_waits_are_skipped_in_the_order_in_which_they_would_have_ended():
     assert hands.ready() == ["soon", "between", "late"]
 
 
-def test_a_back_off_doubles_up_to_its_limit():
+def test_back_off_doubles_up_to_its_limit():
     hands = Hands()
     waits = []
     for _ in range(4):
@@ -73,7 +73,7 @@ def test_a_back_off_doubles_up_to_its_limit():
     assert waits == [1, 2, 4, 4]
 
 
-def test_a_key_that_was_put_off_cancelled_and_put_off_again_waits_once():
+def test_key_that_was_put_off_cancelled_and_put_off_again_waits_once():
     hands = Hands()
     hands.queue.add_after("a", 5)
     hands.queue.cancel("a")
@@ -85,7 +85,7 @@ def test_a_key_that_was_put_off_cancelled_and_put_off_again_waits_once():
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_what_waits_is_what_a_simple_list_of_times_would_say(seed):
+def test_workqueue_equals_a_simple_list_of_times(seed):
     random, hands = Random(seed), Hands()
     due: dict[str, datetime] = {}
     ready: list[str] = []

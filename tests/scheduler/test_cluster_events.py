@@ -83,7 +83,7 @@ THERE = pod("p", on="a", requests={"cpu": "2"})
     (THERE, {**THERE, "status": {"phase": "Running"}}, set()),
     (pod("p", nominated="a"), pod("p"), {POD_DELETE}),  # it frees the node that it was nominated for
 ])  # fmt: skip
-def test_changes_of_pods_that_have_a_node(old: Object | None, new: Object | None, actions: set[str]) -> None:
+def test_changes_of_pods_that_have_node(old: Object | None, new: Object | None, actions: set[str]) -> None:
     assert pod_event(change(old, new)).actions == actions
 
 
@@ -98,7 +98,7 @@ def test_pod_event_of_unknown_old_state_has_all_actions() -> None:
     (pod("p", tolerations=[{"operator": "Exists"}]), {SELF_UPDATE}),
     ({**pod("p"), "status": {"phase": "Pending"}}, set()),
 ])  # fmt: skip
-def test_changes_of_a_pod_that_waits(new: Object, actions: set[str]) -> None:
+def test_changes_of_pod_that_waits(new: Object, actions: set[str]) -> None:
     assert unscheduled_pod_event(pod("p"), new).actions == actions
 
 

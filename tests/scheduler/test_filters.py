@@ -46,7 +46,7 @@ def test_insufficient_resources_are_named(requests: dict[str, str], why: str) ->
     assert said(pod("new", requests=requests), big, there) == why
 
 
-def test_a_request_for_nothing_fits_where_there_is_none_of_it() -> None:
+def test_request_for_nothing_fits_where_there_is_none_of_it() -> None:
     assert feasible(pod("new", requests={"example.org/gpu": "0", "cpu": "0"}), node("a", cpu="0")) == ["a"]
 
 
@@ -105,7 +105,7 @@ def test_node_affinity_one_term_must_match_completely() -> None:
     assert feasible(pod("new", affinity=required({}, named)), *nodes) == ["c"], "an empty term fits no node"
 
 
-def test_a_name_can_be_excluded() -> None:
+def test_name_can_be_excluded() -> None:
     term = {"matchFields": [expression("metadata.name", "NotIn", "a")]}
     assert feasible(pod("new", affinity=required(term)), node("a"), node("b")) == ["b"]
 
@@ -192,7 +192,7 @@ def test_anti_affinity_term_namespaces(more: Object, expected: list[str]) -> Non
     assert feasible(incoming, SHOP, *nodes, in_shop("there", "a")) == expected
 
 
-def test_a_pod_that_is_there_refuses_others_by_their_namespace() -> None:
+def test_pod_that_is_there_refuses_others_by_their_namespace() -> None:
     nodes = [node("a", labels={"host": "a"}), node("b", labels={"host": "b"})]
     there = pod("there", on="a", affinity=term("podAntiAffinity", namespaceSelector={"matchLabels": {"team": "x"}}))
     incoming = pod("new", labels={"app": "web"}, namespace="shop")
@@ -200,7 +200,7 @@ def test_a_pod_that_is_there_refuses_others_by_their_namespace() -> None:
     assert feasible(pod("new", labels={"app": "web"}), SHOP, *nodes, there) == ["a", "b"]
 
 
-def test_affinity_is_for_nodes_that_are_in_a_domain() -> None:
+def test_affinity_is_for_nodes_that_are_in_domain() -> None:
     nodes = [node("a", labels={"host": "a"}), node("b")]
     there = [pod("p1", on="a", labels={"app": "web"}), pod("p2", on="b", labels={"app": "web"})]
     incoming = pod("new", affinity=term("podAffinity"))
@@ -240,13 +240,13 @@ def test_spread_constraint_counted_domains(more: Object, expected: list[str]) ->
 
 
 @pytest.mark.parametrize(("policy", "expected"), [("Honor", ["x1"]), ("Ignore", [])])
-def test_nodes_that_the_affinity_excludes_count_only_if_told_to(policy: str, expected: list[str]) -> None:
+def test_nodes_that_affinity_excludes_count_only_if_told_to(policy: str, expected: list[str]) -> None:
     only_x = required({"matchExpressions": [expression("zone", "In", "x")]})
     incoming = web("new", "", spread(nodeAffinityPolicy=policy), affinity=only_x)
     assert feasible(incoming, *NODES, *THERE) == expected
 
 
-def test_labels_of_the_pod_narrow_whom_a_constraint_means() -> None:
+def test_labels_of_pod_narrow_whom_constraint_means() -> None:
     incoming = web("new", "", spread(matchLabelKeys=["version", "absent"]))
     incoming["metadata"]["labels"]["version"] = "2"
     assert feasible(incoming, *NODES[:2], web("old", "x1")) == ["x1", "y1"]
@@ -255,7 +255,7 @@ def test_labels_of_the_pod_narrow_whom_a_constraint_means() -> None:
     assert feasible(incoming, *NODES[:2], same) == ["y1"]
 
 
-def test_every_constraint_must_hold() -> None:
+def test_spread_constraints_must_all_hold() -> None:
     zone, host = spread(), spread(topologyKey="host")
     nodes = [node("x1", labels={"zone": "x", "host": "x1"}), node("x2", labels={"zone": "x", "host": "x2"}),
              node("y1", labels={"zone": "y", "host": "y1"})]  # fmt: skip
@@ -265,7 +265,7 @@ def test_every_constraint_must_hold() -> None:
         ("x1", "y1"), "node(s) didn't match pod topology spread constraints")  # fmt: skip
 
 
-def test_a_constraint_that_does_not_mean_the_pod_itself_counts_others_only() -> None:
+def test_constraint_that_does_not_mean_pod_itself_counts_others_only() -> None:
     incoming = pod("new", labels={"app": "other"}, topologySpreadConstraints=[spread()])
     assert feasible(incoming, *NODES[:2], web("p1", "x1")) == ["x1", "y1"]
     assert feasible(incoming, *NODES[:2], web("p1", "x1"), web("p2", "x1")) == ["y1"]

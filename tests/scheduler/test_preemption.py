@@ -32,7 +32,7 @@ def urgent(cpu: str = "1", **rest: Any) -> dict[str, Any]:
     return pod("urgent", requests={"cpu": cpu}, priority=1000, **rest)
 
 
-def test_the_least_important_pods_go_and_no_more_than_must() -> None:
+def test_least_important_pods_go_and_no_more_than_must() -> None:
     there = [node("a", cpu="3"), holding("low", 10), holding("lower", 5), holding("lowest", 0)]
     assert names(candidate(urgent(), *there).victims) == ["lowest"]
     assert names(candidate(urgent("2"), *there).victims) == ["lower", "lowest"]
@@ -44,13 +44,13 @@ def test_victims_of_equal_priority_newest_is_deleted() -> None:
     assert names(candidate(urgent(), *there).victims) == ["new"]
 
 
-def test_the_node_with_the_least_important_victims_is_taken() -> None:
+def test_node_with_least_important_victims_is_taken() -> None:
     nodes = [node("a", cpu="1"), node("b", cpu="1"), node("c", cpu="1")]
     there = [holding("x", 10, on="a"), holding("y", 5, on="b"), holding("z", 7, on="c")]
     assert candidate(urgent(), *nodes, *there).node == "b"
 
 
-def test_a_disruption_budget_is_broken_only_where_nothing_else_helps() -> None:
+def test_disruption_budget_is_broken_only_where_nothing_else_helps() -> None:
     budget = {
         "kind": "PodDisruptionBudget", "metadata": {"name": "b", "namespace": "default"},
         "spec": {"selector": {"matchLabels": {"app": "guarded"}}}, "status": {"disruptionsAllowed": 0},
@@ -61,7 +61,7 @@ def test_a_disruption_budget_is_broken_only_where_nothing_else_helps() -> None:
     assert candidate(urgent(), node("a", cpu="1"), guarded, budget).violations == 1
 
 
-def test_a_pod_that_must_not_preempt_says_so() -> None:
+def test_pod_that_must_not_preempt_says_so() -> None:
     assert message(urgent(preemptionPolicy="Never"), node("a", cpu="1"), holding("low", 0)) == (
         "0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, "
         "preemption: not eligible due to preemptionPolicy=Never."
@@ -83,7 +83,7 @@ def test_preemption_that_is_not_enough_names_what_is_missing() -> None:
     )
 
 
-def test_a_pod_waits_for_the_victims_on_the_node_it_was_promised() -> None:
+def test_pod_waits_for_victims_on_node_it_was_promised() -> None:
     leaving = holding("low", 0)
     leaving["metadata"]["deletionTimestamp"] = "2026-11-20T12:00:00Z"
     leaving["status"]["conditions"] = [
@@ -94,7 +94,7 @@ def test_a_pod_waits_for_the_victims_on_the_node_it_was_promised() -> None:
     )
 
 
-def test_room_that_was_made_for_one_pod_is_not_taken_by_a_lesser_one() -> None:
+def test_room_that_was_made_for_one_pod_is_not_taken_by_lesser_one() -> None:
     promised = pod("urgent", requests={"cpu": "1"}, priority=1000, nominated="a")
     cluster = handle(node("a", cpu="1"), promised)
     assert find_nodes_that_fit_pod(info(holding("p", 5, on="")), cluster, FILTER_PLUGINS).feasible == []

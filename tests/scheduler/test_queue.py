@@ -22,7 +22,7 @@ def drained(queue: SchedulingQueue) -> list[str]:
     return names
 
 
-def test_the_lowest_rank_comes_first_and_a_key_comes_once() -> None:
+def test_lowest_rank_comes_first_and_key_comes_once() -> None:
     ranks = {"a": 2, "b": 1, "c": 3}
     queue = SchedulingQueue(lambda: NOW, lambda one: (ranks[one.name],))
     for name in "abcab":
@@ -32,7 +32,7 @@ def test_the_lowest_rank_comes_first_and_a_key_comes_once() -> None:
     assert (queue.get(), len(queue)) == (None, 0)
 
 
-def test_a_key_added_while_it_is_worked_on_comes_again() -> None:
+def test_key_added_while_it_is_worked_on_comes_again() -> None:
     queue = SchedulingQueue(lambda: NOW, lambda one: (one.name,))
     queue.add(key("a"))
     taken = queue.get()
@@ -60,7 +60,7 @@ def test_unschedulable_pods_are_found_by_action() -> None:
     assert {one.name for one in pods.registered_for({"grown", "deleted"})} == {"ports"}
 
 
-def test_unschedulable_pods_survive_the_process() -> None:
+def test_unschedulable_pods_survive_process() -> None:
     memory = waiting_pods().remember()
     pods = UnschedulablePods({"Ports": frozenset({"deleted"}), "Fit": frozenset({"deleted", "grown"})})
     pods.add(key("stale"), QueuedPodInfo(frozenset({"Fit"}), None))

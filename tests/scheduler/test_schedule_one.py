@@ -23,7 +23,7 @@ def daemon_affinity(name: str) -> dict[str, Any]:
     return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
 
 
-def test_a_plain_pod_fits_every_ready_node() -> None:
+def test_plain_pod_fits_every_ready_node() -> None:
     assert feasible(pod("p"), node("b"), node("a")) == ["a", "b"]
 
 
@@ -43,7 +43,7 @@ def test_request_beyond_node_capacity_is_not_resolvable() -> None:
     )
 
 
-def test_a_full_node_says_too_many_pods_before_what_it_lacks() -> None:
+def test_full_node_says_too_many_pods_before_what_it_lacks() -> None:
     here = [node("a", pods="1", cpu="1"), pod("other", on="a", requests={"cpu": "1"})]
     assert reasons(pod("p", requests={"cpu": "1", "example.org/sail": "1"}), *here) == {
         "a": "Too many pods, Insufficient cpu, Insufficient example.org/sail"
@@ -63,7 +63,7 @@ def test_init_containers_and_sidecars_count() -> None:
     assert feasible(wanting, node("a", cpu="1"), pod("o", on="a", requests={"cpu": "400m"})) == ["a"]
 
 
-def test_a_taint_keeps_away_who_does_not_tolerate_it() -> None:
+def test_taint_keeps_away_who_does_not_tolerate_it() -> None:
     tainted = node("a", taints=[{"key": "k", "value": "v", "effect": "NoSchedule"}])
     assert message(pod("p"), tainted) == (
         "0/1 nodes are available: 1 node(s) had untolerated taint(s). " + tail(f"1 {HELPLESS}", 1)
@@ -72,7 +72,7 @@ def test_a_taint_keeps_away_who_does_not_tolerate_it() -> None:
     assert feasible(pod("p"), node("a", taints=[{"key": "k", "effect": "PreferNoSchedule"}])) == ["a"]
 
 
-def test_a_pod_may_tolerate_a_cordoned_node() -> None:
+def test_pod_may_tolerate_cordoned_node() -> None:
     toleration = {"key": "node.kubernetes.io/unschedulable", "operator": "Exists", "effect": "NoSchedule"}
     assert feasible(pod("p", tolerations=[toleration]), node("a", unschedulable=True)) == ["a"]
     assert feasible(pod("p"), node("a", unschedulable=True)) == []
@@ -84,7 +84,7 @@ def test_node_selector_and_required_affinity() -> None:
     )
 
 
-def test_a_pod_for_one_node_looks_at_no_other() -> None:
+def test_pod_for_one_node_looks_at_no_other() -> None:
     cluster = [node("a", cpu="1"), node("b"), node("c")]
     wanting = pod("p", requests={"cpu": "2"}, affinity=daemon_affinity("a"))
     assert reasons(wanting, *cluster) == {"a": "Insufficient cpu"}
@@ -94,7 +94,7 @@ def test_a_pod_for_one_node_looks_at_no_other() -> None:
     )
 
 
-def test_a_pod_for_a_node_that_is_not_there() -> None:
+def test_pod_for_node_that_is_not_there() -> None:
     assert message(pod("p", affinity=daemon_affinity("gone")), node("a"), node("b")) == (
         "0/2 nodes are available: 2 node(s) didn't satisfy plugin(s) [NodeAffinity]. " + tail(f"2 {HELPLESS}", 2)
     )
@@ -115,7 +115,7 @@ def with_port(name: str, port: int, on: str = "", **rest: Any) -> dict[str, Any]
     return made
 
 
-def test_a_host_port_is_taken_once_a_node() -> None:
+def test_host_port_is_taken_once_node() -> None:
     squatter = with_port("squatter", 80, on="a")
     assert feasible(with_port("p", 80), node("a"), node("b"), squatter) == ["b"]
     assert feasible(with_port("p", 80, protocol="UDP"), node("a"), squatter) == ["a"]
@@ -140,7 +140,7 @@ ZONES = [
 ]
 
 
-def test_anti_affinity_keeps_a_pod_from_its_like() -> None:
+def test_anti_affinity_keeps_pod_from_its_like() -> None:
     lone = {"labels": {"app": "lone"}, "affinity": affinity("podAntiAffinity", "lone")}
     taken = [pod(f"l{name}", on=name, **lone) for name in ("a1", "b1")]
     assert feasible(pod("p", **lone), *ZONES, *taken) == ["b2"]
@@ -149,14 +149,14 @@ def test_anti_affinity_keeps_a_pod_from_its_like() -> None:
     )
 
 
-def test_pods_that_are_there_can_refuse_a_newcomer() -> None:
+def test_pods_that_are_there_can_refuse_newcomer() -> None:
     hermit = pod("hermit", on="a1", affinity=affinity("podAntiAffinity", "web", "zone"))
     assert reasons(pod("p", labels={"app": "web"}), *ZONES, hermit) == {
         "a1": "node(s) didn't satisfy existing pods anti-affinity rules"
     }
 
 
-def test_affinity_wants_a_domain_where_its_like_is() -> None:
+def test_affinity_wants_domain_where_its_like_is() -> None:
     follower = pod("p", affinity=affinity("podAffinity", "leader", "zone"))
     assert feasible(follower, *ZONES, pod("l", on="b1", labels={"app": "leader"})) == ["b1", "b2"]
     assert message(follower, *ZONES) == (
@@ -164,7 +164,7 @@ def test_affinity_wants_a_domain_where_its_like_is() -> None:
     )
 
 
-def test_the_first_of_a_group_that_wants_to_be_together_may_go_anywhere() -> None:
+def test_first_of_group_that_wants_to_be_together_may_go_anywhere() -> None:
     together = {"labels": {"app": "web"}, "affinity": affinity("podAffinity", "web", "zone")}
     assert feasible(pod("p", **together), *ZONES) == ["a1", "b1", "b2"]
     assert feasible(pod("q", **together), *ZONES, pod("p", on="a1", **together)) == ["a1"]
@@ -188,7 +188,7 @@ def spread(**rest: Any) -> dict[str, Any]:
     return {"labels": {"app": "web"}, "topologySpreadConstraints": [one]}
 
 
-def test_a_spread_constraint_keeps_domains_within_max_skew() -> None:
+def test_spread_constraint_keeps_domains_within_max_skew() -> None:
     there = pod("w1", on="a1", labels={"app": "web"})
     assert feasible(pod("p", **spread()), *ZONES, there) == ["b1", "b2"]
     assert feasible(pod("p", **spread(maxSkew=2)), *ZONES, there) == ["a1", "b1", "b2"]
@@ -199,13 +199,13 @@ def test_a_spread_constraint_keeps_domains_within_max_skew() -> None:
     )
 
 
-def test_a_node_without_the_topology_key_does_not_count() -> None:
+def test_node_without_topology_key_does_not_count() -> None:
     assert reasons(pod("p", **spread()), ZONES[0], node("bare")) == {
         "bare": "node(s) didn't match pod topology spread constraints (missing required label)"
     }
 
 
-def test_with_too_few_domains_the_fewest_count_as_none() -> None:
+def test_spread_with_too_few_domains_counts_the_minimum_as_zero() -> None:
     there = pod("w1", on="a1", labels={"app": "web"})
     assert feasible(pod("p", **spread(minDomains=2)), ZONES[0], there) == []
     assert feasible(pod("p", **spread()), ZONES[0], there) == ["a1"]
@@ -244,11 +244,11 @@ def mounting(name: str) -> dict[str, Any]:
         ([claim("data", storage_class="gone")], "pod has unbound immediate PersistentVolumeClaims"),
     ],
 )
-def test_a_pod_whose_claim_cannot_be_used_is_turned_away_at_once(objects: list[dict[str, Any]], why: str) -> None:
+def test_pod_whose_claim_cannot_be_used_is_turned_away_at_once(objects: list[dict[str, Any]], why: str) -> None:
     assert message(mounting("data"), node("a"), *objects) == f"0/1 nodes are available: {why}. not found"
 
 
-def test_a_bound_claim_draws_the_pod_to_its_volume() -> None:
+def test_bound_claim_draws_pod_to_its_volume() -> None:
     assert feasible(mounting("data"), *ZONES, claim("data", bound_to="pv"), volume("pv", "b")) == ["b1", "b2"]
     assert reasons(mounting("data"), ZONES[0], claim("data", bound_to="pv"), volume("pv", "b")) == {
         "a1": "node(s) didn't match PersistentVolume's node affinity"
@@ -258,7 +258,7 @@ def test_a_bound_claim_draws_the_pod_to_its_volume() -> None:
     }
 
 
-def test_a_claim_that_waits_for_its_pod_needs_a_volume_or_a_provisioner() -> None:
+def test_claim_that_waits_for_its_pod_needs_volume_or_provisioner() -> None:
     def storage_class(provisioner: str) -> dict[str, Any]:
         mode = {"volumeBindingMode": "WaitForFirstConsumer", "provisioner": provisioner}
         return {"kind": "StorageClass", "metadata": {"name": "late"}, **mode}
@@ -272,7 +272,7 @@ def test_a_claim_that_waits_for_its_pod_needs_a_volume_or_a_provisioner() -> Non
     }
 
 
-def test_a_volume_with_zone_labels_is_used_there_only() -> None:
+def test_volume_with_zone_labels_is_used_there_only() -> None:
     labelled = {"kind": "PersistentVolume", "status": {"phase": "Bound"},
                 "metadata": {"name": "pv", "labels": {"topology.kubernetes.io/zone": "x__y"}},
                 "spec": {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}}}  # fmt: skip
@@ -282,7 +282,7 @@ def test_a_volume_with_zone_labels_is_used_there_only() -> None:
     assert reasons(mounting("data"), *nodes, *there) == {"z": "node(s) had no available volume zone"}
 
 
-def test_a_claim_for_one_pod_at_a_time_is_in_use() -> None:
+def test_claim_for_one_pod_at_time_is_in_use() -> None:
     single = claim("data", bound_to="pv")
     single["spec"]["accessModes"] = ["ReadWriteOncePod"]
     there = {**mounting("data"), "metadata": {"name": "there", "namespace": "default", "uid": "uid-there"}}
@@ -318,7 +318,7 @@ def using(name: str, *claims: str, on: str = "") -> dict[str, Any]:
     ({"files": 0}, True),
     ({}, True),
 ])  # fmt: skip
-def test_a_node_attaches_only_so_many_volumes_of_a_driver(limits: dict[str, int | None], fits: bool) -> None:
+def test_node_attaches_only_so_many_volumes_of_driver(limits: dict[str, int | None], fits: bool) -> None:
     objects = [claim(name, bound_to=f"pv-{name}") for name in "xyz"] + [csi_volume(f"pv-{name}") for name in "xyz"]
     there = [using("p1", "x", on="a"), using("p2", "x", "y", on="a")]
     incoming = using("new", "y", "z")
@@ -338,5 +338,5 @@ def test_volumes_that_are_still_to_be_made_count_for_their_provisioner() -> None
     assert feasible(pod("plain"), *objects) == ["a"]
 
 
-def test_in_a_large_cluster_some_of_the_nodes_are_enough() -> None:
+def test_large_cluster_scores_a_sample_of_nodes() -> None:
     assert [num_feasible_nodes_to_find(number) for number in (5, 99, 100, 1000, 6000)] == [5, 99, 100, 420, 300]

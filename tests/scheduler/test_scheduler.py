@@ -88,7 +88,7 @@ def run(tmp_path: Path) -> Iterator[Run]:
     made.cluster.close()
 
 
-def test_a_pod_is_bound_and_the_event_says_where(run: Run) -> None:
+def test_pod_is_bound_and_event_says_where(run: Run) -> None:
     run.add_node("a")
     run.add_pod("p")
     run.settle()
@@ -98,7 +98,7 @@ def test_a_pod_is_bound_and_the_event_says_where(run: Run) -> None:
     assert (condition["status"], condition.get("reason"), condition.get("message")) == ("True", None, None)
 
 
-def test_without_nodes_a_pod_waits_until_one_fits(run: Run) -> None:
+def test_pod_without_nodes_waits_until_one_fits(run: Run) -> None:
     run.add_pod("p")
     run.settle()
     assert run.why("p") == "no nodes available to schedule pods"
@@ -134,7 +134,7 @@ def test_pods_of_other_schedulers_and_gated_pods_are_left_alone(run: Run) -> Non
     assert run.placed() == {"gated": "a", "other": ""}
 
 
-def test_room_that_comes_free_is_given_to_a_pod_that_waits(run: Run) -> None:
+def test_room_that_comes_free_is_given_to_pod_that_waits(run: Run) -> None:
     run.add_node("a", cpu="1")
     run.add_pod("first", requests={"cpu": "1"})
     run.settle()
@@ -149,7 +149,7 @@ def test_room_that_comes_free_is_given_to_a_pod_that_waits(run: Run) -> None:
     assert run.placed() == {"second": "a"}
 
 
-def test_another_process_knows_what_the_waiting_pods_wait_for(run: Run) -> None:
+def test_second_process_knows_events_of_waiting_pods(run: Run) -> None:
     run.add_node("a", cpu="1")
     run.add_pod("first", requests={"cpu": "1"})
     run.settle()
@@ -178,7 +178,7 @@ def test_unrelated_change_wakes_no_pod(run: Run) -> None:
     assert run.placed()["p"] == "c"
 
 
-def test_a_pod_of_high_priority_takes_the_place_of_a_lower_one(run: Run) -> None:
+def test_pod_of_high_priority_takes_place_of_lower_one(run: Run) -> None:
     run.client.create("priorityclasses.scheduling.k8s.io", {
         "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "gold"}, "value": 1000,
     })  # fmt: skip
@@ -193,7 +193,7 @@ def test_a_pod_of_high_priority_takes_the_place_of_a_lower_one(run: Run) -> None
     assert run.events("FailedScheduling") == ["0/1 nodes are available: 1 Insufficient cpu."]
 
 
-def test_a_pod_waits_on_its_promised_node_while_the_victim_will_not_go(run: Run) -> None:
+def test_pod_waits_on_its_promised_node_while_victim_will_not_go(run: Run) -> None:
     run.client.create("priorityclasses.scheduling.k8s.io", {
         "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "gold"}, "value": 1000,
     })  # fmt: skip
@@ -218,7 +218,7 @@ def test_a_pod_waits_on_its_promised_node_while_the_victim_will_not_go(run: Run)
     assert run.placed() == {"next": "", "urgent": "a"}
 
 
-def test_a_claim_that_waits_for_its_pod_is_asked_for_on_the_node_that_was_chosen(run: Run) -> None:
+def test_claim_that_waits_for_its_pod_is_asked_for_on_node_that_was_chosen(run: Run) -> None:
     run.add_node("a")
     run.client.create("storageclasses.storage.k8s.io", {
         "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "late"},
@@ -254,7 +254,7 @@ def test_unobserved_pod_change_wakes_waiting_pod(run: Run) -> None:
     assert run.placed()["second"] == "a"
 
 
-def test_a_pod_that_ended_while_nobody_looked_leaves_its_room(run: Run) -> None:
+def test_pod_that_ended_while_nobody_looked_leaves_its_room(run: Run) -> None:
     run.add_node("a", cpu="1")
     run.add_pod("first", requests={"cpu": "1"})
     run.settle()
@@ -267,7 +267,7 @@ def test_a_pod_that_ended_while_nobody_looked_leaves_its_room(run: Run) -> None:
     assert run.placed()["second"] == "a"
 
 
-def test_a_pod_made_anew_while_nobody_looked_leaves_its_room(run: Run) -> None:
+def test_pod_made_anew_while_nobody_looked_leaves_its_room(run: Run) -> None:
     run.add_node("a", cpu="1")
     run.add_pod("first", requests={"cpu": "1"})
     run.settle()
@@ -280,7 +280,7 @@ def test_a_pod_made_anew_while_nobody_looked_leaves_its_room(run: Run) -> None:
     assert run.placed() == {"first": "a", "second": "a"}
 
 
-def test_a_namespace_that_becomes_one_that_is_meant_lets_a_pod_follow(run: Run) -> None:
+def test_namespace_that_becomes_one_that_is_meant_lets_pod_follow(run: Run) -> None:
     run.client.create("namespaces", {"metadata": {"name": "shop"}})
     run.add_node("a", labels={"host": "a"})
     made = pod("first", labels={"app": "web"})
@@ -310,7 +310,7 @@ def test_any_term_that_holds_no_more_is_reason_to_try_again(run: Run, gone: str)
     assert run.placed()["lonely"] == "a"
 
 
-def test_a_daemons_pod_is_tried_again_when_its_zone_comes_free_elsewhere(run: Run) -> None:
+def test_daemons_pod_is_tried_again_when_its_zone_comes_free_elsewhere(run: Run) -> None:
     far = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
         {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "web"}}}]},
            "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
@@ -327,7 +327,7 @@ def test_a_daemons_pod_is_tried_again_when_its_zone_comes_free_elsewhere(run: Ru
     assert run.placed() == {"daemon": "b"}
 
 
-def test_a_pod_that_begins_to_go_no_longer_counts_for_the_spread(run: Run) -> None:
+def test_pod_that_begins_to_go_no_longer_counts_for_spread(run: Run) -> None:
     spread = [{"maxSkew": 1, "topologyKey": "host", "whenUnsatisfiable": "DoNotSchedule",
                "labelSelector": {"matchLabels": {"app": "web"}}}]  # fmt: skip
     run.add_node("a", labels={"host": "a"})
@@ -375,7 +375,7 @@ def test_higher_priority_pod_takes_over_nomination(run: Run) -> None:
     assert promised(run) == {"urgent": "a"}
 
 
-def test_a_promise_that_cannot_be_kept_is_taken_back(run: Run) -> None:
+def test_promise_that_cannot_be_kept_is_taken_back(run: Run) -> None:
     hold_node(run)
     run.change_node("a", {"spec": {"unschedulable": True}})
     run.client.delete("pods", "low", namespace="default", options=DeleteOptions(grace_period_seconds=0))
@@ -384,7 +384,7 @@ def test_a_promise_that_cannot_be_kept_is_taken_back(run: Run) -> None:
     assert run.why("middling").startswith("0/1 nodes are available: 1 node(s) were unschedulable.")
 
 
-def test_a_pod_for_a_node_that_is_not_there_waits_for_that_node_alone(run: Run) -> None:
+def test_pod_for_node_that_is_not_there_waits_for_that_node_alone(run: Run) -> None:
     only = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
         {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["b"]}]}]}}}  # fmt: skip
     run.add_node("a")

@@ -28,19 +28,19 @@ def test_equal_scores_first_node_by_name_wins() -> None:
     assert chosen(pod("p"), node("b"), node("a"), node("c")) == "a"
 
 
-def test_the_emptier_node_is_better() -> None:
+def test_emptier_node_is_better() -> None:
     assert chosen(pod("p"), node("a"), node("b"), pod("o", on="a", requests={"cpu": "1"})) == "b"
     assert chosen(pod("p"), node("a"), node("b"), pod("o", on="a")) == "b", "a pod that asks for nothing counts too"
 
 
-def test_a_preferred_term_outweighs_emptiness() -> None:
+def test_preferred_term_outweighs_emptiness() -> None:
     term = {"weight": 1, "preference": {"matchExpressions": [{"key": "z", "operator": "In", "values": ["x"]}]}}
     affinity = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [term]}}
     there = pod("o", on="b", requests={"cpu": "1"})
     assert chosen(pod("p", affinity=affinity), node("a"), node("b", labels={"z": "x"}), there) == "b"
 
 
-def test_a_soft_taint_is_avoided() -> None:
+def test_soft_taint_is_avoided() -> None:
     soft = node("a", taints=[{"key": "k", "effect": "PreferNoSchedule"}])
     assert chosen(pod("p"), soft, node("b"), pod("o", on="b", requests={"cpu": "3"})) == "b"
     assert chosen(pod("p", tolerations=[{"operator": "Exists"}]), soft, node("b")) == "a"
@@ -68,7 +68,7 @@ def test_soft_spread_constraints_and_pods_of_one_service_spread() -> None:
     assert chosen(pod("w2", labels={"app": "web"}, topologySpreadConstraints=[soft]), *nodes, *there) == "b"
 
 
-def test_a_pod_is_known_by_its_services_and_its_controller() -> None:
+def test_pod_is_known_by_its_services_and_its_controller() -> None:
     owner = {"kind": "ReplicaSet", "metadata": {"name": "rs", "namespace": "default"},
              "spec": {"selector": {"matchLabels": {"hash": "1"}}}}  # fmt: skip
     own = pod("p", labels={"app": "web", "hash": "1"})
@@ -76,7 +76,7 @@ def test_a_pod_is_known_by_its_services_and_its_controller() -> None:
     assert str(default_selector(info(own), handle(owner, SERVICE))) == "app=web,hash=1"
 
 
-def test_a_pod_is_known_by_its_replication_controller_too() -> None:
+def test_pod_is_known_by_its_replication_controller_too() -> None:
     owner = {"kind": "ReplicationController", "metadata": {"name": "rc", "namespace": "default"},
              "spec": {"selector": {"tier": "back"}}}  # fmt: skip
     own = pod("p", labels={"app": "web", "tier": "back"})
@@ -85,7 +85,7 @@ def test_a_pod_is_known_by_its_replication_controller_too() -> None:
     assert str(default_selector(info(own), handle(owner, SERVICE))) == "app=web,tier=back"
 
 
-def test_a_soft_taint_outweighs_all_that_resources_say() -> None:
+def test_soft_taint_outweighs_all_that_resources_say() -> None:
     soft = [{"key": "k", "effect": "PreferNoSchedule"}]
     full = pod("o", on="b", requests={"cpu": "3500m"})
     assert chosen(pod("p", requests={"cpu": "100m"}), node("a", taints=soft), node("b"), full) == "b"

@@ -52,7 +52,7 @@ def test_edited_file_written_again_keeps_its_form(paint: Path, folder: Path) -> 
 
 
 @pytest.mark.parametrize("after", range(5, 60, 3))
-def test_edited_file_keeps_its_form_when_the_writer_is_killed(
+def test_edited_file_keeps_its_form_when_writer_is_killed(
         paint: Path, folder: Path, tmp_path: Path, after: int) -> None:
     update(folder, "0")
     run_killed(after, lambda: update(folder, "2"))
@@ -64,7 +64,7 @@ def test_edited_file_keeps_its_form_when_the_writer_is_killed(
     store.close()
 
 
-def test_canonical_file_after_a_rebuild_is_canonical(
+def test_canonical_file_after_rebuild_is_canonical(
         folder: Path, open_store: Callable[..., FolderStore], monkeypatch: pytest.MonkeyPatch) -> None:
     first = open_store()
     create(first, config_map("paint"))

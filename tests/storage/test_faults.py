@@ -191,7 +191,7 @@ def finish(folder: Path) -> None:
 
 
 @pytest.mark.usefixtures("unsynced")
-def test_recovery_that_dies_is_finished_by_the_next(tmp_path: Path) -> None:
+def test_recovery_that_dies_is_finished_by_next(tmp_path: Path) -> None:
     for point in range(1000):
         folder = tmp_path / f"state{point}"
         FolderStore.initialize(folder, {})
@@ -206,7 +206,7 @@ def test_recovery_that_dies_is_finished_by_the_next(tmp_path: Path) -> None:
     raise AssertionError("the work has no end")
 
 
-def test_edit_of_a_pending_file_wins_over_the_dead_commit(folder: Path) -> None:
+def test_edit_of_pending_file_wins_over_dead_commit(folder: Path) -> None:
     die_after_recording(folder)
     file_of(folder, "changed").write_text(dump(config_map("changed", "theirs")))
     file_of(folder, "deleted").write_text(dump(config_map("deleted", "theirs")))
@@ -222,7 +222,7 @@ def test_edit_of_a_pending_file_wins_over_the_dead_commit(folder: Path) -> None:
     store.close()
 
 
-def test_unwritable_file_undoes_the_whole_transaction(folder: Path) -> None:
+def test_unwritable_file_undoes_whole_transaction(folder: Path) -> None:
     prepare(folder)
     real, calls = os.write, []
 
@@ -289,7 +289,7 @@ LOSSES: dict[str, Callable[[PowerCut], object]] = {
 
 
 @pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES.keys())
-def test_acknowledged_commit_survives_a_power_cut(power: PowerCut, loss: Callable[[PowerCut], object]) -> None:
+def test_acknowledged_commit_survives_power_cut(power: PowerCut, loss: Callable[[PowerCut], object]) -> None:
     loss(power)
     power.boot("second")
     assert sound_after(power.folder, True) == AFTER
@@ -298,7 +298,7 @@ def test_acknowledged_commit_survives_a_power_cut(power: PowerCut, loss: Callabl
     store.close()
 
 
-def test_file_missing_after_the_second_start_is_a_deletion(power: PowerCut) -> None:
+def test_file_missing_after_second_start_is_deletion(power: PowerCut) -> None:
     power.boot("second")
     finish(power.folder)
     file_of(power.folder, "new").unlink()
@@ -308,7 +308,7 @@ def test_file_missing_after_the_second_start_is_a_deletion(power: PowerCut) -> N
     store.close()
 
 
-def test_edit_before_the_next_start_stays(power: PowerCut) -> None:
+def test_edit_before_next_start_stays(power: PowerCut) -> None:
     file_of(power.folder, "changed").write_text(dump(config_map("changed", "theirs")))
     file_of(power.folder, "deleted").write_text(dump(config_map("deleted", "theirs")))
     power.boot("second")
@@ -330,7 +330,7 @@ def test_system_without_boot_ids_syncs_every_file(folder: Path, monkeypatch: pyt
     store.close()
 
 
-def test_tombstones_beyond_the_limit_are_dropped(store: FolderStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tombstones_beyond_limit_are_dropped(store: FolderStore, monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(commit_files, "MAX_TOMBSTONES", 2)
     create(store, *(config_map(f"n{number}") for number in range(6)))

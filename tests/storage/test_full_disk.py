@@ -90,7 +90,7 @@ def copy_of(origin: Path, folder: Path) -> Path:
     return folder
 
 
-def test_commit_on_a_full_disk_is_all_or_nothing(tmp_path: Path) -> None:
+def test_commit_on_full_disk_is_all_or_nothing(tmp_path: Path) -> None:
     origin = tmp_path / "origin"
     FolderStore.initialize(origin, {})
     prepare(origin)
@@ -132,7 +132,7 @@ def outcome_of(folder: Path, disk: Disk) -> str:
     return "nothing" if not happened else "all" if error is None else "all, with an error"
 
 
-def test_recovery_on_a_full_disk_leaves_nothing_half_done(tmp_path: Path) -> None:
+def test_recovery_on_full_disk_leaves_nothing_half_done(tmp_path: Path) -> None:
     """Fill the disk at every point of a recovery, again and again, until there is room."""
     folder = tmp_path / "state"
     FolderStore.initialize(folder, {})

@@ -35,7 +35,7 @@ def test_empty_name_has_no_path() -> None:
 
 
 @given(st.text(min_size=1, max_size=60).filter(lambda text: not any("\ud800" <= char <= "\udfff" for char in text)))
-def test_name_encoded_and_decoded_is_the_same(name: str) -> None:
+def test_name_encoded_and_decoded_is_same(name: str) -> None:
     component = encode(name)
     assert decode(component) == name or is_cut(component)
     assert component.isascii()

@@ -50,7 +50,7 @@ def hold_in_another(folder: Path) -> Callable[[str], subprocess.Popen[str]]:
 Hold = Callable[[str], "subprocess.Popen[str]"]
 
 
-def test_writer_that_waits_too_long_learns_the_holder(
+def test_writer_that_waits_too_long_learns_holder(
     open_store: Callable[..., FolderStore], hold_in_another: Hold
 ) -> None:
     create(open_store(), config_map("a"))
@@ -66,7 +66,7 @@ def test_writer_that_waits_too_long_learns_the_holder(
     assert names(store.list("configmaps").objects) == ["a", "b"]
 
 
-def test_writer_waits_longer_while_the_holder_changes(
+def test_writer_waits_longer_while_holder_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     others, mine = Lock(str(tmp_path / "lock")), Lock(str(tmp_path / "lock"))
@@ -162,7 +162,7 @@ OWN_FILES = ("lock", "lock.holder", "manager.lock", "manager.lock.holder", "inde
 
 
 @pytest.mark.parametrize("name", OWN_FILES)
-def test_link_in_the_own_folder_is_never_followed(folder: Path, tmp_path: Path, name: str) -> None:
+def test_link_in_own_folder_is_never_followed(folder: Path, tmp_path: Path, name: str) -> None:
     victim = tmp_path / "victim"
     victim.write_text("precious")
     own = folder / ".kubepy"

@@ -48,7 +48,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("content", BAD.values(), ids=BAD.keys())
-def test_bad_file_of_managers_leaves_the_object_alone(folder: Path, content: bytes) -> None:
+def test_bad_file_of_managers_leaves_object_alone(folder: Path, content: bytes) -> None:
     store = FolderStore(folder)
     create(store, config_map("a", uid="1", managedFields=APPLIED), config_map("b"))
     managers_file(folder).write_bytes(content)
@@ -66,7 +66,7 @@ def test_bad_file_of_managers_leaves_the_object_alone(folder: Path, content: byt
     store.close()
 
 
-def test_changed_file_of_managers_alone_is_an_edit(store: FolderStore, folder: Path) -> None:
+def test_changed_file_of_managers_alone_is_edit(store: FolderStore, folder: Path) -> None:
     create(store, config_map("a", uid="1", managedFields=APPLIED))
     path = managers_file(folder)
     path.write_text(path.read_text().replace("kubectl", "other"))
@@ -74,7 +74,7 @@ def test_changed_file_of_managers_alone_is_an_edit(store: FolderStore, folder: P
     assert [(change.type, change.key.name) for change in store.changes(1)] == [("MODIFIED", "a")]
 
 
-def test_link_in_place_of_managers_loses_only_the_managers(store: FolderStore, folder: Path) -> None:
+def test_link_in_place_of_managers_loses_only_managers(store: FolderStore, folder: Path) -> None:
     create(store, config_map("a", uid="1", managedFields=APPLIED))
     managers_file(folder).unlink()
     os.symlink("/etc/passwd", managers_file(folder))
@@ -85,7 +85,7 @@ def test_link_in_place_of_managers_loses_only_the_managers(store: FolderStore, f
     assert managers(clone(folder)) == CHANGED
 
 
-def test_folder_in_place_of_managers_loses_only_the_managers(store: FolderStore, folder: Path) -> None:
+def test_folder_in_place_of_managers_loses_only_managers(store: FolderStore, folder: Path) -> None:
     create(store, config_map("a", uid="1", managedFields=APPLIED))
     managers_file(folder).unlink()
     managers_file(folder).mkdir()
@@ -112,7 +112,7 @@ def test_removed_object_loses_its_file_of_managers(store: FolderStore, folder: P
     assert not managers_file(folder).parent.exists()
 
 
-def test_managers_without_an_object_are_reported_and_repaired(store: FolderStore, folder: Path) -> None:
+def test_managers_without_object_are_reported_and_repaired(store: FolderStore, folder: Path) -> None:
     create(store, config_map("a"))
     managers_file(folder, "gone").parent.mkdir()
     managers_file(folder, "gone").write_text("managedFields: []\n")

@@ -119,7 +119,7 @@ def is_held_back(store: FolderStore, problem: Problem) -> None:
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize(("put", "why"), OBSTACLES.values(), ids=OBSTACLES.keys())
-def test_objects_behind_an_obstacle_count_as_they_last_were(
+def test_objects_behind_obstacle_count_as_they_last_were(
     store: FolderStore, folder: Path, place: str, put: Callable[[Path], None], why: str
 ) -> None:
     put(folder / place)
@@ -149,12 +149,12 @@ def test_unreadable_folder_hides_its_own_objects_only(
     assert store.problems() == []
 
 
-def test_folder_without_permission_is_a_problem(store: FolderStore, folder: Path) -> None:
+def test_folder_without_permission_is_problem(store: FolderStore, folder: Path) -> None:
     with denied(folder / PLACES[0]):
         is_held_back(store, Problem(PLACES[0], 0, "cannot be read: Permission denied"))
 
 
-def test_cluster_scoped_objects_behind_an_obstacle_count_as_they_last_were(store: FolderStore, folder: Path) -> None:
+def test_cluster_scoped_objects_behind_obstacle_count_as_they_last_were(store: FolderStore, folder: Path) -> None:
     linked(folder / "cluster")
     snapshot = store.list("nodes")
     assert (names(snapshot.objects), snapshot.problems) == (["n"], (Problem("cluster", 0, "is a symbolic link"),))
@@ -163,7 +163,7 @@ def test_cluster_scoped_objects_behind_an_obstacle_count_as_they_last_were(store
         f"{folder}/cluster: is a symbolic link: its objects count as they last were")
 
 
-def test_edit_behind_an_obstacle_shows_once_it_is_removed(store: FolderStore, folder: Path) -> None:
+def test_edit_behind_obstacle_shows_once_it_is_removed(store: FolderStore, folder: Path) -> None:
     linked_to_nothing(folder / PLACES[0])
     assert all_objects(store) == ["a", "b", "c"]
     kept = folder / "namespaces/default/.kept"
@@ -180,7 +180,7 @@ def test_file_that_hides_no_object_is_no_problem(store: FolderStore, folder: Pat
     assert store.problems() == []
 
 
-def test_new_index_reports_an_obstacle_without_objects_behind_it(store: FolderStore, folder: Path) -> None:
+def test_new_index_reports_obstacle_without_objects_behind_it(store: FolderStore, folder: Path) -> None:
     linked(folder / PLACES[0])
     store.close()
     shutil.rmtree(folder / ".kubepy")
@@ -195,7 +195,7 @@ def test_new_index_reports_an_obstacle_without_objects_behind_it(store: FolderSt
     again.close()
 
 
-def test_reader_that_cannot_take_the_lock_sees_the_same(store: FolderStore, folder: Path) -> None:
+def test_reader_that_cannot_take_lock_sees_same(store: FolderStore, folder: Path) -> None:
     linked(folder / PLACES[0])
     with store.transaction():
         reader = FolderStore(folder)
@@ -203,7 +203,7 @@ def test_reader_that_cannot_take_the_lock_sees_the_same(store: FolderStore, fold
         reader.close()
 
 
-def test_link_in_place_of_a_folder_is_never_followed(store: FolderStore, folder: Path) -> None:
+def test_link_in_place_of_folder_is_never_followed(store: FolderStore, folder: Path) -> None:
     linked(folder / PLACES[0])
     elsewhere = folder.parent / "elsewhere"
     (elsewhere / ".managed").mkdir()
@@ -216,7 +216,7 @@ def test_link_in_place_of_a_folder_is_never_followed(store: FolderStore, folder:
     assert sorted((path.name, path.stat().st_mtime_ns) for path in elsewhere.iterdir()) == before
 
 
-def test_pending_commit_behind_an_obstacle_waits(folder: Path) -> None:
+def test_pending_commit_behind_obstacle_waits(folder: Path) -> None:
     die_after_recording(folder)
     linked(folder / PLACES[0])
     store = FolderStore(folder)
@@ -264,7 +264,7 @@ def test_pending_commit_with_managers_waits_for_their_folder(folder: Path) -> No
     store.close()
 
 
-def test_folder_named_like_a_temporary_file_stops_only_writes_beside_it(store: FolderStore, folder: Path) -> None:
+def test_folder_named_like_temporary_file_stops_only_writes_beside_it(store: FolderStore, folder: Path) -> None:
     temporary = folder / "namespaces/default/configmaps/.kubepy-0.tmp"
     temporary.mkdir()
     with pytest.raises(FolderError, match=r"\.kubepy-0\.tmp|cannot be written"), store.transaction() as transaction:

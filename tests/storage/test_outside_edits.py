@@ -40,7 +40,7 @@ def locked_by_another(folder: Path) -> Any:
         lock.release()
 
 
-def test_edit_becomes_a_new_revision_and_a_change(store: FolderStore, folder: Path) -> None:
+def test_edit_becomes_new_revision_and_change(store: FolderStore, folder: Path) -> None:
     create(store, config_map("a", uid="1"), config_map("b"))
     edit(file_of(folder, "a"), '"1"\nkind', '"2"\nkind')
     text = file_of(folder, "a").read_text()
@@ -59,7 +59,7 @@ def test_new_and_removed_files_are_additions_and_deletions(store: FolderStore, f
     assert store.changes(2)[0].object == config_map("a", resourceVersion="3")
 
 
-def test_file_with_another_uid_is_a_deletion_and_an_addition(store: FolderStore, folder: Path) -> None:
+def test_file_with_another_uid_is_deletion_and_addition(store: FolderStore, folder: Path) -> None:
     create(store, config_map("a", uid="1"))
     file_of(folder, "a").write_text(dump(config_map("a", uid="2")))
     assert store.get(key("a")) == config_map("a", uid="2", resourceVersion="3")
@@ -85,7 +85,7 @@ def test_transaction_records_edits_of_all_resources_first(store: FolderStore, fo
         assert names(transaction.list("nodes")) == ["node-1"]
 
 
-def test_update_that_names_the_version_before_an_edit_conflicts(store: FolderStore, folder: Path) -> None:
+def test_update_that_names_version_before_edit_conflicts(store: FolderStore, folder: Path) -> None:
     create(store, config_map("a"))
     edit(file_of(folder, "a"), '"1"', '"2"')
     with store.transaction() as transaction, pytest.raises(ConflictError):
@@ -100,7 +100,7 @@ def test_touched_file_is_no_change(store: FolderStore, folder: Path) -> None:
     assert store.list("configmaps").revision == 1
 
 
-def test_edit_in_the_same_tick_of_the_same_size_is_seen(store: FolderStore, folder: Path) -> None:
+def test_edit_in_same_tick_of_same_size_is_seen(store: FolderStore, folder: Path) -> None:
     create(store, config_map("a"))
     for value in ["2", "3", "4", "5"]:
         path = file_of(folder, "a")
@@ -111,7 +111,7 @@ def test_edit_in_the_same_tick_of_the_same_size_is_seen(store: FolderStore, fold
         assert store.get(key("a"))["data"] == {"a": value}  # type: ignore[index]
 
 
-def test_edit_that_keeps_size_inode_and_mtime_is_seen_while_the_stamp_is_racy(
+def test_edit_that_keeps_size_inode_and_mtime_is_seen_while_stamp_is_racy(
     store: FolderStore, folder: Path
 ) -> None:
     create(store, config_map("a"))
@@ -141,7 +141,7 @@ def test_files_with_whole_second_times_are_compared_by_content(store: FolderStor
     assert store.get(key("a"))["data"] == {"a": "3"}  # type: ignore[index]
 
 
-def test_edited_object_keeps_its_managers_while_its_uid_is_the_same(store: FolderStore, folder: Path) -> None:
+def test_edited_object_keeps_its_managers_while_its_uid_is_same(store: FolderStore, folder: Path) -> None:
     managers = [{"manager": "kubectl", "operation": "Update"}]
     create(store, config_map("a", uid="1", managedFields=managers), config_map("b", uid="1", managedFields=managers))
     edit(file_of(folder, "a"), '"1"\nkind', '"2"\nkind')
@@ -151,7 +151,7 @@ def test_edited_object_keeps_its_managers_while_its_uid_is_the_same(store: Folde
     assert "managedFields" not in store.get(key("b"))["metadata"]  # type: ignore[index]
 
 
-def test_handwritten_manifest_keeps_the_defaults_of_admission(
+def test_handwritten_manifest_keeps_defaults_of_admission(
     open_store: Callable[..., FolderStore], folder: Path
 ) -> None:
     def admit(key: Key, obj: dict[str, Any], mtime: float, old: dict[str, Any] | None) -> dict[str, Any]:
@@ -176,7 +176,7 @@ def test_handwritten_manifest_keeps_the_defaults_of_admission(
     path.unlink()
 
 
-def test_admission_gets_the_object_last_recorded(open_store: Callable[..., FolderStore], folder: Path) -> None:
+def test_admission_gets_object_last_recorded(open_store: Callable[..., FolderStore], folder: Path) -> None:
     known: list[Any] = []
 
     def admit(key: Key, obj: dict[str, Any], mtime: float, old: dict[str, Any] | None) -> dict[str, Any]:
@@ -219,7 +219,7 @@ def file_of_shop(folder: Path) -> Path:
     return folder / "cluster/namespaces/shop.yaml"
 
 
-def test_removed_file_of_a_retained_object_is_written_again(holding: FolderStore, folder: Path) -> None:
+def test_removed_file_of_retained_object_is_written_again(holding: FolderStore, folder: Path) -> None:
     file_of_shop(folder).unlink()
     assert holding.get(SHOP) == {"metadata": {"name": "shop", "resourceVersion": "3"}, "hold": True, "ended": 7.0}
     assert told(holding, 2) == [("MODIFIED", "shop")]
@@ -239,7 +239,7 @@ def test_removed_file_is_recorded_and_written_in_one_transaction(holding: Folder
     assert "seen: true" in file_of_shop(folder).read_text()
 
 
-def test_removed_file_without_files_in_its_namespace_is_a_deletion(holding: FolderStore, folder: Path) -> None:
+def test_removed_file_without_files_in_its_namespace_is_deletion(holding: FolderStore, folder: Path) -> None:
     file_of_shop(folder).unlink()
     shutil.rmtree(folder / "namespaces/shop")
     assert holding.get(SHOP) is None
@@ -247,7 +247,7 @@ def test_removed_file_without_files_in_its_namespace_is_a_deletion(holding: Fold
     assert not file_of_shop(folder).exists()
 
 
-def test_reader_beside_a_writer_shows_a_retained_object(holding: FolderStore, folder: Path) -> None:
+def test_reader_beside_writer_shows_retained_object(holding: FolderStore, folder: Path) -> None:
     with locked_by_another(folder):
         file_of_shop(folder).unlink()
         assert holding.get(SHOP) == {"metadata": {"name": "shop", "resourceVersion": "1"}, "hold": True, "ended": 7.0}
@@ -255,7 +255,7 @@ def test_reader_beside_a_writer_shows_a_retained_object(holding: FolderStore, fo
         assert not file_of_shop(folder).exists()
 
 
-def test_git_checkout_restores_the_older_objects(store: FolderStore, folder: Path) -> None:
+def test_git_checkout_restores_older_objects(store: FolderStore, folder: Path) -> None:
     def git(*arguments: str) -> None:
         subprocess.run(["git", "-C", folder, *arguments], check=True, capture_output=True)
 
@@ -283,7 +283,7 @@ def test_git_checkout_restores_the_older_objects(store: FolderStore, folder: Pat
 # --- beside a writer ---
 
 
-def test_readers_show_an_edit_while_another_process_has_the_lock(store: FolderStore, folder: Path) -> None:
+def test_readers_show_edit_while_another_process_has_lock(store: FolderStore, folder: Path) -> None:
     create(store, config_map("a"), config_map("b"), config_map("c"))
     with locked_by_another(folder):
         edit(file_of(folder, "a"), '"1"', '"2"')
@@ -303,7 +303,7 @@ def test_readers_show_an_edit_while_another_process_has_the_lock(store: FolderSt
     assert told(store, 3) == [("MODIFIED", "a"), ("DELETED", "b"), ("ADDED", "d")]
 
 
-def test_readers_see_the_state_before_a_transaction_until_it_is_committed(
+def test_readers_see_state_before_transaction_until_it_is_committed(
     open_store: Callable[..., FolderStore]
 ) -> None:
     store, other = open_store(), open_store()
@@ -316,7 +316,7 @@ def test_readers_see_the_state_before_a_transaction_until_it_is_committed(
     assert names(other.list("configmaps").objects) == ["a", "b"]
 
 
-def test_edit_while_a_transaction_runs_is_not_overwritten(store: FolderStore, folder: Path) -> None:
+def test_edit_while_transaction_runs_is_not_overwritten(store: FolderStore, folder: Path) -> None:
     create(store, config_map("a"))
     with pytest.raises(ConflictError, match="was edited in the mean"), store.transaction() as transaction:  # noqa: PT012
         transaction.create(key("b"), config_map("b"))
@@ -326,7 +326,7 @@ def test_edit_while_a_transaction_runs_is_not_overwritten(store: FolderStore, fo
     assert store.get(key("a"))["data"] == {"a": "theirs"}  # type: ignore[index]
 
 
-def test_reading_leaves_the_folder_as_it_was(open_store: Callable[..., FolderStore], folder: Path) -> None:
+def test_reading_leaves_folder_as_it_was(open_store: Callable[..., FolderStore], folder: Path) -> None:
     def contents() -> dict[str, bytes]:
         return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
@@ -344,7 +344,7 @@ def test_reading_leaves_the_folder_as_it_was(open_store: Callable[..., FolderSto
     assert contents() == before
 
 
-def test_edit_with_the_same_size_inode_and_time_is_seen_by_its_change_time(store: FolderStore, folder: Path) -> None:
+def test_edit_with_same_size_inode_and_time_is_seen_by_its_change_time(store: FolderStore, folder: Path) -> None:
     create(store, config_map("a"))
     path = file_of(folder, "a")
     stat = path.stat()

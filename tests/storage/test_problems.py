@@ -108,7 +108,7 @@ def refuses_every_write(store: FolderStore) -> None:
             transaction.get(key("bad"))
 
 
-def test_invalid_file_with_a_new_index_is_reported_and_left_alone(store: FolderStore, folder: Path) -> None:
+def test_invalid_file_with_new_index_is_reported_and_left_alone(store: FolderStore, folder: Path) -> None:
     import shutil
 
     for number, (content, _) in enumerate(BROKEN.values()):
@@ -118,7 +118,7 @@ def test_invalid_file_with_a_new_index_is_reported_and_left_alone(store: FolderS
     assert len(store.problems()) == len(BROKEN)
 
 
-def test_repaired_file_is_a_change_for_watchers(store: FolderStore, folder: Path) -> None:
+def test_repaired_file_is_change_for_watchers(store: FolderStore, folder: Path) -> None:
     text = file_of(folder, "bad").read_text()
     file_of(folder, "bad").write_text("{")
     assert store.list("configmaps").problems != ()
@@ -128,7 +128,7 @@ def test_repaired_file_is_a_change_for_watchers(store: FolderStore, folder: Path
     assert names(store.list("configmaps").objects) == ["bad", "good"]
 
 
-def test_invalid_file_that_is_removed_is_a_deletion(store: FolderStore, folder: Path) -> None:
+def test_invalid_file_that_is_removed_is_deletion(store: FolderStore, folder: Path) -> None:
     file_of(folder, "bad").write_text("{")
     assert store.list("configmaps").problems != ()
     file_of(folder, "bad").unlink()
@@ -158,19 +158,19 @@ def test_links_are_never_followed(store: FolderStore, folder: Path, tmp_path: Pa
     assert [path.name for path in outside.iterdir()] == ["victim.yaml"]
 
 
-def test_folder_in_the_place_of_a_file_is_a_problem(store: FolderStore, folder: Path) -> None:
+def test_folder_in_place_of_file_is_problem(store: FolderStore, folder: Path) -> None:
     file_of(folder, "odd").mkdir()
     assert [str(problem) for problem in store.problems()] == [f"{HERE}/odd.yaml: is not a regular file"]
     with pytest.raises(FolderError, match=r"odd\.yaml"):
         create(store, config_map("odd"))
 
 
-def test_pipe_in_the_place_of_a_file_does_not_block(store: FolderStore, folder: Path) -> None:
+def test_pipe_in_place_of_file_does_not_block(store: FolderStore, folder: Path) -> None:
     os.mkfifo(file_of(folder, "pipe"))
     assert [problem.reason for problem in store.list("configmaps").problems] == ["is not a regular file"]
 
 
-def test_file_name_of_no_object_is_a_problem(store: FolderStore, folder: Path) -> None:
+def test_file_name_of_no_object_is_problem(store: FolderStore, folder: Path) -> None:
     file_of(folder, "Bad").write_text("kind: ConfigMap\nmetadata: {name: Bad}\n")
     (file_of(folder, "x").parent / os.fsdecode(b"\xff.yaml")).write_text("")
     assert [(problem.path, problem.reason) for problem in store.problems()] == [
@@ -205,13 +205,13 @@ def test_long_name_is_read_back_from_its_file(store: FolderStore, folder: Path) 
     assert names(store.list("configmaps").objects) == ["System:X", "bad", "good"]
 
 
-def test_object_too_large_for_a_file_is_refused(store: FolderStore) -> None:
+def test_object_too_large_for_file_is_refused(store: FolderStore) -> None:
     with pytest.raises(FolderError, match="larger than 3 MiB"):
         create(store, config_map("large", "x" * 3 * 1024 * 1024))
     assert store.get(key("large")) is None
 
 
-def test_file_in_the_place_of_all_folders_is_reported(store: FolderStore, folder: Path) -> None:
+def test_file_in_place_of_all_folders_is_reported(store: FolderStore, folder: Path) -> None:
     (folder / "cluster").write_text("")
     assert [str(problem) for problem in store.problems()] == ["cluster: is not a folder"]
     (folder / "cluster").unlink()
@@ -252,7 +252,7 @@ def allow(folder: Path, text: str) -> None:
     file_of(folder, "a").write_text(text)
 
 
-def test_refused_edit_leaves_the_object_as_it_last_was(strict: FolderStore, folder: Path) -> None:
+def test_refused_edit_leaves_object_as_it_last_was(strict: FolderStore, folder: Path) -> None:
     sound = forbid(folder)
     (problem,) = strict.problems()
     assert problem == (f"{HERE}/a.yaml", 3, 'data.a: may not be "no"', True)
@@ -267,7 +267,7 @@ def test_refused_edit_leaves_the_object_as_it_last_was(strict: FolderStore, fold
     assert strict.problems() == []
 
 
-def test_object_of_a_refused_edit_is_read_only_in_a_transaction(
+def test_object_of_refused_edit_is_read_only_in_transaction(
     strict: FolderStore, folder: Path
 ) -> None:
     sound = forbid(folder)
@@ -293,7 +293,7 @@ def test_refused_edit_and_its_undoing_are_no_changes(strict: FolderStore, folder
     assert [(change.type, change.key.name) for change in strict.changes(2)] == [("MODIFIED", "a")]
 
 
-def test_refused_edit_after_a_broken_file_puts_the_object_back_into_lists(strict: FolderStore, folder: Path) -> None:
+def test_refused_edit_after_broken_file_puts_object_back_into_lists(strict: FolderStore, folder: Path) -> None:
     sound = file_of(folder, "a").read_text()
     allow(folder, "{")
     assert names(strict.list("configmaps").objects) == ["b"]
@@ -307,7 +307,7 @@ def test_refused_edit_after_a_broken_file_puts_the_object_back_into_lists(strict
     allow(folder, sound)
 
 
-def test_refused_edit_beside_a_writer_is_reported_and_keeps_the_object(strict: FolderStore, folder: Path) -> None:
+def test_refused_edit_beside_writer_is_reported_and_keeps_object(strict: FolderStore, folder: Path) -> None:
     with strict.transaction() as transaction:
         transaction.update(key("b"), config_map("b", "2"))
         sound = forbid(folder)
@@ -319,7 +319,7 @@ def test_refused_edit_beside_a_writer_is_reported_and_keeps_the_object(strict: F
     allow(folder, sound)
 
 
-def test_new_index_accepts_a_file_without_comparing(
+def test_new_index_accepts_file_without_comparing(
     open_store: Callable[..., FolderStore], strict: FolderStore, folder: Path
 ) -> None:
     import shutil
@@ -332,7 +332,7 @@ def test_new_index_accepts_a_file_without_comparing(
 
 @pytest.mark.parametrize("error", [TypeError("no such shape"), OverflowError("too large"), KeyError("spec"),
                                    AttributeError("get"), MemoryError("all of it"), RecursionError("depth")])
-def test_unforeseen_error_is_the_problem_of_its_file_alone(
+def test_unforeseen_error_is_problem_of_its_file_alone(
         open_store: Callable[..., FolderStore], folder: Path, error: Exception) -> None:
     def fail(key: Key, obj: dict[str, Any], mtime: float, old: dict[str, Any] | None) -> dict[str, Any]:
         if key.name == "bad":

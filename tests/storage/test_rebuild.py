@@ -37,7 +37,7 @@ def test_removed_index_loses_no_object(
         again.changes(0)
 
 
-def test_removed_index_is_made_anew_by_an_open_store(store: FolderStore, folder: Path) -> None:
+def test_removed_index_is_made_anew_by_open_store(store: FolderStore, folder: Path) -> None:
     create(store, config_map("a"))
     shutil.rmtree(folder / ".kubepy")
     assert names(store.list("configmaps").objects) == ["a"]
@@ -54,7 +54,7 @@ def test_transaction_whose_index_is_removed_commits_nothing(store: FolderStore, 
     assert names(store.list("configmaps").objects) == ["a"]
 
 
-def test_deleted_folder_of_an_open_store_is_named_in_the_error(store: FolderStore, folder: Path) -> None:
+def test_deleted_folder_of_open_store_is_named_in_error(store: FolderStore, folder: Path) -> None:
     create(store, config_map("a"))
     shutil.rmtree(folder)
     with pytest.raises(NoClusterError, match=f"{folder} is not there"):
@@ -137,7 +137,7 @@ def write_until_made_anew(store: FolderStore) -> None:
         write()
 
 
-def test_folder_in_place_of_the_index_is_one_clear_error(store: FolderStore, folder: Path) -> None:
+def test_folder_in_place_of_index_is_one_clear_error(store: FolderStore, folder: Path) -> None:
     create(store, config_map("a"))
     store.close()
     be_a_folder(folder / ".kubepy/index.db")
@@ -147,7 +147,7 @@ def test_folder_in_place_of_the_index_is_one_clear_error(store: FolderStore, fol
     (folder / ".kubepy/index.db").rmdir()
 
 
-def test_links_in_place_of_the_index_are_refused(store: FolderStore, folder: Path, tmp_path: Path) -> None:
+def test_links_in_place_of_index_are_refused(store: FolderStore, folder: Path, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     shutil.rmtree(folder / ".kubepy")
     (folder / ".kubepy").symlink_to(tmp_path / "elsewhere")
@@ -158,7 +158,7 @@ def test_links_in_place_of_the_index_are_refused(store: FolderStore, folder: Pat
     (folder / ".kubepy").unlink()
 
 
-def test_clone_has_the_managers_of_server_side_apply(
+def test_clone_has_managers_of_server_side_apply(
     store: FolderStore, folder: Path, open_store: Callable[..., FolderStore]
 ) -> None:
     managers = folder / "namespaces/default/configmaps/.managed"
@@ -232,7 +232,7 @@ def make_read_only_of_nobody(own: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
-def test_other_user_reads_the_cluster_without_secrets(public_folder: Path) -> None:
+def test_other_user_reads_cluster_without_secrets(public_folder: Path) -> None:
     store = FolderStore(public_folder)
     create(store, config_map("a"))
     create(store, config_map("password"), config_map("old"), resource="secrets")
@@ -261,7 +261,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in folder.rglob("*")}
 
 
-def test_edit_stamped_by_a_clock_ahead_is_seen(store: FolderStore, folder: Path) -> None:
+def test_edit_stamped_by_clock_ahead_is_seen(store: FolderStore, folder: Path) -> None:
     create(store, config_map("a"))
     path = file_of(folder, "a")
     path.write_text(path.read_text().replace('"1"', '"2"'))

@@ -77,7 +77,7 @@ def bring_back(kept: Path, path: Path) -> None:
     pytest.param(lambda path: path.write_bytes(bytes(100)), id="zeroes"),
     pytest.param(lambda path: path.write_text("data: {"), id="unfinished"),
 ])
-def test_file_that_cannot_be_read_is_not_overwritten_after_a_restart(
+def test_file_that_cannot_be_read_is_not_overwritten_after_restart(
         folder: Path, boot: Boot, edit: Callable[[Path], object]) -> None:
     boot("first")
     write(folder, "1", "2")
@@ -97,7 +97,7 @@ def test_file_that_cannot_be_read_is_not_overwritten_after_a_restart(
 
 
 @pytest.mark.parametrize("sync", [True, False])
-def test_cut_file_of_an_unsynced_commit_is_not_overwritten(folder: Path, boot: Boot, sync: bool) -> None:
+def test_cut_file_of_unsynced_commit_is_not_overwritten(folder: Path, boot: Boot, sync: bool) -> None:
     boot("first")
     write(folder, "1", sync=sync)
     path = file_of(folder, "a")
@@ -108,7 +108,7 @@ def test_cut_file_of_an_unsynced_commit_is_not_overwritten(folder: Path, boot: B
     path.unlink()
 
 
-def test_removed_file_stays_removed_after_a_restart(folder: Path, boot: Boot) -> None:
+def test_removed_file_stays_removed_after_restart(folder: Path, boot: Boot) -> None:
     boot("first")
     write(folder, "1", names=("a", "b"))
     file_of(folder, "a").unlink()
@@ -120,7 +120,7 @@ def test_removed_file_stays_removed_after_a_restart(folder: Path, boot: Boot) ->
 
 
 @pytest.mark.parametrize("in_place", [True, False])
-def test_older_version_copied_back_with_its_time_wins_after_a_restart(folder: Path, boot: Boot, in_place: bool) -> None:
+def test_older_version_copied_back_with_its_time_wins_after_restart(folder: Path, boot: Boot, in_place: bool) -> None:
     boot("first")
     write(folder, "1")
     backup = folder.parent / "backup"
@@ -137,7 +137,7 @@ def test_older_version_copied_back_with_its_time_wins_after_a_restart(folder: Pa
 
 
 @pytest.mark.parametrize("sync", [True, False])
-def test_empty_file_is_restored_after_a_restart(folder: Path, boot: Boot, sync: bool) -> None:
+def test_empty_file_is_restored_after_restart(folder: Path, boot: Boot, sync: bool) -> None:
     boot("first")
     write(folder, "1", sync=sync)
     file_of(folder, "a").write_bytes(b"")
@@ -146,7 +146,7 @@ def test_empty_file_is_restored_after_a_restart(folder: Path, boot: Boot, sync: 
     assert file_of(folder, "a").read_text() == dump(config_map("a", "1"))
 
 
-def test_empty_file_is_a_problem_as_long_as_the_machine_runs(folder: Path, boot: Boot) -> None:
+def test_empty_file_is_problem_as_long_as_machine_runs(folder: Path, boot: Boot) -> None:
     boot("first")
     write(folder, "1")
     file_of(folder, "a").write_bytes(b"")
@@ -157,7 +157,7 @@ def test_empty_file_is_a_problem_as_long_as_the_machine_runs(folder: Path, boot:
 
 
 @pytest.mark.parametrize("version", ["1", "2", "3"])
-def test_any_version_since_the_last_sync_that_comes_back_is_replaced(folder: Path, boot: Boot, version: str) -> None:
+def test_any_version_since_last_sync_that_comes_back_is_replaced(folder: Path, boot: Boot, version: str) -> None:
     boot("first")
     kept = folder.parent / "kept"
     kept.mkdir()
@@ -170,7 +170,7 @@ def test_any_version_since_the_last_sync_that_comes_back_is_replaced(folder: Pat
 
 
 @pytest.mark.parametrize("version", ["1", "2", "3"])
-def test_any_version_of_a_deleted_object_that_comes_back_is_removed(folder: Path, boot: Boot, version: str) -> None:
+def test_any_version_of_deleted_object_that_comes_back_is_removed(folder: Path, boot: Boot, version: str) -> None:
     boot("first")
     kept = folder.parent / "kept"
     kept.mkdir()
@@ -198,7 +198,7 @@ def test_synced_deletion_whose_file_comes_back_is_done_again(folder: Path, boot:
     assert not file_of(folder, "a").exists()
 
 
-def test_new_file_in_place_of_a_deleted_one_is_an_object_after_a_restart(folder: Path, boot: Boot) -> None:
+def test_new_file_in_place_of_deleted_one_is_object_after_restart(folder: Path, boot: Boot) -> None:
     boot("first")
     write(folder, "1")
     copy = folder.parent / "copy"
@@ -211,7 +211,7 @@ def test_new_file_in_place_of_a_deleted_one_is_an_object_after_a_restart(folder:
     assert values(folder) == {"a": "1"}
 
 
-def test_empty_file_of_a_deleted_object_does_not_block_its_name(folder: Path, boot: Boot) -> None:
+def test_empty_file_of_deleted_object_does_not_block_its_name(folder: Path, boot: Boot) -> None:
     boot("first")
     write(folder, "1")
     delete(folder, "a", sync=False)
@@ -222,7 +222,7 @@ def test_empty_file_of_a_deleted_object_does_not_block_its_name(folder: Path, bo
     assert values(folder) == {"a": "2"}
 
 
-def test_object_created_again_survives_the_return_of_the_deleted_file(folder: Path, boot: Boot) -> None:
+def test_object_created_again_survives_return_of_deleted_file(folder: Path, boot: Boot) -> None:
     boot("first")
     write(folder, "1")
     kept = folder.parent / "kept"
@@ -234,7 +234,7 @@ def test_object_created_again_survives_the_return_of_the_deleted_file(folder: Pa
     assert values(folder) == {"a": "2"}
 
 
-def test_reader_that_cannot_take_the_lock_sees_the_same_after_a_restart(folder: Path, boot: Boot) -> None:
+def test_reader_that_cannot_take_lock_sees_same_after_restart(folder: Path, boot: Boot) -> None:
     from .test_outside_edits import locked_by_another
 
     boot("first")
@@ -276,7 +276,7 @@ def test_large_commit_is_synced_at_once(folder: Path, monkeypatch: pytest.Monkey
     assert synced.count("file") < 10
 
 
-def test_content_is_synced_before_the_commit_is_recorded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_content_is_synced_before_commit_is_recorded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     events: list[str] = []
     fsync, replace = os.fsync, os.replace
     monkeypatch.setattr(os, "fsync", lambda descriptor: (events.append("sync"), fsync(descriptor))[1])
@@ -288,7 +288,7 @@ def test_content_is_synced_before_the_commit_is_recorded(folder: Path, monkeypat
     assert set(events[3:]) == {"sync"}
 
 
-def test_rebuilt_index_syncs_the_files_that_it_trusts(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rebuilt_index_syncs_files_that_it_trusts(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from kubepy.storage.folder.files import StateFolder
 
     write(folder, "1", sync=False)
@@ -312,14 +312,14 @@ def test_many_writes_of_one_object_keep_few_versions(store: FolderStore) -> None
     assert names(store.list("configmaps").objects) == ["a"]
 
 
-def test_store_of_a_folder_that_was_removed_closes(folder: Path) -> None:
+def test_store_of_folder_that_was_removed_closes(folder: Path) -> None:
     store = FolderStore(folder)
     create(store, config_map("a"))
     shutil.rmtree(folder)
     store.close()
 
 
-def test_edit_with_a_time_before_the_restart_is_seen(folder: Path, boot: Boot) -> None:
+def test_edit_with_time_before_restart_is_seen(folder: Path, boot: Boot) -> None:
     """Edit with a time before the commit (a clock that was wrong): it counts as an edit too."""
     boot("first")
     write(folder, "1")

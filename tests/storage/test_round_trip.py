@@ -24,7 +24,7 @@ TOY = Key("toys.example.org", "default", "top")
 
 @settings(max_examples=200, deadline=None)
 @given(data=st.lists(st.dictionaries(TEXTS, VALUES, max_size=4), min_size=1, max_size=3))
-def test_stored_object_read_from_its_file_is_the_same(data: list[dict[str, Any]]) -> None:
+def test_stored_object_read_from_its_file_is_same(data: list[dict[str, Any]]) -> None:
     with tempfile.TemporaryDirectory() as base:
         FolderStore.initialize(folder := Path(base) / "state", {})
         store = FolderStore(folder)
@@ -41,7 +41,7 @@ def test_stored_object_read_from_its_file_is_the_same(data: list[dict[str, Any]]
         store.close()
 
 
-def test_number_without_a_fraction_is_an_integer_at_once(store: FolderStore) -> None:
+def test_number_without_fraction_is_integer_at_once(store: FolderStore) -> None:
     metadata = {"name": "top", "namespace": "default"}
     with store.transaction() as transaction:
         stored = transaction.create(TOY, {"metadata": metadata, "data": {"a": 1.0, "b": [2.5, 1e16, {"c": -0.0}]}})

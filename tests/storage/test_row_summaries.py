@@ -49,7 +49,7 @@ def write(database: Database, chance: Random) -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_row_summaries_are_the_rows_without_json(databases: list[Database], seed: int) -> None:
+def test_row_summaries_are_rows_without_json(databases: list[Database], seed: int) -> None:
     chance = Random(seed)
     for _ in range(40):
         with suppress(InterruptedError):

@@ -14,7 +14,7 @@ from kubepy.storage.folder.store import FolderStore
 from .conftest import config_map, create, file_of, key
 
 
-def test_initialize_makes_an_empty_cluster(tmp_path: Path) -> None:
+def test_initialize_makes_empty_cluster(tmp_path: Path) -> None:
     state = tmp_path / "deep/state"
     FolderStore.initialize(state, {"seed": 7})
     assert {path.name: path.read_text() for path in state.iterdir() if path.is_file()} == {
@@ -37,13 +37,13 @@ def test_initialize_overwrites_nothing(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == [".gitignore", ".kubepy", "kubepy.yaml"]
 
 
-def test_initialize_of_an_unusable_folder_gives_the_reason(tmp_path: Path) -> None:
+def test_initialize_of_unusable_folder_gives_reason(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(FolderError, match=r"file/state: cannot be made a cluster: Not a directory"):
         FolderStore.initialize(tmp_path / "file/state", {})
 
 
-def test_folder_without_a_cluster_has_an_error_of_its_own(tmp_path: Path) -> None:
+def test_folder_without_cluster_has_error_of_its_own(tmp_path: Path) -> None:
     with pytest.raises(NoClusterError, match="absent is not there"):
         FolderStore(tmp_path / "absent").settings()
     with pytest.raises(NoClusterError, match=r"has no kubepy\.yaml"), FolderStore(tmp_path).transaction():
@@ -84,7 +84,7 @@ def test_edited_settings_are_read_again(
 # --- the files ---
 
 
-def test_file_holds_the_object_without_resource_version_and_managers(store: FolderStore, folder: Path) -> None:
+def test_file_holds_object_without_resource_version_and_managers(store: FolderStore, folder: Path) -> None:
     create(store, config_map("a", uid="1", managedFields=[{"manager": "x"}]))
     assert file_of(folder, "a").read_text() == (
         'apiVersion: v1\ndata:\n  a: "1"\nkind: ConfigMap\n'
@@ -93,7 +93,7 @@ def test_file_holds_the_object_without_resource_version_and_managers(store: Fold
     assert store.get(key("a"))["metadata"]["managedFields"] == [{"manager": "x"}]  # type: ignore[index]
 
 
-def test_change_shows_as_the_line_that_changed(store: FolderStore, folder: Path) -> None:
+def test_change_shows_as_line_that_changed(store: FolderStore, folder: Path) -> None:
     create(store, config_map("a", labels={"x": "y"}))
     before = file_of(folder, "a").read_text().splitlines()
     with store.transaction() as transaction:

@@ -14,7 +14,7 @@ from kubepy.storage.folder.store import FolderStore
 from .conftest import config_map, create, file_of, key, names
 
 
-def test_stored_object_is_the_same_with_a_resource_version(store: FolderStore) -> None:
+def test_stored_object_is_same_with_resource_version(store: FolderStore) -> None:
     with store.transaction() as transaction:
         created = transaction.create(key("a"), config_map("a", labels={"x": "y"}))
     assert created == config_map("a", labels={"x": "y"}, resourceVersion="1")
@@ -28,13 +28,13 @@ def test_absent_object_is_none(store: FolderStore) -> None:
     assert store.resources() == []
 
 
-def test_create_of_an_existing_object_fails(store: FolderStore) -> None:
+def test_create_of_existing_object_fails(store: FolderStore) -> None:
     create(store, config_map("a"))
     with pytest.raises(ExistsError), store.transaction() as transaction:
         transaction.create(key("a"), config_map("a"))
 
 
-def test_update_and_delete_of_an_absent_object_fail(store: FolderStore) -> None:
+def test_update_and_delete_of_absent_object_fail(store: FolderStore) -> None:
     with store.transaction() as transaction:
         with pytest.raises(MissingError):
             transaction.update(key("a"), config_map("a"))
@@ -42,7 +42,7 @@ def test_update_and_delete_of_an_absent_object_fail(store: FolderStore) -> None:
             transaction.delete(key("a"))
 
 
-def test_update_that_names_an_older_version_fails(store: FolderStore) -> None:
+def test_update_that_names_older_version_fails(store: FolderStore) -> None:
     create(store, config_map("a"))
     with store.transaction() as transaction:
         transaction.update(key("a"), config_map("a", "2"), expected="1")
@@ -65,7 +65,7 @@ def test_update_that_changes_nothing_writes_nothing(store: FolderStore, folder: 
     assert store.changes(1) == []
 
 
-def test_true_and_one_are_not_the_same(store: FolderStore) -> None:
+def test_true_and_one_are_not_same(store: FolderStore) -> None:
     create(store, {**config_map("a"), "data": {"a": 1}})
     with store.transaction() as transaction:
         transaction.update(key("a"), {**config_map("a"), "data": {"a": True}})
@@ -75,7 +75,7 @@ def test_true_and_one_are_not_the_same(store: FolderStore) -> None:
     assert store.revision() == 2
 
 
-def test_deleting_returns_the_last_state_and_removes_file_and_empty_folders(store: FolderStore, folder: Path) -> None:
+def test_deleting_returns_last_state_and_removes_file_and_empty_folders(store: FolderStore, folder: Path) -> None:
     create(store, config_map("a"))
     with store.transaction() as transaction:
         assert transaction.delete(key("a")) == config_map("a", resourceVersion="1")
@@ -83,7 +83,7 @@ def test_deleting_returns_the_last_state_and_removes_file_and_empty_folders(stor
     assert sorted(path.name for path in folder.iterdir()) == [".gitignore", ".kubepy", "kubepy.yaml"]
 
 
-def test_exception_in_a_transaction_changes_nothing(store: FolderStore, folder: Path) -> None:
+def test_exception_in_transaction_changes_nothing(store: FolderStore, folder: Path) -> None:
     create(store, config_map("a"))
     with pytest.raises(RuntimeError), store.transaction() as transaction:  # noqa: PT012
         transaction.update(key("a"), config_map("a", "2"))
@@ -129,7 +129,7 @@ def test_cluster_scoped_objects_lie_apart(store: FolderStore, folder: Path) -> N
     assert store.resources() == ["nodes"]
 
 
-def test_object_must_carry_the_name_of_its_key(store: FolderStore) -> None:
+def test_object_must_carry_name_of_its_key(store: FolderStore) -> None:
     with store.transaction() as transaction:
         with pytest.raises(ValueError, match="name"):
             transaction.create(key("a"), config_map("b"))
@@ -151,7 +151,7 @@ def told(store: FolderStore, since: int) -> list[tuple[int, str, str]]:
     return [(change.revision, change.type, change.key.name) for change in store.changes(since)]
 
 
-def test_changes_are_in_order_with_the_state_after_them(store: FolderStore) -> None:
+def test_changes_are_in_order_with_state_after_them(store: FolderStore) -> None:
     create(store, config_map("a"), config_map("b"))
     with store.transaction() as transaction:
         transaction.update(key("a"), config_map("a", "2"))
@@ -163,7 +163,7 @@ def test_changes_are_in_order_with_the_state_after_them(store: FolderStore) -> N
     assert store.changes(4) == []
 
 
-def test_several_changes_of_one_object_become_one(store: FolderStore) -> None:
+def test_changes_of_one_object_are_merged(store: FolderStore) -> None:
     create(store, config_map("a"))
     for value in "23":
         with store.transaction() as transaction:
@@ -172,7 +172,7 @@ def test_several_changes_of_one_object_become_one(store: FolderStore) -> None:
     assert told(store, 1) == [(3, "MODIFIED", "a")]
 
 
-def test_several_writes_of_one_object_in_a_transaction_are_one_change(store: FolderStore) -> None:
+def test_writes_of_one_object_in_a_transaction_are_one_change(store: FolderStore) -> None:
     with store.transaction() as transaction:
         transaction.create(key("a"), config_map("a"))
         transaction.update(key("a"), config_map("a", "2"))
@@ -187,7 +187,7 @@ def test_object_created_and_deleted_in_one_transaction_is_no_change(store: Folde
     assert not (folder / "namespaces").exists()
 
 
-def test_replacing_an_object_by_another_of_its_name_is_a_deletion_and_an_addition(store: FolderStore) -> None:
+def test_replacing_object_by_another_of_its_name_is_deletion_and_addition(store: FolderStore) -> None:
     create(store, config_map("a", uid="1"))
     with store.transaction() as transaction:
         transaction.delete(key("a"))
@@ -206,7 +206,7 @@ def test_change_log_forgets_old_revisions(store: FolderStore, monkeypatch: pytes
         store.changes(2)
 
 
-def test_revision_beyond_the_counter_is_compacted(store: FolderStore) -> None:
+def test_revision_beyond_counter_is_compacted(store: FolderStore) -> None:
     with pytest.raises(CompactedError):
         store.changes(1)
 
@@ -245,7 +245,7 @@ def test_volatile_object_can_be_updated_and_deleted(store: FolderStore) -> None:
     assert store.list("events").objects == []
 
 
-def test_meta_values_are_kept_and_belong_to_a_transaction(open_store: Callable[..., FolderStore]) -> None:
+def test_meta_values_are_kept_and_belong_to_transaction(open_store: Callable[..., FolderStore]) -> None:
     store = open_store()
     store.set_meta("position", "1")
     with store.transaction() as transaction:

@@ -32,7 +32,7 @@ VALUES = st.recursive(
 
 @settings(max_examples=300, deadline=None)
 @given(st.dictionaries(TEXT, VALUES, max_size=5))
-def test_dumped_value_loads_as_the_same(value: dict[str, Any]) -> None:
+def test_dumped_value_loads_as_same(value: dict[str, Any]) -> None:
     documents = load_all(dump(value))
     assert [document.object for document in documents] == [value]
 
@@ -40,7 +40,7 @@ def test_dumped_value_loads_as_the_same(value: dict[str, Any]) -> None:
 # Left out: texts that ruamel.yaml resolves to a type that it then cannot construct.
 @settings(max_examples=200, deadline=None)
 @given(st.dictionaries(TEXT, VALUES, max_size=4).filter(lambda value: not re.search("<<|=|2024-13", repr(value))))
-def test_dumped_value_is_the_same_to_a_yaml_1_1_reader(value: dict[str, Any]) -> None:
+def test_dumped_value_is_same_to_yaml_1_1_reader(value: dict[str, Any]) -> None:
     try:
         read = YAML(typ="safe", pure=False).load(io.StringIO("%YAML 1.1\n---\n" + dump(value)))
     except ValueError:
@@ -49,7 +49,7 @@ def test_dumped_value_is_the_same_to_a_yaml_1_1_reader(value: dict[str, Any]) ->
 
 
 @given(st.dictionaries(TEXT, st.just(1), min_size=2, max_size=8))
-def test_order_of_keys_does_not_depend_on_the_order_of_insertion(value: dict[str, int]) -> None:
+def test_order_of_keys_does_not_depend_on_order_of_insertion(value: dict[str, int]) -> None:
     assert dump(value) == dump(dict(reversed(value.items())))
 
 
@@ -91,7 +91,7 @@ def test_lists_stand_under_their_key_and_nested_ones_in_their_line() -> None:
     )
 
 
-def test_long_scalar_folds_at_the_first_lone_space_past_column_80() -> None:
+def test_long_scalar_folds_at_first_lone_space_past_column_80() -> None:
     words = "word " * 15 + "long  double  spaces do not break but this does"
     assert dump({"k": {"a": words}}) == (
         "k:\n  a: " + "word " * 15 + "long  double\n".replace("long  double", "long  double  spaces")
@@ -99,12 +99,12 @@ def test_long_scalar_folds_at_the_first_lone_space_past_column_80() -> None:
     )
 
 
-def test_quoted_scalars_fold_too_and_a_backslash_keeps_spaces_that_begin_a_line() -> None:
+def test_quoted_scalars_fold_too_and_backslash_keeps_spaces_that_begin_line() -> None:
     assert dump({"k": "a: " + "x" * 80 + " y"}) == f"k: 'a: {'x' * 80}\n  y'\n"
     assert dump({"k": "\t" + "x" * 80 + "  y"}) == f'k: "\\t{"x" * 80}\n  \\ y"\n'
 
 
-def test_key_too_long_for_a_line_gets_a_question_mark() -> None:
+def test_key_too_long_for_line_gets_question_mark() -> None:
     key = "k" * 129
     assert dump({key: {"a": 1, "b": [2]}, "z": [3]}) == f"? {key}\n: a: 1\n  b:\n  - 2\nz:\n- 3\n"
     assert dump({"a\nb": "c"}) == "? |-\n  a\n  b\n: c\n"

@@ -28,7 +28,7 @@ def read(text: str) -> Any:
         ("0xFFFFFFFFFFFFFFFFFF", "0xFFFFFFFFFFFFFFFFFF"), ("99999999999999999999", 1e20),
     ],
 )  # fmt: skip
-def test_scalar_has_the_value_of_go_yaml(text: str, value: Any) -> None:
+def test_scalar_has_value_of_go_yaml(text: str, value: Any) -> None:
     found = read(f"k: {text}")["k"]
     assert (found, type(found)) == (value, type(value))
 
@@ -43,13 +43,13 @@ def test_duplicate_key_last_value_wins() -> None:
     assert read('{"a": 1, "a": 3}') == {"a": 3}
 
 
-def test_aliases_are_copies_and_merges_take_their_place_among_the_keys() -> None:
+def test_aliases_are_copies_and_merges_take_their_place_among_keys() -> None:
     found = read("a: &x {k: [1]}\nb: *x\nc: {k: 0, <<: *x, l: 2}\nd: {<<: [{k: 1}, {k: 2}]}\n")
     assert found == {"a": {"k": [1]}, "b": {"k": [1]}, "c": {"k": [1], "l": 2}, "d": {"k": 1}}
     assert found["a"]["k"] is not found["b"]["k"]
 
 
-def test_documents_carry_the_line_where_they_begin_and_empty_ones_are_left_out() -> None:
+def test_documents_carry_line_where_they_begin_and_empty_ones_are_left_out() -> None:
     assert load_all("# first\n\na: 1\n---\n---  # none\n\n--- \nb: 2\n") == [
         Document({"a": 1}, 3),
         Document({"b": 2}, 8),
@@ -57,7 +57,7 @@ def test_documents_carry_the_line_where_they_begin_and_empty_ones_are_left_out()
     assert load_all("") == []
 
 
-def test_json_is_a_stream_and_what_is_nearly_json_is_yaml() -> None:
+def test_json_is_stream_and_what_is_nearly_json_is_yaml() -> None:
     assert load_all('{"a": 1}\n{"b": "\\u017c"}') == [Document({"a": 1}, 1), Document({"b": "ż"}, 2)]
     assert load_all('{"a": 1}\n---\n{b: 2,}\n') == [Document({"a": 1}, 1), Document({"b": 2}, 3)]
     assert read('{"n": 9223372036854775808, "s": "\\ud800"}') == {"n": 2.0**63, "s": "\ufffd"}
@@ -109,7 +109,7 @@ def test_alias_bomb_is_refused() -> None:
         load_all("l0: &l0 [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n" + levels)
 
 
-def test_duplicate_key_with_unique_keys_is_an_error() -> None:
+def test_duplicate_key_with_unique_keys_is_error() -> None:
     text = "a: {x: 1}\nb:\n  x: 1\n  z: 2\n  x: 3\n"
     assert read(text) == {"a": {"x": 1}, "b": {"x": 3, "z": 2}}
     with pytest.raises(YamlError, match='has the key "x" more than once') as caught:
@@ -157,11 +157,11 @@ def test_invalid_json_has_gos_message(text, why):
         ("{a: it's:me, b: c:d\n  e}", {"a": "it's:me", "b": "c:d e"}),
     ],
 )
-def test_colon_within_a_word_between_brackets_is_text(text: str, value: Any) -> None:
+def test_colon_within_word_between_brackets_is_text(text: str, value: Any) -> None:
     assert [document.object for document in load_all(text)] == [value]
 
 
-def test_error_beside_a_hidden_colon_has_its_line() -> None:
+def test_error_beside_hidden_colon_has_its_line() -> None:
     with pytest.raises(YamlError) as refused:
         load_all("a: {b: c:d}\ne: [f:g\n")
     assert refused.value.message == "error converting YAML to JSON: yaml: line 2: did not find expected ',' or ']'"

@@ -118,7 +118,7 @@ def test_changed_image_changes_its_lines_only() -> None:
 +           image: "nginx:1.16"   # pinned, see #42"""
 
 
-def test_new_keys_come_where_the_canonical_order_has_them() -> None:
+def test_new_keys_come_where_canonical_order_has_them() -> None:
     def complete(obj: dict[str, Any]) -> None:
         obj["metadata"] |= {"uid": "a-b", "namespace": "default", "creationTimestamp": "2026-01-01T00:00:00Z"}
         obj["status"] = {"numberReady": 1, "conditions": [{"type": "A"}]}
@@ -156,7 +156,7 @@ def test_new_keys_are_written_beside_their_neighbours(text: str, names: str, exp
     assert [line.partition(":")[0] for line in merged.splitlines()] == expected.split()
 
 
-def test_line_of_a_dash_keeps_its_key() -> None:
+def test_line_of_dash_keeps_its_key() -> None:
     assert applied("a:\n- n: x  # c\n", lambda obj: obj["a"][0].update(b=1, p=2, c=3)) == (
         "a:\n- n: x  # c\n  b: 1\n  c: 3\n  p: 2\n")
 
@@ -178,7 +178,7 @@ def test_removed_item_takes_its_comments_and_no_others() -> None:
 -           - {name: X, value: here}"""
 
 
-def test_inserted_items_leave_the_comments_of_the_others() -> None:
+def test_inserted_items_leave_comments_of_others() -> None:
     def insert(obj: dict[str, Any]) -> None:
         containers(obj).insert(1, {"name": "between", "image": "busybox"})
         containers(obj).insert(0, {"name": "first", "image": "busybox"})
@@ -285,7 +285,7 @@ e: *base
     (lambda obj: obj.pop("base"), "- base: &base   # the base\n-   a: 1   # one\n-   <<: *base     # merged\n+   a: 1\n"
                                   "- e: *base\n+ e:\n+   a: 1"),
 ])
-def test_aliases_that_still_mean_the_value_stay(change: Change, expected: str) -> None:
+def test_aliases_that_still_mean_value_stay(change: Change, expected: str) -> None:
     assert sorted(diff(ALIASES, change).splitlines()) == sorted(expected.splitlines())
 
 
@@ -355,7 +355,7 @@ def is_among(line: Line, following: Iterator[str], obj: Any) -> bool:
 
 @settings(max_examples=200, deadline=None)
 @given(SEEDS, st.sampled_from(["\n", "\r\n"]), st.sampled_from(["", "\ufeff"]))
-def test_moves_keep_comments_whatever_the_line_ends(rng: Random, end: str, bom: str) -> None:
+def test_moves_keep_comments_whatever_line_ends(rng: Random, end: str, bom: str) -> None:
     obj = random_object(rng)
     lines = write(rng, obj)
     text, new = bom + text_of(lines, obj).replace("\n", end), changed(rng, obj, moves=True)
@@ -369,7 +369,7 @@ def test_moves_keep_comments_whatever_the_line_ends(rng: Random, end: str, bom: 
 
 @settings(max_examples=200, deadline=None)
 @given(SEEDS)
-def test_same_object_leaves_the_text(rng: Random) -> None:
+def test_same_object_leaves_text(rng: Random) -> None:
     obj = random_object(rng)
     text = text_of(write(rng, obj), obj)
     assert merge(text.encode(), obj) == text.encode()
@@ -389,7 +389,7 @@ def test_merge_of_any_text_does_not_raise(text: str) -> None:
     assert parse(merge(text.encode(), {"a": 1, "b": ["x"]})).object == {"a": 1, "b": ["x"]}
 
 
-def test_merge_of_a_file_of_3_kb_takes_milliseconds() -> None:
+def test_merge_of_file_of_3_kb_takes_milliseconds() -> None:
     text = DAEMON_SET.replace("line one", "\n              ".join(["line one"] * 100))
     obj = parse(text.encode()).object
     containers(obj)[0]["image"] = "nginx:1.16"

@@ -169,7 +169,7 @@ def test_history_is_linearizable_or_not(operations: list[Operation], expected: b
     assert is_linearizable(operations) == expected
 
 
-def test_list_without_an_earlier_write_is_reported() -> None:
+def test_list_without_earlier_write_is_reported() -> None:
     writes = [_write(0, 1, CREATE, 1)]
     assert list(check_listings(writes, [Listing(0, 3, 0, {})])) == []
     assert list(check_listings(writes, [Listing(2, 3, 1, {"k": State("x", 1)})])) == []

@@ -105,7 +105,7 @@ def estimate(rule: str, schema: Object) -> int:
     (mapping("duration"), 'self["c"] == self["d"]', 8, 42, 8),
     ("enum", "self.contains('A')", 2, 1000, 401),
 ])
-def test_estimate_follows_from_the_sizes_that_the_schema_allows(kind: str | Object, rule: str, cost: int | None,
+def test_estimate_follows_from_sizes_that_schema_allows(kind: str | Object, rule: str, cost: int | None,
                                                                 limit: int, limited: int) -> None:
     schema = schema_of(kind)
     name = {"array": "maxItems", "object": "maxProperties", "string": "maxLength"}[schema["type"]]
@@ -210,7 +210,7 @@ class TextsOfTwelve(Sizes):
     ("[1, 2].transformList(i, v, v + 1)", 49, 49),
     ("[1, 2].transformList(i, v, v < 5, v + 1)", 27, 53),
 ])
-def test_estimate_of_the_functions(expression: str, least: int, most: int) -> None:
+def test_estimate_of_functions(expression: str, least: int, most: int) -> None:
     checked = compile_expression(expression, {}).checked
     assert estimate_cost(checked, TextsOfTwelve(None)) == (least, most)
 
@@ -414,7 +414,7 @@ def test_evaluation_counts_its_cost(schema: Object, value: Object, rule: str, co
     assert estimated is None or estimate(rule, schema) == estimated
 
 
-def test_evaluation_over_its_limit_is_stopped_before_the_work_is_done() -> None:
+def test_evaluation_over_its_limit_is_stopped_before_work_is_done() -> None:
     numbers = compile_expression("l.all(a, l.all(b, l.all(c, a + b + c >= 0)))", {"l": DYN}).node
     texts = compile_expression("l.exists(x, t.matches('(a+)+$'))", {"l": DYN, "t": DYN}).node
     start = monotonic()

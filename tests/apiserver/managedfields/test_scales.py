@@ -49,14 +49,14 @@ def managers(client: Client) -> list[str]:
     return [one["manager"] for one in shown["metadata"]["managedFields"]]
 
 
-def test_who_scales_has_the_replicas_since_no_known_time(client: Client) -> None:
+def test_scale_update_owns_replicas_without_a_time(client: Client) -> None:
     create(client)
     scale(client, 3)
     assert entries_with_replicas(client) == [("kubectl", "scale", "", False)]
     assert managers(client) == ["kubectl", "kubectl-create"]
 
 
-def test_a_scale_that_changes_nothing_takes_the_replicas_out_of_the_updaters_entry(client: Client) -> None:
+def test_scale_that_changes_nothing_takes_replicas_out_of_updaters_entry(client: Client) -> None:
     made = create(client)
     version = scale(client, 2)
     assert version != made["metadata"]["resourceVersion"]
@@ -64,7 +64,7 @@ def test_a_scale_that_changes_nothing_takes_the_replicas_out_of_the_updaters_ent
     assert managers(client) == ["kubectl-create", "kubectl-create"]
 
 
-def test_the_next_request_reads_the_later_entry_and_then_nobody_has_the_replicas(client: Client) -> None:
+def test_next_request_reads_later_entry_and_then_nobody_has_replicas(client: Client) -> None:
     create(client)
     first = scale(client, 2)
     second = scale(client, 2)
@@ -76,7 +76,7 @@ def test_the_next_request_reads_the_later_entry_and_then_nobody_has_the_replicas
     assert entries_with_replicas(client) == []
 
 
-def test_what_the_scale_manager_has_stays_as_it_is(client: Client) -> None:
+def test_scale_manager_keeps_its_fields_unchanged(client: Client) -> None:
     create(client)
     version = scale(client, 3)
     assert scale(client, 3) == version
@@ -84,7 +84,7 @@ def test_what_the_scale_manager_has_stays_as_it_is(client: Client) -> None:
     assert entries_with_replicas(client) == [("kubectl", "scale", "", False)]
 
 
-def test_an_applier_keeps_the_replicas_until_somebody_scales_otherwise(client: Client) -> None:
+def test_applier_keeps_replicas_until_somebody_scales_otherwise(client: Client) -> None:
     applied = apply(client, deployment(replicas=2))
     assert scale(client, 2) == applied["metadata"]["resourceVersion"]
     assert [one[0] for one in entries_with_replicas(client)] == ["owner"]
@@ -94,7 +94,7 @@ def test_an_applier_keeps_the_replicas_until_somebody_scales_otherwise(client: C
         apply(client, deployment(replicas=2))
 
 
-def test_replicas_that_nobody_set_stay_without_a_manager(client: Client) -> None:
+def test_replicas_that_nobody_set_stay_without_manager(client: Client) -> None:
     apply(client, deployment())
     scale(client, 3)
     assert entries_with_replicas(client) == []
@@ -102,14 +102,14 @@ def test_replicas_that_nobody_set_stay_without_a_manager(client: Client) -> None
     assert [one[0] for one in entries_with_replicas(client)] == ["owner"]
 
 
-def test_a_scale_of_zero_has_no_replicas_that_anybody_could_manage(client: Client) -> None:
+def test_scale_of_zero_has_no_replicas_that_anybody_could_manage(client: Client) -> None:
     create(client)
     scale(client, 0)
     assert entries_with_replicas(client) == []
     assert managers(client) == ["kubectl-create"]
 
 
-def test_a_scale_can_be_applied(client: Client) -> None:
+def test_scale_can_be_applied(client: Client) -> None:
     apply(client, deployment(replicas=2))
     config = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "web"}, "spec": {"replicas": 4}}
     with pytest.raises(Status, match=r'conflict with "owner": \.spec\.replicas'):
@@ -120,7 +120,7 @@ def test_a_scale_can_be_applied(client: Client) -> None:
         apply(client, deployment(), subresource="scale")
 
 
-def test_controllers_scale_without_a_trace(client: Client) -> None:
+def test_controllers_scale_without_trace(client: Client) -> None:
     made = create(client)
     found = client.get("deployments.apps", "web", namespace="default", subresource="scale")
     client.update("deployments.apps", {**found, "spec": {"replicas": 2}}, namespace="default", subresource="scale")
@@ -155,7 +155,7 @@ def patch_fleet_scale(client: Client, patch: dict[str, Any]) -> dict[str, Any]:
                         options=PatchOptions(field_manager="kubectl"))
 
 
-def test_the_replicas_of_a_custom_resource_are_where_its_definition_says(fleets: Client) -> None:
+def test_replicas_of_custom_resource_are_where_its_definition_says(fleets: Client) -> None:
     create_fleet(fleets, {"ships": 2})
     assert patch_fleet_scale(fleets, {"spec": {"replicas": 3}})["spec"] == {"replicas": 3}
     found = fleets.with_managed_fields(fleets.get("fleets.sea.example", "f", namespace="default"))
@@ -167,7 +167,7 @@ def test_the_replicas_of_a_custom_resource_are_where_its_definition_says(fleets:
          "manager": "kubectl-create", "operation": "Update", "time": "2026-11-20T10:00:00Z"}]
 
 
-def test_a_custom_resource_without_replicas_has_no_scale_until_it_is_given_one(fleets: Client) -> None:
+def test_custom_resource_without_replicas_has_no_scale_until_it_is_given_one(fleets: Client) -> None:
     create_fleet(fleets, {})
     with pytest.raises(Status, match=r'the spec replicas field "\.spec\.ships" does not exist'):
         fleets.get("fleets.sea.example", "f", namespace="default", subresource="scale")
@@ -180,7 +180,7 @@ def test_a_custom_resource_without_replicas_has_no_scale_until_it_is_given_one(f
     (-1, 'Fleet.sea.example "f" is invalid: .spec.ships: Invalid value: -1: should be a non-negative integer'),
     ("many", ' "" is invalid: patch: Invalid value: "'),
 ])
-def test_a_custom_resource_takes_no_other_number(fleets: Client, replicas: Any, why: str) -> None:
+def test_custom_resource_takes_no_other_number(fleets: Client, replicas: Any, why: str) -> None:
     create_fleet(fleets, {"ships": 2})
     with pytest.raises(Status) as caught:
         patch_fleet_scale(fleets, {"spec": {"replicas": replicas}})

@@ -56,7 +56,7 @@ def apply_deployment(client: Client, config: dict[str, Any], manager: str = "one
 # --- applying -----------------------------------------------------------------------------------------------------
 
 
-def test_an_apply_creates_and_again_writes_nothing(client: Client) -> None:
+def test_apply_creates_and_again_writes_nothing(client: Client) -> None:
     made = apply(client, {"a": "1"})
     assert made["data"] == {"a": "1"}
     assert owned(client, made) == {"one Apply": [".data.a"]}
@@ -64,7 +64,7 @@ def test_an_apply_creates_and_again_writes_nothing(client: Client) -> None:
     assert client.revision() == int(made["metadata"]["resourceVersion"])
 
 
-def test_what_is_known_by_a_uid_is_not_made_by_an_apply(client: Client) -> None:
+def test_apply_with_uid_creates_nothing(client: Client) -> None:
     config = {**CONFIG_MAP, "metadata": {"name": "dial", "uid": "before"}}
     with pytest.raises(Status) as refused:
         client.patch("configmaps", "dial", Patch(APPLY_PATCH, config), namespace="default",
@@ -74,7 +74,7 @@ def test_what_is_known_by_a_uid_is_not_made_by_an_apply(client: Client) -> None:
         "uid before, and no existing object was found")
 
 
-def test_what_an_applier_leaves_out_goes_unless_somebody_else_applies_it(client: Client) -> None:
+def test_apply_removes_omitted_field_unless_another_applies_it(client: Client) -> None:
     apply(client, {"a": "1", "b": "2"})
     apply(client, {"b": "2", "c": "3"}, "two")
     left = apply(client, {})
@@ -82,7 +82,7 @@ def test_what_an_applier_leaves_out_goes_unless_somebody_else_applies_it(client:
     assert owned(client, left) == {"one Apply": [".data"], "two Apply": [".data.b", ".data.c"]}
 
 
-def test_what_another_applies_otherwise_is_a_conflict_and_can_be_forced(client: Client) -> None:
+def test_apply_of_field_with_another_applier_conflicts_unless_forced(client: Client) -> None:
     apply(client, {"a": "1", "b": "2"})
     with pytest.raises(Status) as caught:
         apply(client, {"a": "9", "b": "8"}, "two")
@@ -95,7 +95,7 @@ def test_what_another_applies_otherwise_is_a_conflict_and_can_be_forced(client: 
     assert owned(client, forced) == {"one Apply": [".data.b"], "two Apply": [".data.a"]}
 
 
-def test_an_update_takes_fields_over_and_gives_no_conflict_when_the_value_is_the_same(client: Client) -> None:
+def test_update_takes_fields_over_and_gives_no_conflict_when_value_is_same(client: Client) -> None:
     apply(client, {"a": "1", "b": "2"})
     changed = client.patch("configmaps", "dial", Patch(MERGE_PATCH, {"data": {"a": "5", "b": "2"}}),
                            namespace="default", options=PatchOptions(field_manager="editor"))
@@ -103,13 +103,13 @@ def test_an_update_takes_fields_over_and_gives_no_conflict_when_the_value_is_the
     assert owned(client, apply(client, {"a": "5"})) == {"one Apply": [".data.a"], "editor Update": [".data.a"]}
 
 
-def test_a_dry_run_writes_nothing(client: Client) -> None:
+def test_dry_run_writes_nothing(client: Client) -> None:
     assert apply(client, {"a": "1"}, dry_run=True)["data"] == {"a": "1"}
     with pytest.raises(Status, match='configmaps "dial" not found'):
         client.get("configmaps", "dial", namespace="default")
 
 
-def test_fields_of_an_object_that_nobody_tracked_belong_to_before_the_first_apply(client: Client) -> None:
+def test_fields_of_object_that_nobody_tracked_belong_to_before_first_apply(client: Client) -> None:
     client.create("configmaps", {**CONFIG_MAP, "data": {"a": "1"}}, namespace="default")
     with pytest.raises(Status, match=r'conflict with "before-first-apply" using v1: \.data\.a'):
         apply(client, {"a": "2"})
@@ -128,7 +128,7 @@ def test_fields_of_an_object_that_nobody_tracked_belong_to_before_the_first_appl
      "patch"),
     ([], "one", "error decoding YAML: the applied configuration is not an object with metadata"),
 ])
-def test_what_cannot_be_applied(client: Client, config: Any, manager: str, why: str) -> None:
+def test_invalid_apply_configuration_is_refused(client: Client, config: Any, manager: str, why: str) -> None:
     with pytest.raises(Status) as caught:
         client.patch("configmaps", "dial", Patch(APPLY_PATCH, config), namespace="default",
                      options=PatchOptions(field_manager=manager))
@@ -149,7 +149,7 @@ def test_containers_are_merged_by_name_and_taken_out_by_who_applied_them(client:
     assert apply_deployment(client, defaults, "two")["spec"]["progressDeadlineSeconds"] == 5  # no conflict
 
 
-def test_a_manager_of_the_status_has_nothing_else(client: Client) -> None:
+def test_manager_of_status_has_nothing_else(client: Client) -> None:
     apply_deployment(client, deployment())
     config = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "status": {"replicas": 3}}
     changed = apply_deployment(client, config, "observer", subresource="status")
@@ -158,7 +158,7 @@ def test_a_manager_of_the_status_has_nothing_else(client: Client) -> None:
     assert "three Apply" not in owned(client, apply_deployment(client, config, "three"))
 
 
-def test_a_custom_resource_goes_by_the_lists_of_its_schema(client: Client) -> None:
+def test_custom_resource_goes_by_lists_of_its_schema(client: Client) -> None:
     items = {"type": "object", "required": ["name"],
              "properties": {"name": {"type": "string"}, "length": {"type": "integer"}}}
     sails = {"type": "array", "items": items, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
@@ -184,7 +184,7 @@ def test_a_custom_resource_goes_by_the_lists_of_its_schema(client: Client) -> No
 # --- from apply on the client -------------------------------------------------------------------------------------
 
 
-def test_a_definition_with_values_of_any_type_is_applied_and_again(client: Client) -> None:
+def test_definition_with_values_of_any_type_is_applied_and_again(client: Client) -> None:
     properties = {"size": {"type": "integer", "default": 3}, "mode": {"type": "string", "enum": ["a", "b"]},
                   "on": {"type": "boolean", "default": True}, "names": {"type": "array", "items": {"type": "string"}},
                   "limits": {"type": "object", "default": {"cpu": 1}, "additionalProperties": {"type": "integer"}}}
@@ -201,7 +201,7 @@ def test_a_definition_with_values_of_any_type_is_applied_and_again(client: Clien
     assert client.patch(crds, "dials.example.com", Patch(APPLY_PATCH, definition), options=options) == made
 
 
-def test_kubectl_takes_over_what_apply_on_the_client_left(client: Client) -> None:
+def test_kubectl_takes_over_what_apply_on_client_left(client: Client) -> None:
     text = '{"apiVersion":"v1","data":{"a":"1"},"kind":"ConfigMap","metadata":{"name":"dial"}}\n'
     metadata = {"name": "dial", "annotations": {LAST_APPLIED: text}}
     client.create("configmaps", {**CONFIG_MAP, "metadata": metadata, "data": {"a": "1", "b": "2"}}, namespace="default",
@@ -224,7 +224,7 @@ def test_kubectl_takes_over_what_apply_on_the_client_left(client: Client) -> Non
 # --- other writes -------------------------------------------------------------------------------------------------
 
 
-def test_who_creates_has_all_of_it_and_storage_keeps_only_the_name(client: Client) -> None:
+def test_creator_manages_all_fields_and_storage_keeps_only_its_name(client: Client) -> None:
     made = client.create("configmaps", {**CONFIG_MAP, "data": {"a": "1"}}, namespace="default",
                          options=CreateOptions(field_manager="kubectl-create"))
     assert owned(client, made) == {"kubectl-create Update": [".data", ".data.a"]}
@@ -232,7 +232,7 @@ def test_who_creates_has_all_of_it_and_storage_keeps_only_the_name(client: Clien
         {"apiVersion": "v1", "manager": "kubectl-create", "operation": "Update", "time": "2026-11-20T10:00:00Z"}]
 
 
-def test_what_the_server_adds_to_a_new_object_has_no_manager(client: Client) -> None:
+def test_server_added_fields_of_new_object_have_no_manager(client: Client) -> None:
     made = client.create("services", {"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]}},
                          namespace="default", options=CreateOptions(field_manager="kubectl-create"))
     assert made["spec"]["clusterIP"]
@@ -246,7 +246,7 @@ def test_what_the_server_adds_to_a_new_object_has_no_manager(client: Client) -> 
     assert not any("nodePort" in one for one in owned(client, changed)["kubectl-create Update"])
 
 
-def test_what_is_asked_for_has_a_manager_though_the_server_drops_it(client: Client) -> None:
+def test_requested_field_dropped_by_server_keeps_its_manager(client: Client) -> None:
     obj = deployment(serviceName="web")
     made = client.create("statefulsets.apps", {**obj, "kind": "StatefulSet"}, namespace="default",
                          options=CreateOptions(field_manager="kubectl-create"))
@@ -257,7 +257,7 @@ def test_what_is_asked_for_has_a_manager_though_the_server_drops_it(client: Clie
     assert changed["metadata"]["resourceVersion"] != made["metadata"]["resourceVersion"]
 
 
-def test_what_clients_change_is_theirs_and_what_controllers_change_is_the_controllers(client: Client) -> None:
+def test_client_changes_belong_to_client_and_controller_changes_to_controllers(client: Client) -> None:
     client.create("deployments.apps", deployment(), namespace="default",
                   options=CreateOptions(field_manager="kubectl-create"))
     client.patch("deployments.apps", "web", Patch(MERGE_PATCH, {"metadata": {"labels": {"x": "y"}}}),
@@ -278,14 +278,14 @@ def test_what_clients_change_is_theirs_and_what_controllers_change_is_the_contro
         apply_deployment(client, deployment(replicas=2))
 
 
-def test_a_field_that_a_controller_removed_has_no_manager(client: Client) -> None:
+def test_field_that_controller_removed_has_no_manager(client: Client) -> None:
     apply(client, {"a": "1", "b": "2"})
     obj = clone(client.get("configmaps", "dial", namespace="default"))
     del obj["data"]["a"]
     assert owned(client, client.update("configmaps", obj, namespace="default")) == {"one Apply": [".data.b"]}
 
 
-def test_an_update_can_set_the_entries_or_reset_them(client: Client) -> None:
+def test_update_can_set_entries_or_reset_them(client: Client) -> None:
     full = client.with_managed_fields(apply(client, {"a": "1"}))
     full["metadata"]["managedFields"][0]["manager"] = "renamed"
     full["data"] = {"a": "1", "b": "2"}
@@ -308,7 +308,7 @@ def test_too_many_updaters_become_one(client: Client) -> None:
     assert len(found) == 11
 
 
-def test_appliers_are_in_a_file_beside_the_object_and_others_are_not(client: Client, cluster: Cluster,
+def test_appliers_are_in_file_beside_object_and_others_are_not(client: Client, cluster: Cluster,
                                                                      tmp_path: Path) -> None:
     client.create("configmaps", {"metadata": {"name": "plain"}}, namespace="default",
                   options=CreateOptions(field_manager="kubectl-create"))

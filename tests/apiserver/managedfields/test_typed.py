@@ -44,12 +44,12 @@ def fields(value: Any) -> dict[str, Any]:
     ({"inner": {"free": {"x": {"y": 1}, "z": [1]}}},
      {"f:inner": {"f:free": {"f:x": {".": {}, "f:y": {}}, "f:z": {}}}}),
 ])
-def test_the_fields_of_a_value(value: Any, tree: dict[str, Any]) -> None:
+def test_fields_of_value(value: Any, tree: dict[str, Any]) -> None:
     assert fields(value) == tree
     assert to_fields_v1(from_fields_v1(tree)) == tree
 
 
-def test_what_is_no_set_of_fields() -> None:
+def test_invalid_field_set_is_refused() -> None:
     for tree in ({"x:a": {}}, {"f:a": 1}, []):
         with pytest.raises(ValueError, match=r"unknown path element|must be an object"):
             from_fields_v1(tree)
@@ -61,7 +61,7 @@ def test_members_come_before_what_is_below_them_and_keys_in_their_order() -> Non
         ".b", ".c", ".a.x", ".c[port=80]", ".c[port=443]", '.c[="z"]']
 
 
-def test_names_on_the_way_to_a_member_belong_to_it_but_keys_of_maps_do_not() -> None:
+def test_names_on_way_to_member_belong_to_it_but_keys_of_maps_do_not() -> None:
     found = with_named_fields(from_fields_v1({"f:inner": {"f:value": {}}, "f:map": {"f:a": {}}}), SCHEMA)
     assert to_fields_v1(found) == {"f:inner": {".": {}, "f:value": {}}, "f:map": {".": {}, "f:a": {}}}
     free = with_named_fields(from_fields_v1({"f:inner": {"f:free": {"f:x": {"f:y": {}}}}}), SCHEMA)
@@ -83,7 +83,7 @@ def test_names_on_the_way_to_a_member_belong_to_it_but_keys_of_maps_do_not() -> 
      {"f:list": {'k:{"name":"a"}': {"f:value": {}}}}, {}),
     ({"atoms": None}, {"atoms": []}, {}, {"f:atoms": {}}, {}),
 ])
-def test_what_changed(old: Any, new: Any, removed: Any, modified: Any, added: Any) -> None:
+def test_compare_reports_changed_fields(old: Any, new: Any, removed: Any, modified: Any, added: Any) -> None:
     assert tuple(map(to_fields_v1, compare(old, new, SCHEMA))) == (removed, modified, added)
 
 
@@ -100,7 +100,7 @@ def test_what_changed(old: Any, new: Any, removed: Any, modified: Any, added: An
     ("abb", "c", "abbc"), ("abb", "b", "ab"), ("abb", "a", "abb"), ("abcdec", "1b2ed", "a1bc2ecd"),
     ("abcdec", "1b2ced", "a1b2ced"), ("aabb", "bcd", "aabcd"), ("aabb", "", "aabb"), ("cagfca", "cfag", "cfag"),
 ])  # fmt: skip
-def test_the_order_of_merged_sets(live: str, config: str, merged: str) -> None:
+def test_order_of_merged_sets(live: str, config: str, merged: str) -> None:
     assert merge({"set": list(live)}, {"set": list(config)}, SCHEMA) == {"set": list(merged)}
 
 
@@ -119,7 +119,7 @@ def test_merged_values(live: Any, config: Any, merged: Any) -> None:
     assert merge(live, config, SCHEMA) == merged
 
 
-def test_a_configuration_must_not_have_an_item_twice() -> None:
+def test_configuration_must_not_have_item_twice() -> None:
     with pytest.raises(TypedError, match=r'duplicate entries for key \[="a"\]'):
         merge({"set": ["b"]}, {"set": ["a", "a"]}, SCHEMA)
 
@@ -129,7 +129,7 @@ def test_a_configuration_must_not_have_an_item_twice() -> None:
     ({"f:map": {"f:a": {}, "f:b": {}}}, {"map": None, "list": [{"name": "x"}, {"name": "y"}]}),
     ({"f:map": {}, "f:list": {'k:{"name":"x"}': {}}}, {"list": [{"name": "y"}]}),
 ])
-def test_what_removing_leaves(tree: Any, left: Any) -> None:
+def test_remove_leaves_the_other_fields(tree: Any, left: Any) -> None:
     value = {"map": {"a": "1", "b": "2"}, "list": [{"name": "x"}, {"name": "y"}]}
     assert remove(value, from_fields_v1(tree), SCHEMA) == left
 
@@ -137,13 +137,13 @@ def test_what_removing_leaves(tree: Any, left: Any) -> None:
 # --- the types of kubernetes --------------------------------------------------------------------------------------
 
 
-def test_ports_without_a_protocol_are_told_apart_by_the_default_one() -> None:
+def test_ports_without_protocol_are_told_apart_by_default_one() -> None:
     service = {"spec": {"ports": [{"port": 80}]}}
     assert json.dumps(to_fields_v1(field_set(service, schema_for("v1", "Service")))) == (
         '{"f:spec": {"f:ports": {"k:{\\"port\\":80,\\"protocol\\":\\"TCP\\"}": {".": {}, "f:port": {}}}}}')
 
 
-def test_items_that_leave_a_key_out_go_by_the_default_of_their_schema() -> None:
+def test_items_that_leave_key_out_go_by_default_of_their_schema() -> None:
     fields = {"page": {"type": "integer", "default": 1}, "protocol": {"type": "string"}, "text": {"type": "string"}}
     notes = Schema({"type": "array", "items": {"type": "object", "properties": fields},
                     "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["page", "protocol"]})
@@ -161,5 +161,5 @@ def test_items_that_leave_a_key_out_go_by_the_default_of_their_schema() -> None:
      "  .spec.template.spec.containers: element 2: associative list with keys has an element that omits all key fields "
      '["name"] (and doesn\'t have default values for any key fields)'),
 ])
-def test_what_is_wrong_with_a_configuration(change: Any, why: str) -> None:
+def test_invalid_configuration_is_refused(change: Any, why: str) -> None:
     assert text_of(problems({"spec": change}, schema_for("apps/v1", "Deployment"))) == why

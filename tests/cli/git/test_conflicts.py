@@ -54,7 +54,7 @@ def branch_off(repository: Repository, ours: str, theirs: str) -> None:
 
 
 @pytest.mark.parametrize("side", [0, 1])
-def test_field_changed_on_both_branches_is_left_with_markers_and_the_rest_merged(repository: Repository,
+def test_field_changed_on_both_branches_is_left_with_markers_and_rest_merged(repository: Repository,
                                                                                  side: int) -> None:
     branch_off(repository, "set image ds/agent agent=agent:2 proxy=proxy:2\ncontroller --once",
                "set image ds/agent agent=agent:3\nlabel ds agent team=b\ncontroller --once")
@@ -76,7 +76,7 @@ def test_field_changed_on_both_branches_is_left_with_markers_and_the_rest_merged
     check_cluster(repository)
 
 
-def test_entry_removed_on_one_branch_and_changed_on_the_other_is_in_conflict(repository: Repository) -> None:
+def test_entry_removed_on_one_branch_and_changed_on_other_is_in_conflict(repository: Repository) -> None:
     branch_off(repository, "set env ds/agent -c agent LEVEL-", "set env ds/agent -c agent LEVEL=debug OTHER=1")
     assert repository.run_git("merge", "theirs").returncode == 1
     assert conflicts_in(text_of(repository, AGENT)) == [([], ["- name: LEVEL", "value: debug"])]
@@ -96,14 +96,14 @@ def test_text_of_several_lines_merges_line_by_line(repository: Repository) -> No
     assert conflicts_in(text_of(repository, SETTINGS)) == [(["five = 50"], ["five = 51"])]
 
 
-def test_object_removed_on_one_branch_and_changed_on_the_other_needs_a_decision(
+def test_object_removed_on_one_branch_and_changed_on_other_needs_decision(
         repository: Repository) -> None:
     branch_off(repository, "delete cm settings", "patch cm settings -p '{\"data\":{\"level\":\"debug\"}}'")
     assert repository.run_git("merge", "theirs").returncode == 1
     assert "theirs changed it, ours removed it" in repository.kubepy("git", "resolve", status=1)
 
 
-def test_object_removed_on_one_branch_and_changed_by_controllers_only_on_the_other_is_removed(
+def test_object_removed_on_one_branch_and_changed_by_controllers_only_on_other_is_removed(
         repository: Repository) -> None:
     branch_off(repository, "delete deploy web\ncontroller --once", "drain node-1 --ignore-daemonsets --force\n"
                "cordon node-2\ncordon node-3\ndelete pod -l app=web\ncontroller --once")
@@ -172,7 +172,7 @@ def test_branches_with_two_common_ancestors_merge(repository: Repository) -> Non
     check_cluster(repository)
 
 
-def test_custom_resource_merges_by_the_lists_of_its_definition(repository: Repository) -> None:
+def test_custom_resource_merges_by_lists_of_its_definition(repository: Repository) -> None:
     definition = """
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -208,7 +208,7 @@ spec:
     assert ships == [{"name": "a", "crew": 5}, {"name": "b"}]
 
 
-def test_edit_by_hand_without_a_new_generation_gets_one_by_the_merge(repository: Repository) -> None:
+def test_edit_by_hand_without_new_generation_gets_one_by_merge(repository: Repository) -> None:
     path = repository.state / f"{AGENT}.yaml"
     repository.branch("ours", lambda: repository.play("label ds agent team=b"))
     repository.branch("theirs", lambda: path.write_text(path.read_text().replace("image: agent:1", "image: agent:2")))
@@ -230,7 +230,7 @@ def test_file_without_object_is_merged_by_lines(repository: Repository) -> None:
     assert path.read_text() == text.replace("level: info", "level: [").replace("team: a", "team: b")
 
 
-def test_markers_have_the_size_and_labels_that_git_asks_for(repository: Repository) -> None:
+def test_markers_have_size_and_labels_that_git_asks_for(repository: Repository) -> None:
     files = [repository.folder / name for name in ("base", "ours", "theirs")]
     for file, value in zip(files, "abc", strict=True):
         file.write_text(f"apiVersion: v1\ndata:\n  a: {value}\nkind: ConfigMap\nmetadata:\n  name: x\n")
@@ -260,7 +260,7 @@ def comment(repository: Repository) -> str:
 
 
 @pytest.mark.parametrize("ours", ["plain", "commented"])
-def test_comments_of_one_branch_stay_beside_the_changes_of_the_other(repository: Repository, ours: str) -> None:
+def test_comments_of_one_branch_stay_beside_changes_of_other(repository: Repository, ours: str) -> None:
     repository.branch("commented", lambda: comment(repository))
     repository.branch("plain", lambda: repository.play(
         "patch cm settings -p '{\"data\":{\"level\":\"debug\"}}'\nlabel cm settings colour=red"))
@@ -271,7 +271,7 @@ def test_comments_of_one_branch_stay_beside_the_changes_of_the_other(repository:
     assert "    colour: red\n" in text
 
 
-def test_conflict_in_a_commented_file_leaves_the_comments_outside_the_markers(repository: Repository) -> None:
+def test_conflict_in_commented_file_leaves_comments_outside_markers(repository: Repository) -> None:
     path = repository.state / f"{SETTINGS}.yaml"
     text = comment(repository)
     repository.commit("comments")  # on main

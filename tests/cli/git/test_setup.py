@@ -25,7 +25,7 @@ def cluster(kubepy: Kubepy) -> Kubepy:
     return kubepy
 
 
-def test_setup_outside_a_repository_fails(kubepy: Kubepy) -> None:
+def test_setup_outside_repository_fails(kubepy: Kubepy) -> None:
     done = kubepy("git", "setup")
     assert (done.out, done.status) == ("", 1)
     assert done.err.startswith("error: not a git repository")
@@ -65,7 +65,7 @@ def test_setup_refuses_attributes_that_git_would_not_read(cluster: Kubepy, folde
                                            "follow\n")
 
 
-def test_setup_in_a_linked_worktree_serves_all_worktrees(repository: Repository) -> None:
+def test_setup_in_linked_worktree_serves_all_worktrees(repository: Repository) -> None:
     repository.git("config", "--remove-section", "merge.kubepy")
     linked = Repository(repository.folder.parent / "linked")
     repository.git("worktree", "add", "-q", str(linked.folder))
@@ -73,7 +73,7 @@ def test_setup_in_a_linked_worktree_serves_all_worktrees(repository: Repository)
     assert "kubepy git merge-file" in repository.git("config", "merge.kubepy.driver")
 
 
-def test_setup_in_a_submodule_configures_the_submodule(repository: Repository, tmp_path: Path) -> None:
+def test_setup_in_submodule_configures_submodule(repository: Repository, tmp_path: Path) -> None:
     outer = Repository(tmp_path / "outer")
     subprocess.run(["git", "init", "-q", str(outer.folder)], check=True)
     outer.git("-c", "protocol.file.allow=always", "submodule", "add", "-q", str(repository.folder), "lab")
@@ -83,7 +83,7 @@ def test_setup_in_a_submodule_configures_the_submodule(repository: Repository, t
     assert outer.run_git("config", "--local", "merge.kubepy.driver").returncode == 1
 
 
-def test_state_folder_that_is_the_repository_merges(tmp_path: Path) -> None:
+def test_state_folder_that_is_repository_merges(tmp_path: Path) -> None:
     repository = Repository(tmp_path / "lab")
     repository.state = repository.folder
     repository.kubepy("init")
@@ -100,7 +100,7 @@ def test_state_folder_that_is_the_repository_merges(tmp_path: Path) -> None:
 # --- diff -------------------------------------------------------------------------------------------------------------
 
 
-def test_diff_names_the_section_of_each_hunk(repository: Repository) -> None:
+def test_diff_names_section_of_each_hunk(repository: Repository) -> None:
     repository.play("set image ds/agent agent=agent:2\ncontroller --once")
     diff = repository.git("diff", "-U0", "--", f"state/{AGENT}.yaml")
     assert re.search(r"^@@ .* @@ template:\n-.*agent:1\n\+.*agent:2$", diff, re.M), diff
@@ -138,7 +138,7 @@ def clone_of(repository: Repository, folder: Path) -> Repository:
     return clone
 
 
-def test_intent_only_leaves_out_what_the_system_writes(intent: Repository) -> None:
+def test_intent_only_leaves_out_what_system_writes(intent: Repository) -> None:
     files = intent.git("ls-files").splitlines()
     assert not [file for file in files if re.search("/(pods|replicasets|controllerrevisions|endpoints)", file)]
     kept = "".join(intent.git("show", f"HEAD:{file}") for file in files if file.endswith(".yaml"))
@@ -158,7 +158,7 @@ def test_intent_only_keeps_comments(intent: Repository) -> None:
     assert "status:" not in kept
 
 
-def test_clone_of_intent_only_is_completed_by_the_controllers(intent: Repository, tmp_path: Path) -> None:
+def test_clone_of_intent_only_is_completed_by_controllers(intent: Repository, tmp_path: Path) -> None:
     clone = clone_of(intent, tmp_path / "other")
     check_cluster(clone)
     assert clone.kubepy("get", "nodes", "-o", "jsonpath={.items[*].status.conditions[?(@.type=='Ready')].status}"
@@ -174,7 +174,7 @@ def test_clone_of_intent_only_is_completed_by_the_controllers(intent: Repository
     assert re.findall(r"^[-+] .*", clone.git("diff"), re.M) == ["-        image: agent:1", "+        image: agent:2"]
 
 
-def test_branches_of_intent_only_merge_beside_a_running_cluster(intent: Repository, tmp_path: Path) -> None:
+def test_branches_of_intent_only_merge_beside_running_cluster(intent: Repository, tmp_path: Path) -> None:
     clone = clone_of(intent, tmp_path / "other")
     clone.git("config", "commit.gpgsign", "false")
     clone.branch("ours", lambda: clone.play("set image deploy/web web=web:2\nset image ds/agent agent=agent:2"))
@@ -189,7 +189,7 @@ def test_branches_of_intent_only_merge_beside_a_running_cluster(intent: Reposito
         assert cluster.kubepy("get", "deploy", "web", "-o", "jsonpath={.spec.replicas} {..image}") == "5 web:2"
 
 
-def test_setup_in_a_clone_keeps_intent_only_by_default(intent: Repository, tmp_path: Path) -> None:
+def test_setup_in_clone_keeps_intent_only_by_default(intent: Repository, tmp_path: Path) -> None:
     clone = clone_of(intent, tmp_path / "other")
     assert "kubepy git filter" in clone.git("config", "filter.kubepy-intent.process")
     clone.kubepy("git", "setup", "--intent-only=false")
@@ -198,7 +198,7 @@ def test_setup_in_a_clone_keeps_intent_only_by_default(intent: Repository, tmp_p
     assert (clone.state / ".gitignore").read_text() == "/.kubepy/\n"
 
 
-def test_setup_notes_ignored_files_in_the_repository(repository: Repository) -> None:
+def test_setup_notes_ignored_files_in_repository(repository: Repository) -> None:
     assert "rm -r -q --cached ." in repository.kubepy("git", "setup", "--intent-only")
 
 
@@ -240,7 +240,7 @@ def test_resolve_settles_renames_of_pods_detected_by_git(repository: Repository)
     check_cluster(repository)
 
 
-def test_drivers_run_from_any_folder_and_without_the_environment(repository: Repository) -> None:
+def test_drivers_run_from_any_folder_and_without_environment(repository: Repository) -> None:
     repository.branch("ours", lambda: repository.play("set image ds/agent agent=agent:2"))
     repository.branch("theirs", lambda: repository.play("set env ds/agent A=b"))
     repository.git("checkout", "-q", "ours")

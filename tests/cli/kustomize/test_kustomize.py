@@ -61,7 +61,7 @@ def test_kustomization_is_applied_read_and_deleted(kubepy: Kubepy, folder: Path)
     assert kubepy("delete", "-k", "a").out == 'configmap "conf-z" deleted from default namespace\n'
 
 
-def test_output_goes_to_a_file(bare: Kubepy, folder: Path) -> None:
+def test_output_goes_to_file(bare: Kubepy, folder: Path) -> None:
     write(folder, a_kustomization__yaml="resources: [c.yaml]\n", a_c__yaml=CONFIG_MAP)
     assert bare("kustomize", "a", "-o", "out.yaml") == Done("", "", 0)
     assert (folder / "out.yaml").read_text() == "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: conf\n"
@@ -167,7 +167,7 @@ vars:
 PATCHED = "resources: [c.yaml]\npatches: [{target: {kind: ConfigMap}, path: p.yaml}]"
 
 
-def test_variables_have_the_final_values_of_fields(bare: Kubepy, folder: Path) -> None:
+def test_variables_have_final_values_of_fields(bare: Kubepy, folder: Path) -> None:
     write(folder, a_kustomization__yaml=VARS, a_s__yaml=SERVICE, a_p__yaml=READER)
     done = bare("kustomize", "a")
     assert ("  - args:\n    - my-web:80\n    - $(WEB)\n    - $(OTHER)\n    env:\n    - name: A\n      value: my-web\n"

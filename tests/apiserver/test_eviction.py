@@ -96,7 +96,7 @@ def test_eviction_without_budget_is_deletion(client: Client) -> None:
     ({"app": "x"}, None, False),
     ({}, {}, True),
 ])  # fmt: skip
-def test_budget_with_empty_selector_covers_all_pods(client: Client, labels: Object, selector: Object | None, is_covered: bool) -> None:
+def test_budget_covers_selected_pods(client: Client, labels: Object, selector: Object | None, is_covered: bool) -> None:
     pod(client, labels=labels)
     budget(client, 0, selector=selector)
     if is_covered:

@@ -46,8 +46,9 @@ class Cluster:
     """A state folder that is open. Made by :meth:`open`; everything is lazy, so that opening costs next to nothing."""
 
     def __init__(self, folder: Path | str, lock_timeout: float) -> None:
+        # Outside this package only for fsck and the composition root.
         self.store = FolderStore(folder, admit=self._admit, removal=self._removed, volatile={"events": EVENTS_LAST},
-                           now=self._now, lock_timeout=lock_timeout)  # for fsck and the composition root only
+                                 now=self._now, lock_timeout=lock_timeout)
         settings = self.store.settings()
         self.clock = Clock(_fixed_time(settings))
         if isinstance(settings.get("seed"), list | dict):

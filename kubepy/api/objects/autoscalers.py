@@ -21,8 +21,12 @@ BEHAVIOR = "autoscaling.alpha.kubernetes.io/behavior"
 _UTILIZATION = "targetCPUUtilizationPercentage"
 
 # For each type of metric its key, and the paths of its parts in v2 with their names in v1.
-_NAMED = ((("name",), "name"), (("container",), "container"), (("target", "averageUtilization"),
-          "targetAverageUtilization"), (("target", "averageValue"), "targetAverageValue"))
+_NAMED = (
+    (("name",), "name"),
+    (("container",), "container"),
+    (("target", "averageUtilization"), "targetAverageUtilization"),
+    (("target", "averageValue"), "targetAverageValue"),
+)
 _PARTS: dict[str, tuple[str, tuple[tuple[tuple[str, ...], str], ...]]] = {
     "Resource": ("resource", _NAMED),
     "ContainerResource": ("containerResource", _NAMED),

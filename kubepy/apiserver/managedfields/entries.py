@@ -71,7 +71,7 @@ def decode_all(entries: Iterable[Any]) -> Pairs:
         if entry.get("fieldsType") != "FieldsV1":
             raise ValueError(f"invalid fieldsType in managed fields entry {index}")
         manager = FieldManager(entry.get("manager", ""), operation, "" if operation == APPLY else api_version,
-                          entry.get("subresource", ""))
+                               entry.get("subresource", ""))
         fields = from_fields_v1(entry.get("fieldsV1") or {})
         managers.append((manager, Managed(fields, api_version, entry.get("time") or "")))
     return managers
@@ -83,9 +83,9 @@ def encode(managers: Managers) -> list[Entry]:
 
 
 def encode_all(managers: Iterable[tuple[FieldManager, Managed]]) -> list[Entry]:
-    ordered = sorted(managers, key=lambda one: (one[0].operation, one[1].time, one[0].name,
-                                                        one[1].api_version, one[0].subresource))
-    return [_entry(manager, managed) for manager, managed in ordered]
+    entries = [_entry(manager, managed) for manager, managed in managers]
+    return sorted(entries, key=lambda entry: (entry["operation"], entry.get("time", ""), entry["manager"],
+                                              entry["apiVersion"], entry.get("subresource", "")))
 
 
 def _entry(manager: FieldManager, managed: Managed) -> Entry:

@@ -19,7 +19,7 @@ from kubepy.api.objects.pods import aggregate
 from kubepy.api.values.names import dns1123_label
 from kubepy.api.values.quantity import Quantity
 from kubepy.apiserver.validation.fields import (
-Errors,
+    Errors,
     validate_choice,
     validate_format,
     validate_local_descending_path,

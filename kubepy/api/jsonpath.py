@@ -213,11 +213,11 @@ class _Parser:
             self.nodes += _action(f".{key[1]}").nodes
             return
         text = ":" if text == "*" else text
-        found = _SLICE.fullmatch(text)
-        if found is None:
+        indexes = _SLICE.fullmatch(text)
+        if indexes is None:
             raise JSONPathError(f"invalid array index {text}")
-        start, end, step = (_index(part) for part in found.groups(default=""))
-        if found[2] is None:
+        start, end, step = (_index(part) for part in indexes.groups(default=""))
+        if indexes[2] is None:
             self.nodes.append(ArrayNode(start, (start or 0) + 1, step, True))
         else:
             self.nodes.append(ArrayNode(start, end, step, False))
@@ -229,8 +229,8 @@ class _Parser:
         if self.next() != "]":
             raise JSONPathError("unclosed array expect ]")
         text = self.take()[:-2]
-        if found := _COMPARISON.fullmatch(text):
-            self.nodes.append(FilterNode(_action(found[1]), found[2], _action(found[3])))
+        if comparison := _COMPARISON.fullmatch(text):
+            self.nodes.append(FilterNode(_action(comparison[1]), comparison[2], _action(comparison[3])))
         else:
             self.nodes.append(FilterNode(_action(text), "exists", ListNode([])))
 
@@ -276,12 +276,12 @@ def _unquote(text: str) -> str:
     if "\\" not in inner:
         return inner
 
-    def replace(found: re.Match[str]) -> str:
-        if found[6] or (found[1] in ("'", '"') and found[1] != quote):
+    def replace(escape: re.Match[str]) -> str:
+        if escape[6] or (escape[1] in ("'", '"') and escape[1] != quote):
             raise JSONPathError(f"unquote string {text} error invalid syntax")
-        if found[1]:
-            return _CONTROL.get(found[1], found[1])
-        return chr(int(found[5], 8)) if found[5] else chr(int(found[2] or found[3] or found[4], 16))
+        if escape[1]:
+            return _CONTROL.get(escape[1], escape[1])
+        return chr(int(escape[5], 8)) if escape[5] else chr(int(escape[2] or escape[3] or escape[4], 16))
 
     return _ESCAPED.sub(replace, inner)
 
@@ -305,11 +305,11 @@ def relaxed(expression: str) -> str:
     """
     if not expression:
         return expression
-    found = _RELAXED.fullmatch(expression)
-    if found is None:
+    match = _RELAXED.fullmatch(expression)
+    if match is None:
         raise JSONPathError("unexpected path string, expected a 'name1.name2' or '.name1.name2' or '{name1.name2}' or "
                             "'{.name1.name2}'")
-    return "{." + (found[1] or found[2]) + "}"
+    return "{." + (match[1] or match[2]) + "}"
 
 
 def cell(path: JSONPath, obj: Any) -> str:
@@ -374,7 +374,7 @@ class _Evaluation:
 
     def find(self, obj: Any, start: int) -> list[Values]:
         """Return the values of the parts from ``start`` to the end of the range that they are in."""
-        found: list[Values] = []
+        parts: list[Values] = []
         index = start
         while index < len(self.parts):
             values = self.walk([obj], self.parts[index])
@@ -383,22 +383,22 @@ class _Evaluation:
                 self.last_end = index
                 break
             if self.begun > 0:
-                found += self.loop(values, index + 1)
+                parts += self.loop(values, index + 1)
                 index = max(index, self.last_end)
             else:
-                found.append(values)
+                parts.append(values)
             index += 1
-        return found
+        return parts
 
     def loop(self, values: Values, start: int) -> list[Values]:
         """Evaluate the range's parts for each value; without values once for None, to find the end of the range."""
         self.begun -= 1
         self.inside += 1
-        found = [part for value in values for part in self.find(value, start)]
+        parts = [part for value in values for part in self.find(value, start)]
         if not values:
             self.find(None, start)
         self.inside -= 1
-        return found
+        return parts
 
     def walk(self, values: Values, node: Node) -> Values:
         match node:
@@ -425,7 +425,7 @@ class _Evaluation:
 
     def slices(self, values: Values, node: ArrayNode) -> Values:
         """Return the slice of each list. As upstream, the first empty slice ends it: lists that follow are left out."""
-        found: Values = []
+        items: Values = []
         for value in (value for value in values if value is not None):
             if not isinstance(value, list):
                 raise _Failure(f"{type_name(value)} is not array or slice", values)
@@ -443,8 +443,8 @@ class _Evaluation:
                 raise _Failure(f"starting index {start} is greater than ending index {end}", values)
             if step is not None and step <= 0:
                 raise _Failure("step must be > 0", values)
-            found += value[start:end:step]
-        return found
+            items += value[start:end:step]
+        return items
 
     def identifier(self, values: Values, name: str) -> Values:
         if name == "range":
@@ -458,10 +458,10 @@ class _Evaluation:
         return []
 
     def field(self, values: Values, name: str) -> Values:
-        found = [value[name] for value in values if isinstance(value, dict) and name in value]
-        if values and not found and not self.allow_missing_keys:
-            raise _Failure(f"{name} is not found", found)
-        return found
+        fields = [value[name] for value in values if isinstance(value, dict) and name in value]
+        if values and not fields and not self.allow_missing_keys:
+            raise _Failure(f"{name} is not found", fields)
+        return fields
 
     def union(self, values: Values, node: UnionNode) -> Values:
         try:
@@ -487,12 +487,12 @@ class _Evaluation:
     def operand(self, value: Any, node: Node, values: Values) -> Values:
         """Return the value of a side of a comparison; none if there is nothing."""
         try:
-            found = self.walk([value], node)
+            results = self.walk([value], node)
         except _Failure as failure:
             raise _Failure(str(failure), values) from failure
-        if len(found) > 1:
+        if len(results) > 1:
             raise _Failure("can only compare one element at a time", values)
-        return found
+        return results
 
 
 def _children(value: Any) -> Values:
@@ -506,13 +506,13 @@ def _children(value: Any) -> Values:
 
 def _descend(values: Values) -> Values:
     """Return all values below that have children, each before its children."""
-    found: Values = []
+    descendants: Values = []
     for value in values:
         if children := _children(value):
-            found.append(value)
+            descendants.append(value)
             if not isinstance(value, str):
-                found += _descend(children)
-    return found
+                descendants += _descend(children)
+    return descendants
 
 
 def _compare(left: Any, operator: str, right: Any) -> bool:

@@ -354,17 +354,17 @@ def parse_fields(text: str) -> list[Term]:
     """Read the value of ``--field-selector``. Raises SelectorError with upstream's message."""
     terms = []
     for part in sorted(re.findall(r"(?:\\.|[^,\\]|\\$)+", text, re.DOTALL)):  # between commas, but not at \,
-        found = _TERM.fullmatch(part)
-        if not found:
+        match = _TERM.fullmatch(part)
+        if not match:
             raise SelectorError(printable(f"invalid selector: '{text}'; can't understand '{part}'"))
-        value = _ESCAPED.sub(_unescaped, found["value"])
-        terms.append(Term(found["field"], value, found["operator"] == "!="))
+        value = _ESCAPED.sub(_unescaped, match["value"])
+        terms.append(Term(match["field"], value, match["operator"] == "!="))
     return terms
 
 
-def _unescaped(found: re.Match[str]) -> str:
-    if found[2]:
-        raise SelectorError(f"invalid field selector: unescaped character in value: {ord(found[2])}")
-    if found[1] not in ("\\", ",", "=") or not found[1]:
-        raise SelectorError(f"invalid field selector: invalid escape sequence: \\{found[1]}")
-    return found[1]
+def _unescaped(escape: re.Match[str]) -> str:
+    if escape[2]:
+        raise SelectorError(f"invalid field selector: unescaped character in value: {ord(escape[2])}")
+    if escape[1] not in ("\\", ",", "=") or not escape[1]:
+        raise SelectorError(f"invalid field selector: invalid escape sequence: \\{escape[1]}")
+    return escape[1]

@@ -23,10 +23,10 @@ Network = IPv4Interface | IPv6Interface  # an address with the length of its pre
 def _address(text: str) -> Address | None:
     """Read an address, without zones and IPv4 in IPv6; None for all else."""
     try:
-        found = ip_address(text)
+        address = ip_address(text)
     except ValueError:
         return None
-    return None if "%" in text or (isinstance(found, IPv6Address) and found.ipv4_mapped) else found
+    return None if "%" in text or (isinstance(address, IPv6Address) and address.ipv4_mapped) else address
 
 
 def _network(text: str) -> Network | None:
@@ -43,11 +43,11 @@ def _is_ip(text: str) -> bool:
 
 @overload("ip(string) -> ip")
 def _ip(text: str) -> Address:
-    found = _address(text)
-    if found is None:
+    address = _address(text)
+    if address is None:
         raise CelError(f"IP Address {quote(text)} parse error during conversion from string: ParseAddr({quote(text)}): "
                        "unable to parse IP")
-    return found
+    return address
 
 
 @overload("ip.isCanonical(string) -> bool", namespace=True)
@@ -89,11 +89,11 @@ def _is_cidr(text: str) -> bool:
 
 @overload("cidr(string) -> cidr")
 def _cidr(text: str) -> Network:
-    found = _network(text)
-    if found is None:
+    network = _network(text)
+    if network is None:
         raise CelError(f"network address parse error during conversion from string: network address {quote(text)} "
                        "is not valid")
-    return found
+    return network
 
 
 @overload("string(cidr) -> string")

@@ -136,14 +136,14 @@ class _Checker(NodeVisitor[Variables, Type]):
         return Type(kind_of(node.value))
 
     def visit_ident(self, node: Ident, scope: Variables) -> Type:
-        found = scope.get(node.name)
-        if found is None:
+        declared = scope.get(node.name)
+        if declared is None:
             if node.name in _TYPE_WORDS:
                 return TYPE
             return self._fail(node.at, f"undeclared reference to '{node.name}' (in container '')")
-        if found is self._globals.get(node.name):
+        if declared is self._globals.get(node.name):
             self.names.add(node.name)
-        return found
+        return declared
 
     def visit_list(self, node: ListLiteral, scope: Variables) -> Type:
         return list_of(self._common(node.items, scope, node.optional))
@@ -174,16 +174,16 @@ class _Checker(NodeVisitor[Variables, Type]):
         holder = operand.params[0] if operand.name == "optional" and operand.params else operand
         if holder.fields is not None:
             field = holder.fields.get(node.field, holder.fields.get(reserved(node.field)))
-            found = field if field is not None else self._fail(node.at, f"undefined field '{node.field}'")
+            selected = field if field is not None else self._fail(node.at, f"undefined field '{node.field}'")
         elif holder.name == "map":
-            found = holder.params[1] if holder.params else DYN
+            selected = holder.params[1] if holder.params else DYN
         elif holder == DYN:
-            found = DYN
+            selected = DYN
         else:
-            found = self._fail(node.at, f"type '{holder}' does not support field selection")
+            selected = self._fail(node.at, f"type '{holder}' does not support field selection")
         if node.test:
             return BOOL
-        return optional_of(found) if is_optional else found
+        return optional_of(selected) if is_optional else selected
 
     # --- calls ------------------------------------------------------------------------------------------------------
 
@@ -242,15 +242,15 @@ class _Checker(NodeVisitor[Variables, Type]):
         is_optional = node.function == "_[?_]" or container.name == "optional"
         inner = container.params[0] if container.name == "optional" and container.params else container
         if inner == DYN:
-            found = DYN
+            element = DYN
         elif inner.name == "list" and index in (INT, DYN):
-            found = inner.params[0]
+            element = inner.params[0]
         elif inner.name == "map" and assignable(inner.params[0], index, {}):
-            found = inner.params[1]
+            element = inner.params[1]
         else:
             shown = f"({container}, {index})"
             return self._fail(node.at, f"found no matching overload for '{node.function}' applied to '{shown}'")
-        return optional_of(found) if is_optional else found
+        return optional_of(element) if is_optional else element
 
     # --- macros -----------------------------------------------------------------------------------------------------
 

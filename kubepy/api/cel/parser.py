@@ -73,28 +73,28 @@ def tokens(text: str) -> Iterator[Token]:
     """Yield the tokens of an expression, the last of which is the end. Raises CelSyntaxError."""
     at = 0
     while at < len(text):
-        found = _TOKEN.match(text, at)
-        if found is None:
+        lexeme = _TOKEN.match(text, at)
+        if lexeme is None:
             raise CelSyntaxError(f"Syntax error: token recognition error at: '{text[at]}'", at)
-        start, at = at, found.end()
-        match found.lastgroup:
-            case _ if found["string"] is not None:
-                value, at = _string(text, found)
+        start, at = at, lexeme.end()
+        match lexeme.lastgroup:
+            case _ if lexeme["string"] is not None:
+                value, at = _string(text, lexeme)
                 yield Token("literal", value, start)
             case "space":
                 pass
             case "int":
-                yield Token("literal", _whole(found[0]), start)
+                yield Token("literal", _whole(lexeme[0]), start)
             case "uint":
-                yield Token("literal", Uint(_whole(found[0][:-1])), start)
+                yield Token("literal", Uint(_whole(lexeme[0][:-1])), start)
             case "float":
-                if math.isinf(number := float(found[0])):
+                if math.isinf(number := float(lexeme[0])):
                     raise CelSyntaxError("Syntax error: invalid double literal", start)
                 yield Token("literal", number, start)
             case "escaped":
-                yield Token("ident", found[0][1:-1], start)
+                yield Token("ident", lexeme[0][1:-1], start)
             case kind:
-                yield Token(kind or "", found[0], start)
+                yield Token(kind or "", lexeme[0], start)
     yield Token("end", "<EOF>", at)
 
 
@@ -105,19 +105,19 @@ def _whole(text: str) -> int:
     return int(text) if len(text) <= LONGEST_INTEGER else 2**64
 
 
-def _string(text: str, found: re.Match[str]) -> tuple[str | bytes, int]:
+def _string(text: str, literal: re.Match[str]) -> tuple[str | bytes, int]:
     """Return the value of a string or bytes literal, and the position of its end."""
-    prefix, quote = found["prefix"].lower(), found["quote"]
-    start, end = found.end(), found.end()
+    prefix, quote = literal["prefix"].lower(), literal["quote"]
+    start, end = literal.end(), literal.end()
     while not text.startswith(quote, end):
         if end >= len(text) or (len(quote) == 1 and text[end] == "\n"):
-            message = f"Syntax error: token recognition error at: '{text[found.start():end]}'"
-            raise CelSyntaxError(message, found.start())
+            message = f"Syntax error: token recognition error at: '{text[literal.start():end]}'"
+            raise CelSyntaxError(message, literal.start())
         end += 2 if text[end] == "\\" and "r" not in prefix else 1
     content, after = text[start:end], end + len(quote)
     if "r" in prefix:
         return (content.encode() if "b" in prefix else content), after
-    content = _unescaped(content, found.start(), is_bytes="b" in prefix)
+    content = _unescaped(content, literal.start(), is_bytes="b" in prefix)
     return (content.encode("latin-1") if "b" in prefix else content), after
 
 
@@ -131,16 +131,16 @@ def _unescaped(content: str, at: int, *, is_bytes: bool) -> str:
             parts.append(character.encode().decode("latin-1") if is_bytes else character)
             position += 1
             continue
-        found = _ESCAPE.match(content, position)
-        if found is None:
+        escape = _ESCAPE.match(content, position)
+        if escape is None:
             raise CelSyntaxError("Syntax error: unable to unescape string", at)
-        if found[1]:
-            parts.append(_SIMPLE[found[1]])
-        elif found[6]:
-            parts.append(chr(int(found[6], 8)))
+        if escape[1]:
+            parts.append(_SIMPLE[escape[1]])
+        elif escape[6]:
+            parts.append(chr(int(escape[6], 8)))
         else:
-            parts.append(chr(int(found[2] or found[3] or found[4] or found[5], 16)))
-        position = found.end()
+            parts.append(chr(int(escape[2] or escape[3] or escape[4] or escape[5], 16)))
+        position = escape.end()
     return "".join(parts)
 
 
@@ -176,19 +176,19 @@ class _Parser:
         return self._take(word) or self._fail(f"'{word}'")
 
     def _fail(self, expected: str) -> Token:
-        found = self._next
-        if found.kind == "end":
-            raise CelSyntaxError(f"Syntax error: mismatched input '<EOF>' expecting {expected}", found.at)
-        raise CelSyntaxError(f"Syntax error: mismatched input '{found.value}' expecting {expected}", found.at)
+        token = self._next
+        if token.kind == "end":
+            raise CelSyntaxError(f"Syntax error: mismatched input '<EOF>' expecting {expected}", token.at)
+        raise CelSyntaxError(f"Syntax error: mismatched input '{token.value}' expecting {expected}", token.at)
 
     # --- operators --------------------------------------------------------------------------------------------------
 
     def expression_to_end(self) -> Node:
         """Read an expression and nothing after it. Raises CelSyntaxError."""
-        found = self._expression()
+        expression = self._expression()
         if self._next.kind != "end":
             self._fail("<EOF>")
-        return found
+        return expression
 
     def _expression(self) -> Node:
         self._depth += 1
@@ -249,11 +249,11 @@ class _Parser:
 
     def _member(self) -> Node:
         """Read a primary and the selections, calls and indexes that follow it."""
-        found = self._primary()
+        member = self._primary()
         while operator := self._take(".", "?.", "[", "[?"):
             if operator.value in ("[", "[?"):
                 name = "_[_]" if operator.value == "[" else "_[?_]"
-                found = Call(name, None, (found, self._expression()), operator.at)
+                member = Call(name, None, (member, self._expression()), operator.at)
                 self._expect("]")
                 continue
             is_optional = operator.value == "?." or self._take("?") is not None
@@ -261,18 +261,18 @@ class _Parser:
                 self._fail("IDENTIFIER")
             field = str(self._advance().value)
             if opening := self._take("("):
-                found = self._called(field, found, self._arguments(")"), opening.at)
+                member = self._called(field, member, self._arguments(")"), opening.at)
             else:
-                found = Select(found, field, operator.at, optional=is_optional)
-        return found
+                member = Select(member, field, operator.at, optional=is_optional)
+        return member
 
     def _arguments(self, closing: str) -> tuple[Node, ...]:
-        found: list[Node] = []
+        args: list[Node] = []
         while not self._take(closing):
-            found.append(self._expression())
+            args.append(self._expression())
             if not self._is(closing):
                 self._expect(",")
-        return tuple(found)
+        return tuple(args)
 
     def _called(self, name: str, target: Node | None, args: tuple[Node, ...], at: int) -> Node:
         """Return a call, or what a macro of that name expands to."""

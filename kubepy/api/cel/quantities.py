@@ -96,13 +96,13 @@ def _normalized(text: str) -> str:
 
 
 def _parse(text: str, *, normalize: bool) -> Semver | None:
-    found = _SEMVER.fullmatch(_normalized(text) if normalize else text)
-    if found is None:
+    match = _SEMVER.fullmatch(_normalized(text) if normalize else text)
+    if match is None:
         return None
-    numbers = [found[1], found[2], found[3], *(part for part in (found[4] or "").split(".") if part.isdecimal())]
+    numbers = [match[1], match[2], match[3], *(part for part in (match[4] or "").split(".") if part.isdecimal())]
     if any(len(number) > 1 and int_or_none(number) is None for number in numbers):
         return None
-    return Semver(int(found[1]), int(found[2]), int(found[3]), found[4] or "")
+    return Semver(int(match[1]), int(match[2]), int(match[3]), match[4] or "")
 
 
 @overload("isSemver(string) -> bool", "isSemver(string, bool) -> bool")
@@ -112,10 +112,10 @@ def _is_semver(text: str, normalize: bool = False) -> bool:
 
 @overload("semver(string) -> semver", "semver(string, bool) -> semver")
 def _semver(text: str, normalize: bool = False) -> Semver:
-    found = _parse(text, normalize=normalize)
-    if found is None:
+    version = _parse(text, normalize=normalize)
+    if version is None:
         raise CelError(_semver_error(_normalized(text) if normalize else text))
-    return found
+    return version
 
 
 def _semver_error(text: str) -> str:

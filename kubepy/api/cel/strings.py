@@ -240,11 +240,11 @@ def _is_url(text: str) -> bool:
 
 @overload("url(string) -> url")
 def _url(text: str) -> Url:
-    found = _parsed(text)
-    if found is None:
+    url = _parsed(text)
+    if url is None:
         problem = f"parse {json.dumps(text)}: invalid URI for request"
         raise CelError(f"URL parse error during conversion from string: {problem}")
-    return found
+    return url
 
 
 @overload("url.getScheme() -> string")

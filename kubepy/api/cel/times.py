@@ -23,13 +23,13 @@ _OFFSET = re.compile(r"([+-]?)(\d{2}):(\d{2})")
 
 def parse_timestamp(text: str) -> datetime:
     """Read a time of RFC 3339. Raises CelError."""
-    found = _RFC3339.fullmatch(text)
+    match = _RFC3339.fullmatch(text)
     try:
-        if found is None:
+        if match is None:
             raise ValueError(text)
-        micros = int((found[7] or "0").ljust(6, "0")[:6])
-        zone = UTC if found[8] in "Zz" else _fixed(found[8])
-        year, month, day, hour, minute, second = (int(found[index]) for index in range(1, 7))
+        micros = int((match[7] or "0").ljust(6, "0")[:6])
+        zone = UTC if match[8] in "Zz" else _fixed(match[8])
+        year, month, day, hour, minute, second = (int(match[index]) for index in range(1, 7))
         return datetime(year, month, day, hour, minute, second, micros, zone)
     except ValueError:
         raise CelError("type conversion error from 'string' to 'google.protobuf.Timestamp'") from None
@@ -47,14 +47,14 @@ def parse_duration(text: str) -> Duration:
     sign = -1 if text.startswith("-") else 1
     rest = text[1:] if text[:1] in "+-" else text
     total, at = 0, 0
-    while found := _PART.match(rest, at):
-        whole, _, fraction = found[1].partition(".")
-        unit = _UNITS[found[2]]
+    while part := _PART.match(rest, at):
+        whole, _, fraction = part[1].partition(".")
+        unit = _UNITS[part[2]]
         if len(whole.lstrip("0")) > LONGEST_WHOLE:
             raise CelError("duration out of range")
         fraction = fraction[:LONGEST_FRACTION]
         total += int(whole.lstrip("0") or 0) * unit + int(fraction or 0) * unit // 10 ** len(fraction)
-        at = found.end()
+        at = part.end()
     if (at < len(rest) or not rest) and rest != "0":
         raise CelError("type conversion error from 'string' to 'google.protobuf.Duration'")
     if not INT_MIN <= total <= INT_MAX:
@@ -77,11 +77,11 @@ def shifted(time: datetime, nanos: int) -> datetime:
 
 
 def _fixed(offset: str) -> timezone:
-    found = _OFFSET.fullmatch(offset)
-    if found is None:
+    match = _OFFSET.fullmatch(offset)
+    if match is None:
         raise CelError(printable(f"unknown time zone {offset}"))
-    minutes = int(found[2]) * 60 + int(found[3])
-    return timezone(timedelta(minutes=-minutes if found[1] == "-" else minutes))
+    minutes = int(match[2]) * 60 + int(match[3])
+    return timezone(timedelta(minutes=-minutes if match[1] == "-" else minutes))
 
 
 def _in_zone(time: datetime, zone: str) -> datetime:

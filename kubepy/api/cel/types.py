@@ -70,15 +70,15 @@ def overload(*signatures: str, namespace: bool = False) -> Callable[[Run], Run]:
 
     def register(run: Run) -> Run:
         for signature in signatures:
-            found = _SIGNATURE.fullmatch(signature)
-            assert found is not None, signature
-            name, target = found["name"], found["target"]
-            params = tuple(parse_type(text) for text in _split(found["params"]))
+            match = _SIGNATURE.fullmatch(signature)
+            assert match is not None, signature
+            name, target = match["name"], match["target"]
+            params = tuple(parse_type(text) for text in _split(match["params"]))
             if target and (namespace or target in _NAMESPACES):
                 name, target = f"{target}.{name}", None
             if target:
                 params = (parse_type(target), *params)
-            added = Overload(params, parse_type(found["result"]), bool(target), run)
+            added = Overload(params, parse_type(match["result"]), bool(target), run)
             OVERLOADS.setdefault(name, []).append(added)
         return run
 

@@ -65,7 +65,7 @@ def has_class(claim: AnyObject) -> bool:
 def default_class(classes: Iterable[ObjectT]) -> ObjectT | None:
     """Return the default class; of several the newest, of those the first by name (``GetDefaultClass``)."""
     defaults = sorted((storage_class for storage_class in classes if is_default_class(storage_class)), key=name_of)
-    return max(defaults, key=lambda it: str(it["metadata"].get("creationTimestamp")), default=None)
+    return max(defaults, key=lambda default: str(default["metadata"].get("creationTimestamp")), default=None)
 
 
 def is_default_class(storage_class: AnyObject) -> bool:

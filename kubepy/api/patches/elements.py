@@ -96,14 +96,14 @@ def interleave(merged: List, named: List, order: List, live: List, merge_key: st
     An element of the live object alone goes before the first named one that comes after it in ``live``; named ones
     that are new come first (``normalizeElementOrder``, ``mergeSortedSlice``).
     """
-    ours = [element for element in merged if index_of(named, element, merge_key) >= 0]
-    theirs = [element for element in merged if index_of(named, element, merge_key) < 0]
-    ours, theirs = _sorted(ours, order, merge_key), _sorted(theirs, live, merge_key)
+    of_patch = [element for element in merged if index_of(named, element, merge_key) >= 0]
+    unnamed = [element for element in merged if index_of(named, element, merge_key) < 0]
+    of_patch, unnamed = _sorted(of_patch, order, merge_key), _sorted(unnamed, live, merge_key)
     placed: List = []
-    while ours and theirs:
-        left, right = index_of(live, theirs[0], merge_key), index_of(live, ours[0], merge_key)
-        placed.append(theirs.pop(0) if 0 <= left < right else ours.pop(0))
-    return placed + theirs + ours
+    while of_patch and unnamed:
+        left, right = index_of(live, unnamed[0], merge_key), index_of(live, of_patch[0], merge_key)
+        placed.append(unnamed.pop(0) if 0 <= left < right else of_patch.pop(0))
+    return placed + unnamed + of_patch
 
 
 def _sorted(elements: List, order: List, merge_key: str) -> List:

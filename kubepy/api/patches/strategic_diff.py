@@ -90,8 +90,8 @@ def _diff_field(patch: Object, key: str, old: Any, new: Any, schema: Schema, opt
         raise
     below = options._replace(retain_keys=meta.retain_keys)
     if isinstance(new, list) and meta.strategy == "merge":
-        found = _diff_lists(old, new, meta, below)
-        parts = {key: found.patch, f"{DELETE_FROM}/{key}": found.deletions, f"{SET_ORDER}/{key}": found.order}
+        lists = _diff_lists(old, new, meta, below)
+        parts = {key: lists.patch, f"{DELETE_FROM}/{key}": lists.deletions, f"{SET_ORDER}/{key}": lists.order}
         patch.update({name: copy.deepcopy(part) for name, part in parts.items() if part})
     elif isinstance(new, dict) and meta.strategy != "replace":
         if inner := diff(old, new, meta.schema, below):

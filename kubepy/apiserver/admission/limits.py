@@ -43,13 +43,13 @@ def apply_limit_defaults(attributes: Attributes) -> None:
 
 
 def _complete(container: Object, defaults: dict[str, dict[str, str]], word: str) -> Iterator[str]:
-    for field, what in (("requests", "request"), ("limits", "limit")):
+    for field, label in (("requests", "request"), ("limits", "limit")):
         resources = container.get("resources") or {}
-        given = resources.get(field) or {}
-        added = {name: defaults[field][name] for name in sorted(defaults[field]) if name not in given}
+        amounts = resources.get(field) or {}
+        added = {name: defaults[field][name] for name in sorted(defaults[field]) if name not in amounts}
         if added:
-            container["resources"] = {**resources, field: {**given, **added}}
-            yield f"{', '.join(added)} {what} for {word} {container.get('name', '')}"
+            container["resources"] = {**resources, field: {**amounts, **added}}
+            yield f"{', '.join(added)} {label} for {word} {container.get('name', '')}"
 
 
 # --- limits ---------------------------------------------------------------------------------------------------------

@@ -52,8 +52,8 @@ def policy_of(labels: Mapping[str, str]) -> Policy:
     warnings follow the enforced one.
     """
     wrong: list[FieldError] = []
-    found = {mode: _level_version(labels, mode, wrong) for mode in MODES}
-    enforce, warn = found["enforce"], found["warn"]
+    levels = {mode: _level_version(labels, mode, wrong) for mode in MODES}
+    enforce, warn = levels["enforce"], levels["warn"]
     is_enforced = labels.get(f"{PREFIX}enforce") in podsecurity.LEVELS
     if f"{PREFIX}warn" not in labels and is_enforced and enforce.level != "privileged":
         minor = warn.minor if f"{PREFIX}warn-version" in labels else enforce.minor
@@ -67,10 +67,10 @@ def _level_version(labels: Mapping[str, str], mode: str, wrong: list[FieldError]
         wrong.append(_wrong(f"{PREFIX}{mode}", level, f"must be one of {', '.join(podsecurity.LEVELS)}"))
         level = "restricted" if mode == "enforce" else "privileged"
     version = labels.get(f"{PREFIX}{mode}-version", "latest")
-    found = _VERSION.fullmatch(version)
-    if found is None and version != "latest":
+    match = _VERSION.fullmatch(version)
+    if match is None and version != "latest":
         wrong.append(_wrong(f"{PREFIX}{mode}-version", version, 'must be "latest" or "v1.x"'))
-    return podsecurity.LevelVersion(level, int_or_none(found[1]) if found else None)
+    return podsecurity.LevelVersion(level, int_or_none(match[1]) if match else None)
 
 
 def _wrong(label: str, value: str, detail: str) -> FieldError:
@@ -147,9 +147,10 @@ def _warnings_of_pods(attributes: Attributes, enforce: LevelVersion) -> Iterable
     pods = _one_of_each_controller_first(attributes.transaction.list("pods", attributes.name))
     names: dict[str, list[str]] = {}
     for pod in pods[:MAX_PODS]:
-        found = podsecurity.violations(enforce, pod["metadata"], pod["spec"])
-        if found:
-            names.setdefault(", ".join(violation.reason for violation in found), []).append(pod["metadata"]["name"])
+        violations = podsecurity.violations(enforce, pod["metadata"], pod["spec"])
+        if violations:
+            reasons = ", ".join(violation.reason for violation in violations)
+            names.setdefault(reasons, []).append(pod["metadata"]["name"])
     if len(pods) > MAX_PODS:
         yield f"new PodSecurity enforce level only checked against the first {MAX_PODS} of {len(pods)} existing pods"
     if names:

@@ -144,14 +144,14 @@ def _params(kind: Object | None, reference: Object | None, attributes: Attribute
                                  "resources")
     if name := reference.get("name"):
         named = attributes.transaction.get(Key(resource.key, namespace, name))
-        found: list[Object | None] = [] if named is None else [named]
+        params: list[Object | None] = [] if named is None else [named]
     else:
         selector = from_label_selector(reference.get("selector") or {})
         objects = attributes.transaction.list(resource.key, namespace if resource.namespaced else None)
-        found = [obj for obj in objects if selector.matches(labels_of(obj))]
-    if not found and reference.get("parameterNotFoundAction") == "Deny":
+        params = [obj for obj in objects if selector.matches(labels_of(obj))]
+    if not params and reference.get("parameterNotFoundAction") == "Deny":
         raise ConfigurationError("no params found for policy binding with `Deny` parameterNotFoundAction")
-    return found
+    return params
 
 
 # --- evaluation -----------------------------------------------------------------------------------------------------

@@ -23,11 +23,11 @@ class Charge(NamedTuple):
 
 def charge(attributes: Attributes) -> list[Charge]:
     """Return the quotas that a request changes. Raises Forbidden if it does not fit one of them."""
-    found = [_in_force(attributes, quota) for quota in attributes.transaction.list(QUOTAS, attributes.namespace)]
+    in_force = [_in_force(attributes, quota) for quota in attributes.transaction.list(QUOTAS, attributes.namespace)]
     if not _is_measured(attributes):
         return []
     evaluator = quotas.evaluator_for(attributes.resource.key)
-    restricting = [quota for quota in found if quotas.matches(quota, evaluator, attributes.obj)]
+    restricting = [quota for quota in in_force if quotas.matches(quota, evaluator, attributes.obj)]
     for quota in restricting:
         _check_measurable(attributes, quota, evaluator)
     now = attributes.server.clock.now()
@@ -68,7 +68,7 @@ def _check_measurable(attributes: Attributes, quota: Object, evaluator: Evaluato
         if missing:
             words = "; ".join(f"{resource} for: {','.join(names)}" for resource, names in missing.items())
             raise attributes.forbidden(f"failed quota: {name}: must specify {words}")
-    if any(one not in (status.get("used") or {}) for one in restricted):
+    if any(resource not in (status.get("used") or {}) for resource in restricted):
         raise attributes.forbidden(f"status unknown for quota: {name}, resources: {','.join(sorted(restricted))}")
 
 

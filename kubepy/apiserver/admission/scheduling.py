@@ -46,10 +46,10 @@ def set_priority(attributes: Attributes) -> None:
 def _priority_class(attributes: Attributes) -> Object:
     """Return the class that the pod names, else the default one, else an empty one. Raises Forbidden."""
     if name := attributes.obj["spec"].get("priorityClassName"):
-        found = attributes.transaction.get(Key(PRIORITY_CLASSES, "", name))
-        if found is None:
+        priority_class = attributes.transaction.get(Key(PRIORITY_CLASSES, "", name))
+        if priority_class is None:
             raise attributes.forbidden(f"no PriorityClass with name {name} was found")
-        return found
+        return priority_class
     return _default_priority_class(attributes) or {}
 
 
@@ -59,11 +59,11 @@ def _default_priority_class(attributes: Attributes) -> Object | None:
     return min(defaults, key=lambda default: int(default.get("value", 0)), default=None)
 
 
-def _refuse_other(attributes: Attributes, what: str, field: str, computed: Any) -> None:
-    given = attributes.obj["spec"].get(field)
-    if given is not None and given != computed:
-        raise attributes.forbidden(f"{what} ({given}) must not be provided in pod spec; priority admission controller "
-                             f"computed {computed} from the given PriorityClass name")
+def _refuse_other(attributes: Attributes, label: str, field: str, computed: Any) -> None:
+    value = attributes.obj["spec"].get(field)
+    if value is not None and value != computed:
+        raise attributes.forbidden(f"{label} ({value}) must not be provided in pod spec; priority admission controller "
+                                   f"computed {computed} from the given PriorityClass name")
 
 
 def keep_priority(attributes: Attributes) -> None:
@@ -146,9 +146,9 @@ def _select_nodes(attributes: Attributes, selector: dict[str, str]) -> None:
 def check_overhead(attributes: Attributes) -> None:
     """Refuse overhead that does not come from the pod's RuntimeClass. Raises Forbidden."""
     runtime_class = _runtime_class(attributes)
-    given = attributes.obj["spec"].get("overhead") or {}
+    overhead = attributes.obj["spec"].get("overhead") or {}
     if runtime_class is not None and runtime_class.get("overhead") is not None:
-        if given != (runtime_class["overhead"].get("podFixed") or {}):
+        if overhead != (runtime_class["overhead"].get("podFixed") or {}):
             raise attributes.forbidden("pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead")
-    elif given:
+    elif overhead:
         raise attributes.forbidden("pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead")

@@ -16,8 +16,8 @@ PROBE = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failu
 POD_SPEC = {"dnsPolicy": "ClusterFirst", "restartPolicy": "Always", "schedulerName": "default-scheduler"}
 CONTAINER = {"terminationMessagePath": "/dev/termination-log", "terminationMessagePolicy": "File"}
 PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
-INIT_ANNOTATIONS = frozenset(f"pod.{stage}.kubernetes.io/init-container{what}"
-                             for stage in ("alpha", "beta") for what in ("s", "-statuses"))
+INIT_ANNOTATIONS = frozenset(f"pod.{stage}.kubernetes.io/init-container{suffix}"
+                             for stage in ("alpha", "beta") for suffix in ("s", "-statuses"))
 WITH_MODE = ("secret", "configMap", "downwardAPI", "projected")
 
 

@@ -158,5 +158,5 @@ def default_autoscaler(autoscaler: Object) -> None:
         spec["metrics"] = [clone(CPU)]
     if (behavior := spec.get("behavior")) is not None:
         for direction, rules in (("scaleUp", SCALE_UP), ("scaleDown", SCALE_DOWN)):
-            given = {key: value for key, value in (behavior.get(direction) or {}).items() if value is not None}
-            behavior[direction] = {**clone(rules), **given}
+            own = {key: value for key, value in (behavior.get(direction) or {}).items() if value is not None}
+            behavior[direction] = {**clone(rules), **own}

@@ -66,21 +66,21 @@ def _without_lone_members(node: dict[str, Any]) -> dict[str, Any]:
 
 def from_fields_v1(tree: Any) -> Fields:
     """Return the set of a tree. Raises ValueError for an invalid tree."""
-    found: set[Path] = set()
-    _collect(tree, (), found)
-    return frozenset(found)
+    paths: set[Path] = set()
+    _collect(tree, (), paths)
+    return frozenset(paths)
 
 
-def _collect(node: Any, path: Path, found: set[Path]) -> None:
+def _collect(node: Any, path: Path, paths: set[Path]) -> None:
     if not isinstance(node, dict):
         raise ValueError(f"fields must be an object, not {_json(node)}")
     if path and not node:
-        found.add(path)
+        paths.add(path)
     for element, child in node.items():
         if element == _MEMBER:
-            found.add(path)
+            paths.add(path)
         elif element[:2] in ("f:", "k:", "v:", "i:"):
-            _collect(child, (*path, element), found)
+            _collect(child, (*path, element), paths)
         else:
             raise ValueError(f"unknown path element {element}")
 

@@ -108,21 +108,21 @@ def _without(value: Any, fields: Fields, schema: Schema | None, path: Path) -> A
 
 def with_named_fields(fields: Fields, schema: Schema | None) -> Fields:
     """Add every field of a type that leads to a member of the set (``EnsureNamedFieldsAreMembers``)."""
-    found = set(fields)
+    members = set(fields)
     for path in fields:
-        found.update(_named_parents(path, schema))
-    return frozenset(found)
+        members.update(_named_parents(path, schema))
+    return frozenset(members)
 
 
 def _named_parents(path: Path, schema: Schema | None) -> list[Path]:
-    found: list[Path] = []
+    parents: list[Path] = []
     for depth, element in enumerate(path[:-1], 1):
         if schema is None:
             break
         if element.startswith("f:"):
             if is_declared(schema, element[2:]):
-                found.append(path[:depth])
+                parents.append(path[:depth])
             schema = child(schema, element[2:])
         else:
             schema = schema.items()
-    return found
+    return parents

@@ -35,13 +35,13 @@ def scale_managers(managers: Managers, replicas: Path) -> Managers:
 
 def with_scale_managers(managers: Managers, scale: Managers, replicas: Path, api_version: str) -> Managers:
     """Return the managers of an object after a request about its Scale that led to the managers ``scale``."""
-    found = {manager: managed if manager in scale else managed._replace(fields=managed.fields - {replicas})
-             for manager, managed in managers.items()}
-    found = {manager: managed for manager, managed in found.items() if managed.fields}
+    updated = {manager: managed if manager in scale else managed._replace(fields=managed.fields - {replicas})
+               for manager, managed in managers.items()}
+    updated = {manager: managed for manager, managed in updated.items() if managed.fields}
     for manager, managed in scale.items():
-        if REPLICAS in managed.fields and manager not in found:
-            found[manager] = Managed(frozenset((replicas,)), api_version)
-    return found
+        if REPLICAS in managed.fields and manager not in updated:
+            updated[manager] = Managed(frozenset((replicas,)), api_version)
+    return updated
 
 
 class ScaleUpdate(NamedTuple):

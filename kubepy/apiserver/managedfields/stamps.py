@@ -44,22 +44,22 @@ def unset(entry: Entry) -> list[Place]:
     return (entry.get("fieldsV1") or {}).get(_UNSET) or []
 
 
-def added(requested: Object, made: Object) -> list[Place]:
+def added(requested: Object, created: Object) -> list[Place]:
     """Return the places that an object has beyond those asked for, without status and fields that nobody manages."""
-    return [place for place in _added(requested, made, []) if place[0] != "status" and tuple(place) not in _NOBODYS]
+    return [place for place in _added(requested, created, []) if place[0] != "status" and tuple(place) not in _NOBODYS]
 
 
-def _added(requested: Any, made: Any, place: Place) -> Iterator[Place]:
-    if requested == made:
+def _added(requested: Any, created: Any, place: Place) -> Iterator[Place]:
+    if requested == created:
         return
-    if isinstance(requested, dict) and isinstance(made, dict):
-        for name, value in made.items():
+    if isinstance(requested, dict) and isinstance(created, dict):
+        for name, value in created.items():
             if name in requested:
                 yield from _added(requested[name], value, [*place, name])
             else:
                 yield [*place, name]
-    elif isinstance(requested, list) and isinstance(made, list):
-        for index, value in enumerate(made):
+    elif isinstance(requested, list) and isinstance(created, list):
+        for index, value in enumerate(created):
             if index < len(requested):
                 yield from _added(requested[index], value, [*place, index])
             else:

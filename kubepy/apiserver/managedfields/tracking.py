@@ -185,7 +185,7 @@ def _joined(managers: Pairs, shares: Pairs) -> Pairs:
     """Add shares to the managers' entries."""
     joined = list(managers)
     for manager, share in shares:
-        index = next((index for index, (one, _) in enumerate(joined) if one == manager), None)
+        index = next((index for index, (known, _) in enumerate(joined) if known == manager), None)
         if not share.fields:
             continue
         if index is None:
@@ -276,6 +276,6 @@ def _set_by_anyone(resource: Resource, schema: Schema | None, obj: Object) -> Fi
 def _newest_time(value: Any) -> str:
     """Return the newest time in a status: nothing else tells when it was written."""
     if isinstance(value, dict):
-        times = [str(one) for key, one in value.items() if key.endswith("Time") and isinstance(one, str)]
-        return max([*times, *(_newest_time(one) for one in value.values())], default="")
-    return max((_newest_time(one) for one in value), default="") if isinstance(value, list) else ""
+        times = [str(item) for key, item in value.items() if key.endswith("Time") and isinstance(item, str)]
+        return max([*times, *(_newest_time(item) for item in value.values())], default="")
+    return max((_newest_time(item) for item in value), default="") if isinstance(value, list) else ""

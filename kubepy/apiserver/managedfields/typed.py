@@ -84,23 +84,23 @@ def element_of(schema: Schema, value: Any) -> str:
     fields = {name: items and items.field(name) for name in keys_of_list}
     defaults = {name: field.default for name, field in fields.items() if field and field.default is not None}
     known = {**(_BUILT_IN_DEFAULTS if items and items.name else {}), **defaults, **value}
-    found = {name: known[name] for name in keys_of_list if name in known}
-    if not found:
+    key_values = {name: known[name] for name in keys_of_list if name in known}
+    if not key_values:
         names = " ".join(quote(name) for name in keys_of_list)
         raise ValueError(f"associative list with keys has an element that omits all key fields [{names}] (and doesn't "
                          "have default values for any key fields)")
-    return keys(found)
+    return keys(key_values)
 
 
 def elements(schema: Schema, values: list[Any], path: Path) -> list[str]:
     """Return the path elements of all items of a granular list. Raises TypedError."""
-    found = []
+    path_elements = []
     for index, value in enumerate(values):
         try:
-            found.append(element_of(schema, value))
+            path_elements.append(element_of(schema, value))
         except ValueError as error:
             raise TypedError(path, f"element {index}: {error}") from None
-    return found
+    return path_elements
 
 
 def path_at(value: Any, schema: Schema | None, place: Iterable[str | int]) -> Path:
@@ -213,7 +213,7 @@ def _as(kind: type, value: Any) -> Any:
 
 
 def _by_element(schema: Schema, values: list[Any], path: Path) -> dict[str, list[Any]]:
-    found: dict[str, list[Any]] = {}
+    by_element: dict[str, list[Any]] = {}
     for element, value in zip(elements(schema, values, path), values, strict=True):
-        found.setdefault(element, []).append(value)
-    return found
+        by_element.setdefault(element, []).append(value)
+    return by_element

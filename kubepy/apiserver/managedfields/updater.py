@@ -136,8 +136,8 @@ def _pruned(merged: Object, schema: Schema | None, managers: Managers, last: Fie
     owned = reduce(frozenset.union, (managed.fields for managed in managers.values()), EMPTY)
     pruned = remove(merged, named(last), schema)
     pruned = remove(merged, everything - (all_of(pruned) | named(owned)), schema)
-    found: Object = remove(merged, (everything - all_of(pruned)) & named(last), schema)
-    return found
+    pruned_object: Object = remove(merged, (everything - all_of(pruned)) & named(last), schema)
+    return pruned_object
 
 
 def _capped(managers: Managers) -> Managers:
@@ -151,13 +151,14 @@ def _capped(managers: Managers) -> Managers:
     version = managers[oldest[0]].api_version
     together = reduce(frozenset.union, (managers[manager].fields for manager in oldest), EMPTY)
     bucket = Managed(together, version, max(managers[manager].time for manager in oldest))
-    kept = {one: managed for one, managed in managers.items() if one not in oldest}
+    kept = {updater: managed for updater, managed in managers.items() if updater not in oldest}
     return {**kept, FieldManager(ANCIENT, UPDATE, version): bucket}
 
 
 def owners(managers: Managers, path: Path, operation: str = APPLY) -> list[FieldManager]:
     """Return the managers that have a field by one operation."""
-    return sorted(one for one, managed in managers.items() if one.operation == operation and path in managed.fields)
+    return sorted(manager for manager, managed in managers.items()
+                  if manager.operation == operation and path in managed.fields)
 
 
 # --- from apply on the client to apply on the server (``client-go/util/csaupgrade/upgrade.go``) ---------------------
@@ -190,5 +191,5 @@ def _upgraded(managers: Managers, client: str, applier: str) -> Managers:
         return managers
     own = managers.get(target) or managers[updates[0]]
     same = [managers[manager].fields for manager in updates if manager.api_version == own.api_version]
-    kept = {one: managed for one, managed in managers.items() if one not in updates}
+    kept = {other: managed for other, managed in managers.items() if other not in updates}
     return {**kept, target: own._replace(fields=own.fields.union(*same))}

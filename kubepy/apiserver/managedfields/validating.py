@@ -26,9 +26,9 @@ def problems(value: Any, schema: Schema | None) -> list[str]:
             for path, problem in _problems(value, schema, "")]
 
 
-def text_of(found: list[str]) -> str:
+def text_of(messages: list[str]) -> str:
     """Join several problems into one message."""
-    return found[0] if len(found) == 1 else "\n".join(["errors:", *(f"  {problem}" for problem in found)])
+    return messages[0] if len(messages) == 1 else "\n".join(["errors:", *(f"  {problem}" for problem in messages)])
 
 
 def _problems(value: Any, schema: Schema | None, path: str) -> Iterator[tuple[str, str]]:

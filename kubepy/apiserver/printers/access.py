@@ -33,9 +33,9 @@ def print_certificate_request(obj: Object, now: datetime) -> list[Cell]:
 def request_status(status: dict[str, Any]) -> str:
     """Return ``Approved,Issued`` and the like (``extractCSRStatus``)."""
     kinds = {condition["type"] for condition in status.get("conditions") or []}
-    found = [next((kind for kind in ("Denied", "Approved") if kind in kinds), "Pending")]
-    found += ["Failed"] if "Failed" in kinds else []
-    return ",".join([*found, *(["Issued"] if status.get("certificate") else [])])
+    states = [next((kind for kind in ("Denied", "Approved") if kind in kinds), "Pending")]
+    states += ["Failed"] if "Failed" in kinds else []
+    return ",".join([*states, *(["Issued"] if status.get("certificate") else [])])
 
 
 @printer("Name", "Service", "Available", "Age")

@@ -19,23 +19,24 @@ AGE = PrinterColumn("Age", "date", ".metadata.creationTimestamp")
 
 
 def custom_table(resource: Resource, objects: Sequence[Object], now: datetime) -> Table:
-    wanted = resource.printer_columns or (AGE,)
-    paths = [parse(f"{{{column.json_path}}}", allow_missing_keys=True) for column in wanted]
-    columns = [Column("Name"), *(Column(column.name, column.priority) for column in wanted)]
+    printer_columns = resource.printer_columns or (AGE,)
+    paths = [parse(f"{{{column.json_path}}}", allow_missing_keys=True) for column in printer_columns]
+    columns = [Column("Name"), *(Column(column.name, column.priority) for column in printer_columns)]
     rows = [[obj["metadata"]["name"], *(_cell(column.type, path, obj, now)
-                                        for column, path in zip(wanted, paths, strict=True))] for obj in objects]
+                                        for column, path in zip(printer_columns, paths, strict=True))]
+            for obj in objects]
     return Table(columns, rows)
 
 
 def _cell(kind: str, path: JSONPath, obj: Object, now: datetime) -> Cell:
     """Return the first value that the path finds; None without one of the column's type."""
     try:
-        found = path.find(obj)
+        results = path.find(obj)
     except JSONPathError:  # the server leaves the cell empty then, too
         return None
-    if not found or not found[0]:
+    if not results or not results[0]:
         return None
-    value = found[0][0]
+    value = results[0][0]
     if kind != "string":
         return _typed(kind, value, now)
     return "<no value>" if value is None else print_value(value)

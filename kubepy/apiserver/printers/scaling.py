@@ -56,8 +56,9 @@ def _share(target: dict[str, Any], status: dict[str, Any] | None, named: bool, p
         return f"{current.get('averageValue', absent)}/{average}"
     if not named:
         return f"{current.get('value', absent)}/{target.get('value')}"
-    used, wanted = current.get("averageUtilization"), target.get("averageUtilization")
-    return f"{'<unknown>' if used is None else f'{used}%'}/{'<auto>' if wanted is None else f'{wanted}%'}"
+    current_percent, target_percent = current.get("averageUtilization"), target.get("averageUtilization")
+    shown = "<unknown>" if current_percent is None else f"{current_percent}%"
+    return f"{shown}/{'<auto>' if target_percent is None else f'{target_percent}%'}"
 
 
 # --- the others ---------------------------------------------------------------------------------------------------

@@ -170,7 +170,7 @@ def _edited_custom(new: Object, old: Object) -> Object:
     """Return the edited custom resource: without its definition only status is known not to be spec."""
     if not new.get("status"):
         restore(new, old, "status")
-    contents = ({**one, "metadata": None, "status": None} for one in (new, old))
+    contents = ({**obj, "metadata": None, "status": None} for obj in (new, old))
     _raise_generation(new, old, spec_changed=next(contents) != next(contents))
     return new
 
@@ -234,7 +234,7 @@ def _edited_field(wrong: list[FieldError], new: Object, old: Object) -> str:
     Where an error is about the whole spec, it is the place in it that was edited.
     """
     edits = list(_edits(new, old, ""))
-    error = next((one for one in wrong if any(edit.startswith(one.field) for edit in edits)), wrong[0])
+    error = next((problem for problem in wrong if any(edit.startswith(problem.field) for edit in edits)), wrong[0])
     if error.field != "spec":
         return error.field
     spec, old_spec = new.get("spec") or {}, old.get("spec") or {}

@@ -218,9 +218,9 @@ class Strategy:
 
 def _text_at(obj: Object, path: str) -> str:
     """Return the scalar at a dotted path as Go prints it, "" if there is none."""
-    found: Any = obj
+    value: Any = obj
     for part in path.split("."):
-        found = found.get(part) if isinstance(found, dict) else None
-    if isinstance(found, bool):
-        return "true" if found else "false"
-    return "" if found is None else str(found)
+        value = value.get(part) if isinstance(value, dict) else None
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "" if value is None else str(value)

@@ -65,9 +65,9 @@ class JobStrategy(WorkloadStrategy):
 def _generate_selector(job: Object) -> None:
     """Select the pods of a job by its own uid."""
     metadata = template_of(job).setdefault("metadata", {})
-    made = {"job-name": name_of(job), "batch.kubernetes.io/job-name": name_of(job),
-            "controller-uid": uid_of(job), CONTROLLER_UID: uid_of(job)}
-    metadata["labels"] = {**made, **(metadata.get("labels") or {})}
+    generated = {"job-name": name_of(job), "batch.kubernetes.io/job-name": name_of(job),
+                 "controller-uid": uid_of(job), CONTROLLER_UID: uid_of(job)}
+    metadata["labels"] = {**generated, **(metadata.get("labels") or {})}
     if not job["metadata"].get("labels"):  # as for every object that is read, these fill in what is missing
         job["metadata"]["labels"] = dict(metadata["labels"])
     selector = job["spec"].get("selector") or {}

@@ -130,13 +130,13 @@ def _in_use(names: str | list[str] | None, accepted: str | list[str] | None, tak
 
 def _set_condition(obj: Object, kind: str, status: str, reason: str, message: str) -> None:
     """Set a condition with the time of the object's creation: a strategy has no clock."""
-    made = {"lastTransitionTime": obj["metadata"].get("creationTimestamp"), "message": message, "reason": reason,
-            "status": status, "type": kind}
+    new_condition = {"lastTransitionTime": obj["metadata"].get("creationTimestamp"), "message": message,
+                     "reason": reason, "status": status, "type": kind}
     conditions = [dict(condition) for condition in obj["status"].get("conditions") or ()]
-    for index, one in enumerate(conditions):
-        if one["type"] == kind:
-            conditions[index] = {**one, **made, "lastTransitionTime": one.get("lastTransitionTime")}
+    for index, known in enumerate(conditions):
+        if known["type"] == kind:
+            conditions[index] = {**known, **new_condition, "lastTransitionTime": known.get("lastTransitionTime")}
             break
     else:
-        conditions.append(made)
+        conditions.append(new_condition)
     obj["status"]["conditions"] = conditions

@@ -113,11 +113,11 @@ def _resized(containers: list[Object], requested: list[Object]) -> list[Object]:
     by_name = {container.get("name"): container for container in requested}
     resized = []
     for container in containers:
-        made = dict(container)
-        if (wanted := by_name.get(container["name"])) is not None:
+        updated = dict(container)
+        if (resize := by_name.get(container["name"])) is not None:
             for field in ("resources", "resizePolicy"):
-                restore(made, wanted, field)
-        resized.append(made)
+                restore(updated, resize, field)
+        resized.append(updated)
     return resized
 
 

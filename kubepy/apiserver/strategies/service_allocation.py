@@ -54,9 +54,9 @@ def _refuse(service: Object, errors: list[FieldError]) -> Status:
     return invalid("Service", name_of(service), errors)
 
 
-def _start(service: Object, what: str, size: int) -> int:
+def _start(service: Object, purpose: str, size: int) -> int:
     """Return the place among ``size`` at which the search begins."""
-    seed = f"{namespace_of(service)}/{name_of(service)}/{what}"
+    seed = f"{namespace_of(service)}/{name_of(service)}/{purpose}"
     return int.from_bytes(hashlib.sha256(seed.encode()).digest()[:8], "big") % size
 
 
@@ -107,8 +107,8 @@ def _init_ip_families(service: Object, old: Object | None) -> None:
         is_plain_headless = spec.get("clusterIP") == NONE and not spec.get("selector")
         before = old["spec"].get("ipFamilyPolicy") if old is not None else None
         spec["ipFamilyPolicy"] = str(before) if before else REQUIRE if is_plain_headless else SINGLE
-    if found := validate_cluster_ips(service, old):
-        raise _refuse(service, found)
+    if problems := validate_cluster_ips(service, old):
+        raise _refuse(service, problems)
     errors = _family_errors(service, old)
     if errors:
         raise _refuse(service, errors)
@@ -132,8 +132,8 @@ def _init_ip_families(service: Object, old: Object | None) -> None:
 def _family_errors(service: Object, old: Object | None) -> list[FieldError]:
     spec = service["spec"]
     errors: list[FieldError] = []
-    for field, what in (("clusterIPs", "cluster IP"), ("ipFamilies", "IP family")):
-        errors.extend(_second_value_errors(spec, old, field, what))
+    for field, label in (("clusterIPs", "cluster IP"), ("ipFamilies", "IP family")):
+        errors.extend(_second_value_errors(spec, old, field, label))
     ips = spec.get("clusterIPs") or []
     for index, ip in enumerate(ips):
         if ip == NONE or index < len(spec.get("ipFamilies") or ()):
@@ -145,14 +145,14 @@ def _family_errors(service: Object, old: Object | None) -> list[FieldError]:
     return errors
 
 
-def _second_value_errors(spec: Object, old: Object | None, field: str, what: str) -> list[FieldError]:
+def _second_value_errors(spec: Object, old: Object | None, field: str, label: str) -> list[FieldError]:
     """Check that a second address or family goes with its policy."""
     values, policy = spec.get(field) or [], spec["ipFamilyPolicy"]
     before = ((old or {}).get("spec") or {}).get(field) or []
     if policy != SINGLE:
         if old is None or not (len(before) == 2 and len(values) == 1 and values[0] == before[0]):
             return []
-        return [invalid_value("spec.ipFamilyPolicy", policy, f"must be 'SingleStack' to release the secondary {what}")]
+        return [invalid_value("spec.ipFamilyPolicy", policy, f"must be 'SingleStack' to release the secondary {label}")]
     if len(values) != 2:
         return []
     if values == before:
@@ -169,17 +169,18 @@ def _second_value_errors(spec: Object, old: Object | None, field: str, what: str
 def _allocate_cluster_ip(service: Object, others: list[Object]) -> None:
     spec = service["spec"]
     used = {ip for other in others for ip in other["spec"].get("clusterIPs") or ()}
-    given = (spec.get("clusterIPs") or [""])[0]
-    if given:
-        parsed, why = ipaddress.ip_address(given), ""
+    requested = (spec.get("clusterIPs") or [""])[0]
+    if requested:
+        parsed, problem = ipaddress.ip_address(requested), ""
         if parsed not in SERVICE_RANGE:
-            why = "the provided network does not match the current range"
+            problem = "the provided network does not match the current range"
         elif parsed in (SERVICE_RANGE.network_address, SERVICE_RANGE.broadcast_address):
-            why = f"the provided IP ({given}) is not in the valid range. The range of valid IPs is {SERVICE_RANGE}"
-        elif given in used:
-            why = "provided IP is already allocated"
-        if why:
-            detail = f"failed to allocate IP {given}: {why}"
+            problem = (f"the provided IP ({requested}) is not in the valid range. "
+                       f"The range of valid IPs is {SERVICE_RANGE}")
+        elif requested in used:
+            problem = "provided IP is already allocated"
+        if problem:
+            detail = f"failed to allocate IP {requested}: {problem}"
             raise _refuse(service, [invalid_value("spec.clusterIPs", spec["clusterIPs"], detail)])
         return
     size = SERVICE_RANGE.num_addresses - 2  # but for the network's own address and the last
@@ -187,8 +188,8 @@ def _allocate_cluster_ip(service: Object, others: list[Object]) -> None:
     addresses = (str(SERVICE_RANGE[1 + (start + step) % size]) for step in range(size))
     address = next((ip for ip in addresses if ip not in used), None)
     if address is None:
-        why = f"failed to allocate a serviceIP for Service {quote(name_of(service))}: range is full"
-        raise internal_error(why)
+        problem = f"failed to allocate a serviceIP for Service {quote(name_of(service))}: range is full"
+        raise internal_error(problem)
     spec["clusterIP"], spec["clusterIPs"] = address, [address]
 
 
@@ -240,8 +241,8 @@ def _fill_in_ports(service: Object, used: set[int]) -> None:
             taken.add(number)
 
 
-def _free_port(service: Object, what: str, taken: set[int]) -> int:
-    start = _start(service, what, len(NODE_PORTS))
+def _free_port(service: Object, purpose: str, taken: set[int]) -> int:
+    start = _start(service, purpose, len(NODE_PORTS))
     for step in range(len(NODE_PORTS)):
         number = NODE_PORTS[(start + step) % len(NODE_PORTS)]
         if number not in taken:

@@ -80,13 +80,13 @@ class Forbidden(Status):
 
 
 class NotFound(Status):
-    """The object is not there, or the server does not serve the path."""
+    """The object does not exist, or the server has no resource at the path."""
 
     code, reason = 404, "NotFound"
 
 
 class MethodNotAllowed(Status):
-    """The path is served, but not to this verb."""
+    """The resource at the path does not support the verb of the request."""
 
     code, reason = 405, "MethodNotAllowed"
 
@@ -96,13 +96,13 @@ class AlreadyExists(Status):
 
 
 class Conflict(Status):
-    """The object is not as the request expects it, so that nothing was changed."""
+    """The object is not in the state that the request expects; nothing was changed."""
 
     code, reason = 409, "Conflict"
 
 
 class Expired(Status):
-    """Changes are asked for that are no longer known; list anew."""
+    """The requested changes are no longer known; the client must list again."""
 
     code, reason = 410, "Expired"
 

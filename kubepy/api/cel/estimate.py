@@ -150,8 +150,8 @@ class _Estimator(NodeVisitor[Locals, Estimate]):
             size = _ONE
         return otherwise if size is None else size
 
-    def _computed(self, cost: Range, node: Node, size: Range | None = None, entry: EntrySizes | None = None) -> Estimate:
-        """Return the estimate of a computed value, which stands at no path of an object."""
+    def _result(self, cost: Range, node: Node, size: Range | None = None, entry: EntrySizes | None = None) -> Estimate:
+        """Return the estimate of the result of a node, which stands at no path of an object."""
         type = self._type(node)
         return Estimate(cost, self._size(None, type) if size is None else size, None, entry, type, node)
 
@@ -159,7 +159,7 @@ class _Estimator(NodeVisitor[Locals, Estimate]):
 
     def visit_literal(self, node: Literal, scope: Locals) -> Estimate:
         size = len(node.value) if isinstance(node.value, str | bytes) else 1
-        return self._computed(fixed(0), node, fixed(size))
+        return self._result(fixed(0), node, fixed(size))
 
     def visit_ident(self, node: Ident, scope: Locals) -> Estimate:
         local = scope.get(node.name, Local(self._sizes.root))
@@ -171,9 +171,9 @@ class _Estimator(NodeVisitor[Locals, Estimate]):
             return self.visit_ident(Ident(name, node.at), {})
         operand = self.visit(node.operand, scope)
         if node.test:
-            return self._computed(operand.cost, node)
+            return self._result(operand.cost, node)
         if node.optional:
-            return self._computed(operand.cost.plus(_ONE), node)
+            return self._result(operand.cost.plus(_ONE), node)
         has_cost = operand.type.name in ("map", "object") or operand.type.is_parameter
         shape, type = self._sizes.below(operand.shape, node.field), self._type(node)
         cost = operand.cost.plus(_ONE) if has_cost else operand.cost
@@ -182,7 +182,7 @@ class _Estimator(NodeVisitor[Locals, Estimate]):
     def visit_list(self, node: ListLiteral, scope: Locals) -> Estimate:
         items = [self.visit(item, scope) for item in node.items]
         entry = EntrySizes(_ONE, _union(item.any_size for item in items), is_list=True)
-        return self._computed(fixed(LIST_COST).plus(*(item.cost for item in items)), node, fixed(len(items)), entry)
+        return self._result(fixed(LIST_COST).plus(*(item.cost for item in items)), node, fixed(len(items)), entry)
 
     def visit_map(self, node: MapLiteral, scope: Locals) -> Estimate:
         keys = [self.visit(key, scope) for key, _, _ in node.entries]
@@ -190,7 +190,7 @@ class _Estimator(NodeVisitor[Locals, Estimate]):
         entry = EntrySizes(_union(key.any_size for key in keys), _union(value.any_size for value in values),
                            is_list=False)
         cost = fixed(MAP_COST).plus(*(estimate.cost for estimate in (*keys, *values)))
-        return self._computed(cost, node, fixed(len(keys)), entry)
+        return self._result(cost, node, fixed(len(keys)), entry)
 
     # --- calls ------------------------------------------------------------------------------------------------------
 
@@ -201,16 +201,16 @@ class _Estimator(NodeVisitor[Locals, Estimate]):
         args = [self.visit(arg, scope) for arg in nodes if arg is not None]
         match node.function:
             case "_&&_" | "_||_":
-                return self._computed(Range(args[0].cost.least, fixed(0).plus(*(arg.cost for arg in args)).most), node)
+                return self._result(Range(args[0].cost.least, fixed(0).plus(*(arg.cost for arg in args)).most), node)
             case "_?_:_":
                 condition, yes, no = args
                 cost = condition.cost.plus(yes.cost.union(no.cost))
                 entry = None if yes.entry is None else yes.entry.union(no.entry)
-                return self._computed(cost, node, yes.any_size.union(no.any_size), entry)
+                return self._result(cost, node, yes.any_size.union(no.any_size), entry)
             case "_[_]" | "_[?_]":
                 return self._index(node, *args)
             case "dyn":
-                return self._computed(args[0].cost.plus(_ONE), node, args[0].size, args[0].entry)
+                return self._result(args[0].cost.plus(_ONE), node, args[0].size, args[0].entry)
         name, overloads = (node.function, []) if resolved is None else (resolved.name, resolved.overloads)
         estimates = [self._function(name, overload, args) for overload in overloads] or [_CallEstimate(_ONE)]
         cost = _union(estimate.cost for estimate in estimates).plus(*(arg.cost for arg in args))
@@ -218,12 +218,12 @@ class _Estimator(NodeVisitor[Locals, Estimate]):
         entry = None
         if name == "_+_" and args[0].entry is not None:
             entry = args[0].entry.union(args[1].entry)
-        return self._computed(cost, node, _union(sizes) if sizes else None, entry)
+        return self._result(cost, node, _union(sizes) if sizes else None, entry)
 
     def _index(self, node: Call, container: Estimate, index: Estimate) -> Estimate:
         cost = container.cost.plus(index.cost, _ONE)
         if node.function == "_[?_]" or container.type.name == "optional":
-            return self._computed(cost, node)
+            return self._result(cost, node)
         shape, type = self._sizes.below(container.shape, "@items"), self._type(node)
         size = container.entry.value if container.entry else self._size(shape, type)
         return Estimate(cost, size, shape, None, type, node)
@@ -271,7 +271,7 @@ class _Estimator(NodeVisitor[Locals, Estimate]):
         loop = _loop(node, [body.cost for body in bodies])
         cost = over.cost.plus(loop.around, over.any_size.times(loop.step))
         if not (node.name in MAPPING or node.name == "filter"):
-            return self._computed(cost, node, _ONE)
+            return self._result(cost, node, _ONE)
         entry = None
         if node.name in ("map", "filter", "transformList"):
             size = bodies[-1].any_size
@@ -280,7 +280,7 @@ class _Estimator(NodeVisitor[Locals, Estimate]):
                 type = next(iter(self._type(node).params), DYN)
                 size = self._size(local.shape, type, local.size) or ANY_SIZE
             entry = EntrySizes(_ONE, Range(0, size.most), is_list=True)
-        return self._computed(cost, node, over.any_size, entry)
+        return self._result(cost, node, over.any_size, entry)
 
     def _variables(self, node: Macro, over: Estimate) -> dict[str, Local]:
         is_list = over.entry.is_list if over.entry else over.type.name == "list"
@@ -298,7 +298,7 @@ class _Estimator(NodeVisitor[Locals, Estimate]):
         body = self.visit(node.body[0], {**scope, node.variables[0]: local})
         bound = fixed(LIST_COST).plus(over.cost, _ONE, body.cost)
         some = bound if node.name == "optFlatMap" else bound.plus(_ONE)
-        return self._computed(over.cost.plus(_ONE, some.union(_ONE)), node, ANY_SIZE)
+        return self._result(over.cost.plus(_ONE, some.union(_ONE)), node, ANY_SIZE)
 
     def _sorted(self, node: Macro, over: Estimate, scope: Locals) -> Estimate:
         """Estimate ``sortBy``: the list is bound to a variable, mapped to the keys, and sorted by them."""
@@ -306,7 +306,7 @@ class _Estimator(NodeVisitor[Locals, Estimate]):
         keys = over.any_size.times(_loop(node._replace(name="map"), [body.cost]).step)
         mapping = _ONE.plus(fixed(LIST_COST + 1), keys)
         sorting = _sorting(over.any_size, [body.type.name])
-        return self._computed(over.cost.plus(fixed(LIST_COST), _ONE, mapping, sorting.cost), node, sorting.size)
+        return self._result(over.cost.plus(fixed(LIST_COST), _ONE, mapping, sorting.cost), node, sorting.size)
 
 
 def _union(ranges: Iterable[Range]) -> Range:

@@ -17,9 +17,10 @@ with lazy_imports():
 
 
 def merge(live: Any, config: Any, schema: Schema | None, path: Path = ()) -> Any:
-    """Merge a configuration into the live value: its leaves win, nothing is removed, lists take its order.
+    """Merge a configuration into the live value.
 
-    Of items that the live list has twice, the configuration's replace both. Raises TypedError.
+    The configuration's values win and lists take its order; nothing is removed. Where the live list has several items
+    with one key, the configuration's item replaces all of them. Raises TypedError.
     """
     is_granular = isinstance(live, dict | list) and not is_atomic(schema, live)
     if config is ABSENT or (config is None and live and is_granular):
@@ -39,39 +40,41 @@ def _merge_lists(live: list[Any], config: list[Any], schema: Schema, path: Path)
            for element, value in zip(before, live, strict=True)}
     new = dict(zip(after, config, strict=True))
     if len(new) < len(after):
-        twice = next(element for element in after if after.count(element) > 1)
-        raise TypedError(path, f"duplicate entries for key {fieldpath.path_text((twice,))}")
+        duplicate = next(element for element in after if after.count(element) > 1)
+        raise TypedError(path, f"duplicate entries for key {fieldpath.path_text((duplicate,))}")
     return [merge(old.get(element, ABSENT), new[element], schema.items(), (*path, element)) if element in new
             else live[index] for index, element in interleaved(before, after)]
 
 
 def interleaved(live: list[str], config: list[str]) -> list[tuple[int, str]]:
-    """Order a merged list: as the configuration, each item of the live list alone behind those that it followed.
+    """Order the items of a merged list, given by their path elements.
 
-    Yields the index in ``live`` (-1 for items of the configuration alone) and the path element.
+    Items of the configuration keep its order. An item that only the live list has follows the item that precedes it
+    there. Returns for each item its index in ``live``, or -1 if the configuration has it, and its path element.
     """
     shared = [element for element in config if element in live]
     merged: set[str] = set()
     order: list[tuple[int, str]] = []
-    left = right = 0
-    while left < len(live) or right < len(config):
-        mine = live[left] if left < len(live) else None
-        theirs = config[right] if right < len(config) else None
-        if mine is not None and mine == theirs:
-            merged.add(mine)
-            order.append((-1, mine))
-            left, right, shared = left + 1, right + 1, shared[1:]
-        elif mine is not None and theirs is not None and mine in config and shared and shared[0] != mine:
-            left += 1  # it comes where the configuration has it
-        elif mine is not None and mine not in config:
-            order.append((left, mine))
-            left += 1
+    live_index = config_index = 0
+    while live_index < len(live) or config_index < len(config):
+        live_item = live[live_index] if live_index < len(live) else None
+        config_item = config[config_index] if config_index < len(config) else None
+        if live_item is not None and live_item == config_item:
+            merged.add(live_item)
+            order.append((-1, live_item))
+            live_index, config_index, shared = live_index + 1, config_index + 1, shared[1:]
+        elif (live_item is not None and config_item is not None and live_item in config and shared
+              and shared[0] != live_item):
+            live_index += 1  # it comes where the configuration has it
+        elif live_item is not None and live_item not in config:
+            order.append((live_index, live_item))
+            live_index += 1
         else:
-            left += mine in merged
-            if theirs is not None:
-                merged.add(theirs)
-                order.append((-1, theirs))
-                right, shared = right + 1, shared[1:] if shared and shared[0] == theirs else shared
+            live_index += live_item in merged
+            if config_item is not None:
+                merged.add(config_item)
+                order.append((-1, config_item))
+                config_index, shared = config_index + 1, shared[1:] if shared and shared[0] == config_item else shared
     return order
 
 
@@ -81,7 +84,7 @@ def interleaved(live: list[str], config: list[str]) -> list[tuple[int, str]]:
 def remove(value: Any, fields: Fields, schema: Schema | None, path: Path = ()) -> Any:
     """Return the value without these fields and items.
 
-    A container that becomes empty by that is null; atomic values stay whole.
+    Maps and lists that become empty are null, or ABSENT at the top; atomic values stay whole.
     """
     if not isinstance(value, dict | list) or not value:
         return value
@@ -99,11 +102,11 @@ def remove(value: Any, fields: Fields, schema: Schema | None, path: Path = ()) -
 
 
 def _without(value: Any, fields: Fields, schema: Schema | None, path: Path) -> Any:
-    """Remove the paths below a path; a container that becomes empty is null, as upstream's."""
+    """Remove the fields below a path; as upstream, a map or list that becomes empty is null."""
     if not any(field[:len(path)] == path for field in fields):
         return value
-    left = remove(value, fields, schema, path)
-    return None if left is ABSENT else left
+    remaining = remove(value, fields, schema, path)
+    return None if remaining is ABSENT else remaining
 
 
 def with_named_fields(fields: Fields, schema: Schema | None) -> Fields:

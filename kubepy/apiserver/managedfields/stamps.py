@@ -1,8 +1,8 @@
-"""Stamps: entries without a type of fields, which stand for all fields that no other entry names.
+"""Stamps: entries of managedFields without ``fieldsType``, which stand for all fields that no other entry names.
 
-The client that creates an object gets one, so that creating costs nothing more; ``tracking`` works out the fields when
-they are needed. Fields that the server itself set (a Service's address) have no manager: in the place of fields a stamp
-lists them, by names of fields and indexes of items.
+The client that creates an object gets a stamp, because it costs nothing to write; ``tracking`` computes the fields when
+they are needed. Fields that the server itself set (a Service's address) have no manager: a stamp lists them under
+``fieldsV1.unset``, each as a path of field names and list indexes.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ from kubepy.api.meta import Object
 Entry = dict[str, Any]
 Place = list[str | int]
 _UNSET = "unset"
-_NOBODYS = {("metadata", name) for name in ("creationTimestamp", "generation", "name", "uid")}
+# Fields that the server sets and that no manager owns.
+_UNMANAGED = {("metadata", name) for name in ("creationTimestamp", "generation", "name", "uid")}
 
 
-def stamp(manager: str, api_version: str, time: str, nobodys: list[Place] | None = None) -> Entry:
-    """Make the entry of the client that creates an object."""
+def stamp(manager: str, api_version: str, time: str, unset_places: list[Place] | None = None) -> Entry:
+    """Return the entry of the client that creates an object; ``unset_places`` are those that the server set."""
     entry: Entry = {"apiVersion": api_version, "manager": manager, "operation": "Update", "time": time}
-    return {**entry, "fieldsV1": {_UNSET: nobodys}} if nobodys else entry
+    return {**entry, "fieldsV1": {_UNSET: unset_places}} if unset_places else entry
 
 
 def is_stamp(entry: Any) -> bool:
@@ -40,13 +41,14 @@ def is_whole(entry: Entry) -> bool:
 
 
 def unset(entry: Entry) -> list[Place]:
-    """Return the places that neither the manager of a stamp nor anybody else has set."""
+    """Return the places that the server set, so that neither the stamp's nor any other manager owns them."""
     return (entry.get("fieldsV1") or {}).get(_UNSET) or []
 
 
 def added(requested: Object, created: Object) -> list[Place]:
-    """Return the places that an object has beyond those asked for, without status and fields that nobody manages."""
-    return [place for place in _added(requested, created, []) if place[0] != "status" and tuple(place) not in _NOBODYS]
+    """Return the places that a created object has beyond the request, without status and unmanaged fields."""
+    return [place for place in _added(requested, created, [])
+            if place[0] != "status" and tuple(place) not in _UNMANAGED]
 
 
 def _added(requested: Any, created: Any, place: Place) -> Iterator[Place]:

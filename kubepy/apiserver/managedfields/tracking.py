@@ -210,8 +210,8 @@ def _shares_of_client(resource: Resource, schema: Schema | None, obj: Object, re
               (FieldManager(CONTROLLERS, UPDATE, resource.api_version),
                _since_creation(resource, obj, others if with_status else annotations | others))]
     for entry in stamps:
-        nobodys = [path_at(obj, schema, place) for place in unset(entry)]
-        own = without(rest - status - annotations - others, nobodys)
+        unset_paths = [path_at(obj, schema, place) for place in unset(entry)]
+        own = without(rest - status - annotations - others, unset_paths)
         shares.append((_stamped(entry), Managed(own, entry["apiVersion"], entry["time"])))
     return shares
 

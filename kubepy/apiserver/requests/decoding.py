@@ -107,7 +107,10 @@ def decode_patched(scope: RequestScope, resource: Resource, obj: Object, style: 
 
 
 def check_subresource(scope: RequestScope) -> None:
-    """Raises NotFound for a subresource that the kind lacks, MethodNotAllowed for one that cannot be changed."""
+    """Check that the subresource of a request can be changed.
+
+    Raises NotFound if the kind does not have it, MethodNotAllowed if kubepy cannot change it.
+    """
     resource, subresource = scope.resource, scope.request.subresource
     if subresource and subresource not in resource.subresources:
         raise errors.no_such_resource()
@@ -133,7 +136,7 @@ def match_namespace(obj: Object, scope: RequestScope) -> None:
 
 
 def match_name(obj: Object, scope: RequestScope) -> None:
-    """Raises BadRequest if the object of an update is not the one that the request names (``checkName``)."""
+    """Check that the object of an update has the name in the request (``checkName``). Raises BadRequest."""
     name = obj["metadata"].get("name", "")
     if name == scope.name:
         return

@@ -50,7 +50,7 @@ def delete(scope: RequestScope) -> Object:
 
 
 def _check_options(scope: RequestScope, old: Object, options: DeleteOptions) -> None:
-    """Raises Invalid, and Conflict for a precondition that does not hold."""
+    """Check the options of a deletion. Raises Invalid, or Conflict for a precondition that does not hold."""
     policy = options.propagation_policy
     if policy is not None and policy not in POLICIES:
         problem = errors.not_supported("propagationPolicy", policy, [*POLICIES, "nil"])

@@ -71,8 +71,8 @@ def complete(server: Server, key: Key, obj: Object, modified: float, old: Object
             _validate_new(strategy, completed)
         return completed
     if _is_another(completed, old):
-        if strategy.has_observer:  # the pods that are there belong to the other object, whatever the status says
-            _doubt_observation(completed)
+        if strategy.has_observer:  # the existing pods belong to the old object, and the status does not count them
+            _lower_observed_generation(completed)
         return completed
     try:
         return _edited(strategy, completed, old, has_status=has_status)
@@ -95,10 +95,10 @@ def _validate_new(strategy: Strategy, obj: Object) -> None:
 
 
 def removed(key: Key, obj: Object, now: float) -> Object | None:
-    """Return an object after its file was removed while its namespace holds objects; None: it is gone.
+    """Return the object to keep after its file was removed, or None to delete it.
 
-    A namespace is deleted as by a request: Terminating until the namespace controller has deleted its content. Those
-    that may not be deleted come back, as a kube-apiserver makes them again.
+    A namespace that still holds objects is deleted as by a request: it is Terminating until the namespace controller
+    has deleted its content. Namespaces that may not be deleted come back, as a kube-apiserver creates them again.
     """
     if key.resource != "namespaces":
         return None
@@ -122,7 +122,7 @@ def _with_metadata(key: Key, obj: Object, modified: float) -> Object:
 
 
 def _with_readable_managers(obj: Object, old: Object | None) -> Object:
-    """Return the object with the old one's managers, or none, where its own cannot be read."""
+    """Return the object with readable managedFields: its own, else those of the old object, else none."""
     managers = obj["metadata"].get("managedFields")
     if not isinstance(managers, list):  # none, or for the decoder to refuse
         return obj
@@ -135,7 +135,7 @@ def _with_readable_managers(obj: Object, old: Object | None) -> Object:
 
 
 def _is_another(new: Object, old: Object) -> bool:
-    """Compare the uids: an object never gets another one."""
+    """Tell whether two states belong to different objects: an object never changes its uid."""
     return bool(new["metadata"]["uid"] != old["metadata"].get("uid"))
 
 
@@ -162,12 +162,12 @@ def _edited(strategy: Strategy, new: Object, old: Object, *, has_status: bool) -
     if strategy.has_generation:
         _raise_generation(new, old, spec_changed=strategy.spec_changed(new, old))
     if strategy.has_observer and new.get("status") != old.get("status"):
-        _doubt_observation(new)
+        _lower_observed_generation(new)
     return new
 
 
 def _edited_custom(new: Object, old: Object) -> Object:
-    """Return the edited custom resource: without its definition only status is known not to be spec."""
+    """Return the edited custom resource; without its definition everything but metadata and status counts as spec."""
     if not new.get("status"):
         restore(new, old, "status")
     contents = ({**obj, "metadata": None, "status": None} for obj in (new, old))
@@ -182,9 +182,10 @@ def _without(obj: Object, *fields: str, status: bool = True) -> Object:
 
 
 def _raise_generation(new: Object, old: Object, *, spec_changed: bool) -> None:
-    """Raise generation beyond every number that was ever used for the object, also by a file from another branch.
+    """Keep generation from falling, and raise it if the spec changed.
 
-    The generation of a changed spec is one that nobody can have observed.
+    The file may come from another branch, so a changed spec gets a number above every generation and
+    observedGeneration of both states: no controller can have observed it.
     """
     known = [_number(obj["metadata"].get("generation")) for obj in (new, old)]
     if spec_changed:
@@ -202,8 +203,11 @@ def _number(value: Any) -> int:
     return value if type(value) is int else 0
 
 
-def _doubt_observation(obj: Object) -> None:
-    """Lower observedGeneration: a status from elsewhere tells of other pods, and controllers must look again."""
+def _lower_observed_generation(obj: Object) -> None:
+    """Lower observedGeneration below generation, so that controllers compute the status again.
+
+    A status that was written by hand or copied from another cluster does not describe the pods of this one.
+    """
     if (observed := _number(_observed(obj))) == 0:
         return
     status = {name: value for name, value in obj["status"].items() if name != "observedGeneration"}

@@ -36,7 +36,7 @@ class ScalePaths(NamedTuple):
 
 
 def scale_paths(resource: Resource) -> ScalePaths:
-    """Raises the NotFound of a path that is not served: most kinds have no scale."""
+    """Return the paths of a Scale's fields in the object. Raises NotFound if the kind has no Scale."""
     if "scale" not in resource.subresources:
         raise errors.no_such_resource()
     return ScalePaths(*resource.scale_paths) if resource.scale_paths else ScalePaths()

@@ -200,7 +200,7 @@ def _integer(digits: str) -> int | float:
 
 
 def _float(digits: str) -> float:
-    """Raises NumberRangeError."""
+    """Return the number as a float. Raises NumberRangeError if it is too large for one."""
     value = float(digits)
     if math.isinf(value):
         raise NumberRangeError(digits)

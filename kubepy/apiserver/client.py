@@ -37,7 +37,7 @@ from kubepy.lazy import lazy_imports
 from kubepy.storage import Change, CompactedError, ConflictError, Key, Problem, Snapshot
 
 if TYPE_CHECKING:
-    from kubepy.storage import Store, Transaction
+    from kubepy.storage.interfaces import Store, Transaction
 
 with lazy_imports():
     from kubepy.apiserver.managedfields import tracking

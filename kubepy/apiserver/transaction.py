@@ -11,7 +11,7 @@ from kubepy.api.watch import WatchEvent
 from kubepy.storage import ConflictError, ExistsError, Key, MissingError
 
 if TYPE_CHECKING:
-    from kubepy.storage import Transaction
+    from kubepy.storage.interfaces import Transaction
 
 
 class RequestTransaction:

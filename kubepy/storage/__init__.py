@@ -1,7 +1,7 @@
 """Storage of objects: what every store takes, gives and raises, and the stores themselves.
 
-A store knows nothing of kinds: it sees a :class:`Key` and a dict. A :class:`Store` reads snapshots and never waits; a
-:class:`Transaction` changes many objects under a lock, and either all of them become visible or none.
+A store knows nothing of kinds: it sees a :class:`Key` and a dict. A ``Store`` reads snapshots and never waits; a
+``Transaction`` changes many objects under a lock, and either all of them become visible or none.
 
     interfaces  Store and Transaction: the protocol of every store
     model       keys, snapshots, changes of the change log, files that cannot be objects
@@ -11,8 +11,6 @@ A store knows nothing of kinds: it sees a :class:`Key` and a dict. A :class:`Sto
 """
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
 
 from kubepy.storage.errors import (
     CompactedError,
@@ -26,9 +24,6 @@ from kubepy.storage.errors import (
     StorageError,
 )
 from kubepy.storage.model import Change, Key, Problem, Snapshot
-
-if TYPE_CHECKING:
-    from kubepy.storage.interfaces import Store, Transaction
 
 __all__ = [
     "Change",
@@ -44,15 +39,4 @@ __all__ = [
     "Problem",
     "Snapshot",
     "StorageError",
-    "Store",
-    "Transaction",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    """Import the interfaces when one is asked for: at run time nobody needs them."""
-    if name not in ("Store", "Transaction"):
-        raise AttributeError(name)
-    from kubepy.storage import interfaces
-
-    return getattr(interfaces, name)

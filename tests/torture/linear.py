@@ -15,8 +15,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from kubepy.storage import ConflictError, ExistsError, MissingError, Transaction
+from kubepy.storage import ConflictError, ExistsError, MissingError
 from kubepy.storage.folder.store import FolderStore
+from kubepy.storage.interfaces import Transaction
 
 from .history import (
     CONFLICT,

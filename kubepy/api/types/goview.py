@@ -6,6 +6,10 @@ import re
 from typing import Any
 
 from kubepy.api.types import table
+from kubepy.lazy import lazy_imports
+
+with lazy_imports():
+    from kubepy.api.types import decoder
 
 # The versioned package that the JSON of an internal one follows.
 _VERSIONED = {"autoscaling": "autoscaling/v2"}
@@ -61,9 +65,7 @@ def _meta(type_name: str, value: Any) -> Any:
     """Return a value of meta/v1, whose types have JSON names inside internal types too."""
     if type_name == "meta/v1.Time" or not table.is_struct(type_name):
         return _scalar(type_name, value)
-    from kubepy.api.types.decoder import decode_as
-
-    return go_order(type_name, decode_as(type_name, value).object)
+    return go_order(type_name, decoder.decode_as(type_name, value).object)
 
 
 def _struct(type_name: str, value: dict[str, Any]) -> dict[str, Any]:

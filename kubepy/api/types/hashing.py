@@ -12,10 +12,14 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
-from kubepy.api.clock import SUFFIX_ALPHABET
+from kubepy.api.clock import SUFFIX_ALPHABET, parse_time
 from kubepy.api.meta import AnyObject
 from kubepy.api.types import table
 from kubepy.api.values.goformat import to_json
+from kubepy.lazy import lazy_imports
+
+with lazy_imports():
+    from kubepy.api.values import quantity
 
 _PRIME, _OFFSET, _MASK = 16777619, 2166136261, 2**32 - 1
 _PRIME_128, _OFFSET_128 = 2**88 + 2**8 + 0x3B, 0x6C62272E07BB014262B821756295C58D
@@ -125,8 +129,6 @@ def _write_plain(type_name: str, value: Any, parts: list[str]) -> None:
 
 def _time(value: Any) -> str:
     """Print a template's creationTimestamp, which is never set: Go's zero time (wall, ext, loc)."""
-    from kubepy.api.clock import parse_time
-
     # Seconds since the year 1, as time.Time counts; upstream's would name the controller's own time zone as loc.
     seconds = 0 if value is None else int(parse_time(value).timestamp()) + 62135596800
     return f"{{Time:(time.Time){{wall:(uint64)0 ext:(int64){seconds} loc:(*time.Location)<nil>}}}}"
@@ -138,14 +140,12 @@ def _int_or_string(value: Any) -> str:
 
 
 def _quantity(value: Any) -> str:
-    from kubepy.api.values.quantity import Int64Amount, scan
-
-    quantity, amount = scan("0" if value is None else value)
-    number = amount or Int64Amount(0, 0)
-    decimal = "(*inf.Dec)<nil>" if amount is not None else _decimal(quantity.nanos)
+    parsed, amount = quantity.scan("0" if value is None else value)
+    number = amount or quantity.Int64Amount(0, 0)
+    decimal = "(*inf.Dec)<nil>" if amount is not None else _decimal(parsed.nanos)
     return (f"{{i:(resource.int64Amount){{value:(int64){number.value} scale:(resource.Scale){number.scale}}} "
-            f"d:(resource.infDecAmount){{Dec:{decimal}}} s:(string){quantity.text} "
-            f"Format:(resource.Format){quantity.format}}}")
+            f"d:(resource.infDecAmount){{Dec:{decimal}}} s:(string){parsed.text} "
+            f"Format:(resource.Format){parsed.format}}}")
 
 
 def _decimal(nanos: int) -> str:

@@ -10,7 +10,11 @@ from functools import lru_cache
 from typing import Any
 
 from kubepy.api.clock import format_micro_time, format_time
-from kubepy.api.values.goformat import quote_bytes
+from kubepy.api.values.goformat import quote_bytes, to_json
+from kubepy.lazy import lazy_imports
+
+with lazy_imports():
+    from kubepy.api.values import quantity
 
 # The place of a value: (outer place, key or index, name of the Go struct that has the key, or ""); None at the root.
 Where = tuple[Any, str | int, str] | None
@@ -51,8 +55,6 @@ def _target(where: Where) -> str:
 
 
 def _kind_of(value: Any, exactly: bool) -> str:
-    from kubepy.api.values.goformat import to_json
-
     if isinstance(value, bool):
         return "bool"
     if isinstance(value, int | float):
@@ -93,15 +95,13 @@ def _text(value: Any, where: Where) -> str:
 
 
 def _quantity(value: Any, where: Where, state: list[str]) -> str:
-    from kubepy.api.values.quantity import FORMAT_WRONG, Quantity, QuantityError
-
     if value is None:
         return "0"
     if isinstance(value, bool | dict | list):
-        raise DecodeError(FORMAT_WRONG)
+        raise DecodeError(quantity.FORMAT_WRONG)
     try:  # the JSON decoder accepts white space around a quantity, the parser does not
-        return str(Quantity.parse(value.strip() if isinstance(value, str) else value))
-    except QuantityError as error:
+        return str(quantity.Quantity.parse(value.strip() if isinstance(value, str) else value))
+    except quantity.QuantityError as error:
         raise DecodeError(str(error)) from None
 
 

@@ -1,19 +1,20 @@
-"""Three-way merge of objects, as a merge of the branches of a repository needs it.
+"""Three-way merge of objects, for merging two branches of a repository.
 
-:class:`Merge` merges values by their schema: maps by key, lists by the keys of their items, sets by value; lists are
-merged as server-side apply and strategic merge patch merge them. Everything else (scalars, atomic lists and maps)
-counts as a whole: changed on both sides to different values, it is a conflict.
+:class:`Merge` merges values by their schema: maps by key, lists by the keys of their items, and sets by value, as
+server-side apply and strategic merge patch do. All other values (scalars, atomic lists and maps) are compared whole: a
+value that the two sides changed differently is a conflict.
 
-:func:`merge_objects` merges whole objects. The parts that users write, their intent, merge field by field. The parts
-that the system writes never conflict, and a repository that keeps intent only leaves them out (:func:`intent_of`):
+:func:`merge_objects` merges whole objects. The fields that users write, their intent, merge one by one. The fields that
+the system writes never conflict, and :func:`intent_of` removes them for a repository that keeps only intent:
 
-- ``status`` is taken whole from one side: from the side whose generation counts, else from the one that changed it,
-  ours if both did.
-- ``metadata.generation`` is a side's own where the merged spec is that side's, the number stands for no other spec on
-  the other side, and not both sides' controllers have worked on a workload's pods. Else it is above all of them, so
-  that no status has observed it. A DaemonSet's template generation follows the same rule by its template.
-- Parts that a controller made, and would make again, are taken from ours where both sides changed them.
-- Entries of managedFields are merged one by one (:func:`merge_managers`).
+- ``metadata.generation`` comes from the side that has the merged spec. It must have risen with the spec since the base,
+  and be above the other side's if that has another spec. If no side's generation can be taken, or both sides changed
+  the status of a workload, the generation is raised above all versions', so that controllers compute the status again.
+  A DaemonSet's template generation follows the same rule, except for the part about status, with the pod template.
+- ``status`` comes whole from one side: the one that the generation comes from, else the one that changed status, ours
+  if both did.
+- Objects and fields that controllers would write again are taken from ours if both sides changed them.
+- Entries of managedFields are merged by manager (:func:`merge_managers`).
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ Settle = Callable[[Path, Any, Any, Any], Any]
 # Takes the three values of a conflict and gives the one that stands for it.
 Choose = Callable[[Any, Any, Any], Any]
 
-# Types of which only one form is valid: the fields that tell the form. None: all but the name.
+# Types in which only some combinations of fields are valid, and those fields (None: all but the name). A merged value
+# must have the same of them as one of the sides.
 _FORMS: dict[str, frozenset[str] | None] = {
     "DaemonSetUpdateStrategy": frozenset({"rollingUpdate"}),
     "DeploymentStrategy": frozenset({"rollingUpdate"}),
@@ -53,7 +55,7 @@ _FORMS: dict[str, frozenset[str] | None] = {
     "StatefulSetUpdateStrategy": frozenset({"rollingUpdate"}),
     "Volume": None,
 }
-# Atomic lists whose items the API tells apart all the same (``Taint.MatchTaint``).
+# Types of items that the API identifies by these fields, although their list is atomic (``Taint.MatchTaint``).
 _IDENTITIES = {"Taint": ("key", "effect")}
 
 
@@ -168,9 +170,9 @@ def _elements(schema: Schema | None, values: list[Any], path: Path) -> list[str]
 
 
 def _order(base: list[str], ours: list[str], theirs: list[str]) -> list[str]:
-    """Order all elements as the side that moved some (ours if both did).
+    """Order all elements as on the side that reordered those of the base, ours if both did.
 
-    Each element of the other side alone comes behind the one that it follows there.
+    An element that only the other side has follows the element that precedes it there.
     """
     known = set(base)
     is_ours_moved = [name for name in base if name in set(ours)] != [name for name in ours if name in known]
@@ -233,7 +235,10 @@ _MADE_BY_CONTROLLERS = {
 
 
 def is_made_by_controller(obj: Object) -> bool:
-    """Tell whether a controller made an object and would make it again: it owns it, or alone writes such."""
+    """Tell whether a controller created an object and would create it again.
+
+    It is the object's owner, or only controllers write such objects (a Lease, endpoints with a controller's label).
+    """
     if obj.get("kind") == "Lease" or controller_of(obj) is not None:
         return True
     label = _MADE_BY_CONTROLLERS.get(obj.get("kind", ""))
@@ -261,10 +266,10 @@ def without_written_annotations(obj: Object) -> Object:
 
 
 def intent_of(obj: Object, *, has_status: bool = True) -> Object:
-    """Return the object without what the system writes and would write again in a cluster made from it.
+    """Return the object without the fields that the system writes and would write again in a new cluster.
 
-    ``has_status``: status is the system's, as in every kind with a status subresource. A volume that somebody chose
-    for a claim stays, and so does the node of a pod.
+    A volume that a user chose for a claim stays, and so does the node of a pod. ``has_status``: the system writes
+    status, as in every kind with a status subresource.
     """
     intent = without_written_annotations(clone(obj))
     if has_status:
@@ -311,8 +316,11 @@ MergeText = Callable[[str, str, str, Side], str]
 
 
 class Kind(NamedTuple):
-    """Knowledge of a kind. ``strategy`` and ``schema`` are None for a custom resource without its definition;
-    ``has_status``: status is the system's."""
+    """The kind of the objects to merge.
+
+    ``strategy`` and ``schema`` are None for a custom resource without its definition. ``has_status``: the system writes
+    status.
+    """
 
     strategy: Strategy | None
     schema: Schema | None
@@ -328,9 +336,9 @@ class Versions(NamedTuple):
 
 
 class Merged(NamedTuple):
-    """The merged object, and the paths of the conflicts.
+    """The merged object, once with our and once with their value in every conflict, and the paths of the conflicts.
 
-    It is there with our and with their value in every conflict: the same object if there is none.
+    Without conflicts ``ours`` and ``theirs`` are the same object.
     """
 
     ours: Object
@@ -340,8 +348,8 @@ class Merged(NamedTuple):
 
 def merge_objects(versions: Versions, kind: Kind, merge_text: MergeText) -> Merged:
     """Merge two versions of one object."""
-    if whole := _made_anew(versions):
-        return Merged(whole, whole, [])
+    if recreated := _recreated(versions):
+        return Merged(recreated, recreated, [])
     merger = _Merger(versions, kind, merge_text)
     ours, conflicts = merger.run("ours")
     if not conflicts:
@@ -351,11 +359,11 @@ def merge_objects(versions: Versions, kind: Kind, merge_text: MergeText) -> Merg
 
 def merge_into_ancestor(versions: Versions, kind: Kind, merge_text: MergeText) -> Object:
     """Merge two common ancestors into one: where they conflict, their own ancestor's value stays."""
-    return _made_anew(versions) or _Merger(versions, kind, merge_text).run("base")[0]
+    return _recreated(versions) or _Merger(versions, kind, merge_text).run("base")[0]
 
 
-def _made_anew(versions: Versions) -> Object | None:
-    """Return the side that a controller made anew (a StatefulSet's pod), ours if both are new."""
+def _recreated(versions: Versions) -> Object | None:
+    """Return the side on which a controller recreated the object (a StatefulSet's pod), ours if both; None if none."""
     base, ours, theirs = versions
     if uid_of(ours) == uid_of(theirs) or not (is_made_by_controller(ours) and is_made_by_controller(theirs)):
         return None
@@ -379,7 +387,7 @@ class _Merger:
         return self._completed(body, has_conflicts=bool(merge.conflicts)), merge.conflicts
 
     def _body(self, obj: Object) -> Object:
-        """Return the part that merges field by field."""
+        """Return the object without the fields that do not merge one by one: generation, and status of the system."""
         left_out = {"status"} if self._kind.has_status else set()
         body = {name: value for name, value in obj.items() if name not in left_out}
         if "metadata" in body:
@@ -387,35 +395,39 @@ class _Merger:
         return body
 
     def _completed(self, body: Object, *, has_conflicts: bool) -> Object:
-        """Add generation, template generation and status to the body."""
-        # Where both sides moved pods, no status has counted all of them.
-        moved = bool(self._base) and isinstance(self._kind.strategy, WorkloadStrategy) and not any(
+        """Add generation, template generation and status to the merged body."""
+        # A workload's status counts the pods of its own side only, so neither is right if both sides changed theirs.
+        both_changed_status = bool(self._base) and isinstance(self._kind.strategy, WorkloadStrategy) and not any(
             same(self._base.get("status"), side.get("status")) for side in (self._ours, self._theirs))
-        is_unseen = has_conflicts or moved
-        holder = None if is_unseen else self._holder(body, _generation, self._spec_changed)
-        generation = self._number(holder, _generation)
+        generation_side = None
+        if not has_conflicts and not both_changed_status:
+            generation_side = self._side_of_generation(body, _generation, self._spec_changed)
+        generation = self._number(generation_side, _generation)
         merged = {**body, "metadata": {**body["metadata"], **({"generation": generation} if generation else {})}}
         if self._kind_name == "DaemonSet":
-            number = self._number(None if has_conflicts else self._holder(
-                body, _template_generation, lambda new, old: not semantically_equal(
-                    (new.get("spec") or {}).get("template"), (old.get("spec") or {}).get("template"))),
-                _template_generation)
-            if number:
-                annotations = {**annotations_of(merged), TEMPLATE_GENERATION: str(number)}
+            template_side = None
+            if not has_conflicts:
+                template_side = self._side_of_generation(body, _template_generation, _template_changed)
+            if template_generation := self._number(template_side, _template_generation):
+                annotations = {**annotations_of(merged), TEMPLATE_GENERATION: str(template_generation)}
                 merged["metadata"] = {**merged["metadata"], "annotations": annotations}
         if self._kind.has_status:
-            reporter = self._side_of_status() if holder is None or not _generation(holder) else holder
-            if (status := reporter.get("status")) is not None:
+            status_side = generation_side
+            if status_side is None or not _generation(status_side):
+                status_side = self._side_of_status()
+            if (status := status_side.get("status")) is not None:
                 merged["status"] = status
         return merged
 
     # --- counters
 
-    def _holder(self, merged: Object, number: Callable[[Object], int],
-                changed: Callable[[Object, Object], bool]) -> Object | None:
-        """Return the side whose generation the merged object takes, None if it needs one of its own.
+    def _side_of_generation(self, merged: Object, number: Callable[[Object], int],
+                            changed: Callable[[Object, Object], bool]) -> Object | None:
+        """Return the side whose generation the merged object takes, None if it needs a new one.
 
-        A number does not count that did not rise with an edit by hand, or stands for another spec on the other side.
+        A side whose spec is not the merged one does not qualify. Neither does a side that changed its spec without
+        raising the generation (an edit by hand), nor one whose generation does not exceed that of another spec on the
+        other side. ``number`` reads the generation; ``changed`` tells whether two objects differ in spec.
         """
         sides = []
         for side, other in ((self._ours, self._theirs), (self._theirs, self._ours)):
@@ -427,9 +439,10 @@ class _Merger:
             return self._side_of_status()
         return max(sides, key=number, default=None)
 
-    def _number(self, holder: Object | None, number: Callable[[Object], int]) -> int:
-        if holder is not None:
-            return number(holder)
+    def _number(self, side: Object | None, number: Callable[[Object], int]) -> int:
+        """Return the generation of the side; for None one above all versions', or 0 if they have none."""
+        if side is not None:
+            return number(side)
         highest = max(number(version) for version in self._versions)
         return highest + 1 if highest else 0
 
@@ -448,13 +461,12 @@ class _Merger:
 
 
 def _with_one_uid(versions: Versions) -> Versions:
-    """Return the versions under the uid of the merged object, also where it stands elsewhere (a job's selector).
+    """Give all versions the uid of the merged object, also where other fields repeat it (a Job's selector).
 
-    It is the uid of the side that made the object anew, ours if both did.
+    It is the uid of the side on which the object was recreated, ours if on both.
     """
     base, ours, theirs = versions
-    anew = theirs if base and uid_of(base) == uid_of(ours) else ours
-    uid = uid_of(anew)
+    uid = uid_of(theirs if base and uid_of(base) == uid_of(ours) else ours)
     return Versions(*(_with_text(version, uid_of(version), uid) if version else version for version in versions))
 
 
@@ -479,6 +491,11 @@ def _template_generation(obj: Object) -> int:
     return int(text) if text.isascii() and text.isdigit() else 0
 
 
+def _template_changed(new: Object, old: Object) -> bool:
+    new_spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
+    return not semantically_equal(new_spec.get("template"), old_spec.get("template"))
+
+
 def _content(obj: Object) -> Object:
     return {name: value for name, value in obj.items() if name not in ("metadata", "status")}
 
@@ -497,7 +514,10 @@ class _Settler:
         if names[-2:] == ["annotations", LAST_APPLIED]:
             return _merge_applied(base, ours, theirs)
         if names[-2:] == ["annotations", RESTARTED_AT]:
-            return _later(ours, theirs)
+            try:
+                return max(ours, theirs, key=parse_time)
+            except (TypeError, ValueError):  # one of them is not a time
+                return ours
         if self._kind == "ControllerRevision" and names == ["revision"]:
             return max((number for number in (ours, theirs) if isinstance(number, int)), default=ours)
         if self._is_written(names, base, ours, theirs):
@@ -532,7 +552,7 @@ class _Settler:
 
 
 def _are_texts(*values: Any) -> bool:
-    """Tell whether all are texts, and one of them has several lines."""
+    """Tell whether all values are strings, and one of them has several lines."""
     return all(isinstance(text, str) for text in values) and any("\n" in text for text in values)
 
 
@@ -550,14 +570,6 @@ def _merge_applied(base: Any, ours: Any, theirs: Any) -> Any:
     return to_json(merge.merge(old, our_config, their_config, schema)) + "\n"
 
 
-def _later(ours: Any, theirs: Any) -> Any:
-    """Return the later of two times; ours where one is none."""
-    try:
-        return max(ours, theirs, key=parse_time)
-    except (TypeError, ValueError):
-        return ours
-
-
 # --- managedFields -------------------------------------------------------------------------------------------------
 
 
@@ -567,14 +579,15 @@ _IDENTITY = ("manager", "operation", "subresource", "apiVersion")
 def merge_managers(base: list[Object], ours: list[Object], theirs: list[Object]) -> list[Object]:
     """Merge entries of the same manager, operation, subresource and version.
 
-    Fields that either side took over or gave up count; one that one side gave up and the other took over stays. The
-    time is the later one.
+    An entry gains the fields that one side added, and loses those that one side removed unless the other side changed
+    something below them. It gets the later time.
     """
     merge = Merge(_settle_entry, lambda base, ours, theirs: ours)
-    names = dict.fromkeys(_identity(entry) for entry in [*ours, *theirs])
-    old, left, right = ({_identity(entry): entry for entry in entries} for entries in (base, ours, theirs))
-    merged = (merge.merge(old.get(name, ABSENT), left.get(name, ABSENT), right.get(name, ABSENT), None)
-              for name in names)
+    identities = dict.fromkeys(_identity(entry) for entry in [*ours, *theirs])
+    base_entries, our_entries, their_entries = ({_identity(entry): entry for entry in entries}
+                                                for entries in (base, ours, theirs))
+    merged = (merge.merge(base_entries.get(identity, ABSENT), our_entries.get(identity, ABSENT),
+                          their_entries.get(identity, ABSENT), None) for identity in identities)
     return [entry for entry in merged if entry is not ABSENT]
 
 

@@ -418,8 +418,8 @@ class Client:
     def _ids_position(self, transaction: Transaction) -> int:
         """Return the position of the sequence of ids.
 
-        If it was lost with an index that was made anew, whose revisions count from milliseconds on, the sequence goes
-        on from there, so that no id comes a second time.
+        If it was lost because the index was rebuilt, the sequence continues from the revisions of the new index, which
+        count from milliseconds on, so that no id comes a second time.
         """
         if position := self._store.meta(IDS_POSITION):
             return int(position)

@@ -106,7 +106,7 @@ class Cluster:
             return False
 
     def bootstrap(self) -> None:
-        """Create the objects that every cluster has, in one transaction, but for those that are there."""
+        """Create the objects that every cluster has, in one transaction, except those that exist."""
         objects: list[tuple[str, Object]] = [("namespaces", {"metadata": {"name": name}}) for name in NAMESPACES]
         objects += [("priorityclasses.scheduling.k8s.io",
                      {"description": description, "metadata": {"name": name}, "value": value})

@@ -52,7 +52,7 @@ def manager_of(name: str, operation: str, api_version: str, subresource: str = "
 
 
 def decode(entries: Iterable[Any]) -> Managers:
-    """Return the managers of entries; of two entries for one manager the later counts.
+    """Return the managers of entries; of two entries of a manager the later one counts.
 
     Raises ValueError for invalid entries.
     """

@@ -110,7 +110,7 @@ def shown(resource: Resource, schema: Schema | None, obj: Object) -> Object:
 
 
 def reread(entries: list[Entry]) -> list[Entry]:
-    """Return the entries that a request leaves which changes nothing: of two for one manager the later one."""
+    """Return the entries after a request without changes; of two entries of a manager the later one stays."""
     if any(is_stamp(entry) for entry in entries):
         return entries
     managers = decode(entries)
@@ -274,7 +274,7 @@ def _set_by_anyone(resource: Resource, schema: Schema | None, obj: Object) -> Fi
 
 
 def _newest_time(value: Any) -> str:
-    """Return the newest time in a status: nothing else tells when it was written."""
+    """Return the newest time in a status, the only hint at when the status was written."""
     if isinstance(value, dict):
         times = [str(item) for key, item in value.items() if key.endswith("Time") and isinstance(item, str)]
         return max([*times, *(_newest_time(item) for item in value.values())], default="")

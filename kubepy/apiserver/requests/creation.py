@@ -89,7 +89,7 @@ def _generate_name(scope: RequestScope, prefix: str) -> str:
 
 
 def validate_new(strategy: Strategy, obj: Object) -> None:
-    """Validate a new object; path segments only where nothing else is wrong. Raises Invalid."""
+    """Validate a new object; path segments are checked only if nothing else is wrong. Raises Invalid."""
     resource, metadata = strategy.resource, obj["metadata"]
     problems = validate_object_meta(metadata, namespaced=resource.namespaced, name_rule=strategy.validate_name)
     if resource.is_core_api:

@@ -101,7 +101,7 @@ def _set_finalizers(metadata: Object, finalizers: list[str]) -> None:
 
 
 def _finalizers(strategy: Strategy, old: Object, options: DeleteOptions) -> list[str]:
-    """Return the object's finalizers, with those of the garbage collector that the deletion asks for.
+    """Return the object's finalizers, with the garbage collector's as the deletion requires them.
 
     The options decide, then a finalizer that is there, then the kind (``deletionFinalizersForGarbageCollection``).
     """

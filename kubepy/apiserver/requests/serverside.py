@@ -139,7 +139,7 @@ def _with_last_applied(obj: Object, config: Object) -> Object:
 
 
 def _applied_on_client(live: Object, resource: Resource, schema: Schema | None) -> Fields:
-    """Return the fields that apply on the client set and nobody changed since: kubectl may take them over."""
+    """Return the fields that client-side apply set and no other client has changed; kubectl may take them over."""
     try:
         last = read_json(annotations_of(live).get(LAST_APPLIED, ""))
         if last["apiVersion"] != resource.api_version:

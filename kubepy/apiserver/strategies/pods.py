@@ -109,7 +109,7 @@ class PodStrategy(Strategy):
 
 
 def _resized(containers: list[Object], requested: list[Object]) -> list[Object]:
-    """Return the containers with the resources, and nothing else, of those of the same name."""
+    """Return the containers with the resources and resizePolicy of the requested containers of the same name."""
     by_name = {container.get("name"): container for container in requested}
     resized = []
     for container in containers:

@@ -15,7 +15,7 @@ change log, events) and is made again from the files when it is gone.
     outside_edits  the edits of other programs, recorded as revisions
     reader         rows at one revision, corrected by the files that differ from them
     database       the tables of the index and their queries
-    index          the index opened, made anew, or copied into memory
+    index          the index opened, rebuilt, or copied into memory
     access         folder and index of one process: opened, locked, brought up to date, rebuilt when damaged
     settings       ``kubepy.yaml``
     locks          locks that die with their process

@@ -28,7 +28,7 @@ _UNEXPECTED = (TypeError, ValueError, LookupError, AttributeError, ArithmeticErr
 
 
 class Access:
-    """The folder and the open index of one process; the index is opened again or made anew when it is not usable.
+    """The folder and the open index of one process; the index is reopened or rebuilt when it is not usable.
 
     :param now: the cluster's time in seconds.
     """

@@ -85,7 +85,7 @@ CREATE TABLE internal (name TEXT PRIMARY KEY, value TEXT NOT NULL, checksum INTE
 
 
 class DamagedError(Exception):
-    """The index holds something that kubepy never writes; it has to be made anew."""
+    """The index holds something that kubepy never writes; it must be rebuilt."""
 
 
 # The errors of SQLite for a file that is no database, is cut short, or lacks a table, a column or a key.

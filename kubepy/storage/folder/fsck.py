@@ -225,7 +225,7 @@ def _walk(folder: StateFolder, entry: os.DirEntry[str], path: str, depth: int) -
 def repair(access: Access) -> Iterator[str]:
     """Put right what can be, and yield what was done, a line each. For the holder of the lock, with all edits recorded.
 
-    An index that disagrees with itself or with the files is made anew from them; temporary files are removed; files of
+    An index that disagrees with itself or with the files is rebuilt from them; temporary files are removed; files of
     managers are written again from the index, or removed where they belong to no object; Secrets become private. Raises
     FolderError, OSError.
     """

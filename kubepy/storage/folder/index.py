@@ -1,4 +1,4 @@
-"""Open ``.kubepy/index.db``, made anew when it is missing, of another version or damaged; in memory where the folder
+"""Open ``.kubepy/index.db``, rebuilt when it is missing, of another version or damaged; in memory where the folder
 cannot be written."""
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ from kubepy.storage.model import ADDED, DELETED, MODIFIED, Key
 class OutsideEdits:
     """Brings the index to what the files say. For the holder of the lock, or for an index in memory.
 
-    :param now: the cluster's time in seconds, from which an index made anew counts its revisions on.
+    :param now: the cluster's time in seconds, from which a rebuilt index counts its revisions on.
     """
 
     def __init__(self, database: Database, examiner: Examiner, now: float) -> None:

@@ -186,7 +186,7 @@ def read_changes(database: Database, since: int) -> list[Change]:
     """Return the changes after a revision, oldest first.
 
     Raises CompactedError for a revision that the change log does not reach: one that is forgotten, or one yet to come,
-    which is of an index before this one was made anew. Raises DamagedError for an entry beyond the counter.
+    which is of an index before this one was rebuilt. Raises DamagedError for an entry beyond the counter.
     """
     changes: list[Change] = []
     with database.snapshot():

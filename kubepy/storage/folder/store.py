@@ -38,7 +38,7 @@ Problems = list[Problem]
 
 
 def _reads(method: Callable[Concatenate[FolderStore, P], T]) -> Callable[Concatenate[FolderStore, P], T]:
-    """Decorate a method that reads: an index that turns out to be damaged is made anew, and the method runs again."""
+    """Decorate a method that reads: an index that turns out to be damaged is rebuilt, and the method runs again."""
 
     @wraps(method)
     def run(self: FolderStore, /, *args: P.args, **kwargs: P.kwargs) -> T:

@@ -64,7 +64,7 @@ class FolderTransaction:
     def database(self) -> Database:
         """Return the index, which is another one after damage to it has shown.
 
-        An index that was made anew begins beyond the revisions of the old one, so this transaction's writes get new
+        An index that was rebuilt begins beyond the revisions of the old one, so this transaction's writes get new
         revisions then.
         """
         database = self._access.opened()

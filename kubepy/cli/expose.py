@@ -57,8 +57,8 @@ EXPOSABLE = ("ReplicationController", "Service", "Pod", "Deployment.apps", "Repl
 
 
 @command("expose (-f FILENAME | TYPE NAME) [--port=port] [--protocol=TCP|UDP|SCTP] "
-      "[--target-port=number-or-name] [--name=name] [--external-ip=external-ip-of-service] [--type=type]",
-      ExposeOptions, examples="""
+         "[--target-port=number-or-name] [--name=name] [--external-ip=external-ip-of-service] [--type=type]",
+         ExposeOptions, examples="""
 # A service for the pods of a deployment
 kubepy expose deploy web --port=80 --target-port=8080
 

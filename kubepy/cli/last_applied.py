@@ -50,7 +50,7 @@ class ViewLastAppliedOptions(SelectorOptions, KustomizeOptions):
 
 
 @command("view-last-applied (TYPE [NAME | -l label] | TYPE/NAME | -f FILENAME)",
-      ViewLastAppliedOptions, examples="""
+         ViewLastAppliedOptions, examples="""
 # What was applied last
 kubepy apply view-last-applied ds/nginx-ds
 

@@ -170,7 +170,7 @@ def _read(factory: Factory, target: RequestTarget, url: SplitResult) -> str:
     if target.subresource and target.subresource not in target.resource.subresources:
         raise no_such_resource()
     return body_of(shown(factory, factory.client.get(target.resource.gvr, target.name,
-                                                    namespace=target.namespace or "")))
+                                                     namespace=target.namespace or "")))
 
 
 def _list(factory: Factory, target: RequestTarget, query: dict[str, list[str]]) -> str:

@@ -177,7 +177,7 @@ def _deleted_all(factory: Factory, target: RequestTarget, options: DeleteOptions
         raise method_not_allowed()
     selectors = ListOptions(query.get("labelSelector", ""), query.get("fieldSelector", ""))
     deleted = factory.client.delete_collection(target.resource.gvr, namespace=target.namespace or "",
-                                            options=CollectionOptions(selectors, options))
+                                               options=CollectionOptions(selectors, options))
     items = [_shown(factory, obj) for obj in deleted]
     return {"kind": f"{target.resource.kind}List", "apiVersion": target.resource.api_version,
             "metadata": {"resourceVersion": str(factory.client.revision())}, "items": items}

@@ -33,7 +33,7 @@ with lazy_imports():
 
 
 class CreateFlags(SelectorOptions, EditingOptions, DryRunOptions, FieldManagerOptions, SaveConfigOptions,
-                    RecordOptions, RawOptions):
+                  RecordOptions, RawOptions):
     """The flags of ``create``."""
 
     filename: list[str] = filename_flag("to use to create the resource.")

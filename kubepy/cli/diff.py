@@ -190,14 +190,14 @@ def run_program(factory: Factory, before: str, after: str) -> int:
     except io.UnsupportedOperation:  # a stream of a test
         pipe = subprocess.PIPE
     try:
-        done = subprocess.run(words, check=False, stdout=pipe)
+        process = subprocess.run(words, check=False, stdout=pipe)
     except FileNotFoundError:
         raise CliError(f"failed to run {quote(words[0])}: executable file not found in $PATH") from None
-    if done.stdout:
-        factory.print(done.stdout.decode(), end="")
-    if done.returncode > 1:
-        raise CliError(f"failed to run {quote(words[0])}: exit status {done.returncode}")
-    return done.returncode
+    if process.stdout:
+        factory.print(process.stdout.decode(), end="")
+    if process.returncode > 1:
+        raise CliError(f"failed to run {quote(words[0])}: exit status {process.returncode}")
+    return process.returncode
 
 
 def command_words(external: str, before: str, after: str) -> list[str]:

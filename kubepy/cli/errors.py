@@ -77,11 +77,11 @@ def _texts(errors: Iterable[Exception]) -> Iterator[str]:
 
 def raise_all(errors: Iterable[Exception]) -> None:
     """Raise nothing for no errors, the only one for one, an AggregateError for more."""
-    found = list(errors)
-    if len(found) == 1:
-        raise found[0]
-    if found:
-        raise AggregateError(found)
+    all_errors = list(errors)
+    if len(all_errors) == 1:
+        raise all_errors[0]
+    if all_errors:
+        raise AggregateError(all_errors)
 
 
 def raise_together(errors: Sequence[Exception]) -> None:

@@ -144,7 +144,7 @@ def protocols_of(obj: Object) -> dict[str, list[str]]:
         pod = spec if obj["kind"] == "Pod" else spec["template"]["spec"]
         pairs = [(port["containerPort"], port.get("protocol")) for container in pod.get("containers") or ()
                  for port in container.get("ports") or ()]
-    found: dict[str, list[str]] = {}
+    protocols: dict[str, list[str]] = {}
     for port, protocol in pairs:
-        found.setdefault(str(port), []).append(protocol or "TCP")
-    return found
+        protocols.setdefault(str(port), []).append(protocol or "TCP")
+    return protocols

@@ -177,7 +177,7 @@ def edit(factory: Factory, options: EditLastAppliedOptions) -> None:
     configurations: list[Info] = []
     for info in infos:
         read = manifests.read_stream(factory, original_configuration(info.content) or "", "edited-file")
-        configurations += Result(found for manifest in read for found in manifest.found).all_infos()
+        configurations += Result(entry for manifest in read for entry in manifest.entries).all_infos()
     if not configurations:
         raise CliError(NO_ANNOTATIONS)
 

@@ -184,8 +184,8 @@ def _deleted_all(factory: Factory, target: RequestTarget, options: DeleteOptions
 
 
 def _shown(factory: Factory, obj: Object) -> Object:
-    found: Object = shown(factory, obj)
-    return found
+    answer: Object = shown(factory, obj)
+    return answer
 
 
 def _success(**more: Any) -> Object:
@@ -199,8 +199,9 @@ def _write_options(query: Query) -> tuple[bool, str, str]:
 
 def _delete_options(body: Any, query: Query) -> DeleteOptions:
     """Return the ``metav1.DeleteOptions`` of a body, else of the query."""
-    given = body or {**query, "dryRun": [query["dryRun"]] if "dryRun" in query else []}
-    only = given.get("preconditions") or {}
-    grace = given.get("gracePeriodSeconds")
-    return DeleteOptions(None if grace is None else int(grace), given.get("propagationPolicy"), only.get("uid"),
-                         only.get("resourceVersion"), dry_run="All" in (given.get("dryRun") or ()))
+    fields = body or {**query, "dryRun": [query["dryRun"]] if "dryRun" in query else []}
+    preconditions = fields.get("preconditions") or {}
+    grace = fields.get("gracePeriodSeconds")
+    return DeleteOptions(None if grace is None else int(grace), fields.get("propagationPolicy"),
+                         preconditions.get("uid"), preconditions.get("resourceVersion"),
+                         dry_run="All" in (fields.get("dryRun") or ()))

@@ -50,8 +50,8 @@ def init(factory: Factory, options: InitOptions) -> None:
         for number, name in enumerate(names, 1):
             factory.progress.show("making nodes", number, len(names))
             _ensure(factory, "nodes", new_node(name))
-    with manager_lock(factory.cluster) as ours:
-        if ours:  # kubelets register and taints of new nodes go, so that the cluster begins ready
+    with manager_lock(factory.cluster) as is_lost:
+        if is_lost is not None:  # kubelets register and taints of new nodes go, so that the cluster begins ready
             settle(factory.progress, build_manager(factory.cluster))
     factory.cluster.finish()
     factory.print(f"cluster created in {printable(factory.folder)}")

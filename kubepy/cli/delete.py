@@ -82,7 +82,7 @@ class DeletionSettings(NamedTuple):
 
 
 @command("delete ([-f FILENAME] | [-k DIRECTORY] | TYPE [(NAME | -l label | --all)])", DeleteCommandFlags, examples="""
-# Delete what a file describes
+# Delete the objects in a file
 kubepy delete -f manifests/nginx-ds.yaml
 
 # Delete a DaemonSet and leave its pods

@@ -62,7 +62,7 @@ MASK, BEFORE, AFTER = "***", "*** (before)", "*** (after)"
 
 
 @command("diff -f FILENAME", DiffFlags, flag_error_status=FAILED, examples="""
-# What apply would change
+# Show what apply would change
 kubepy diff -f manifests/nginx-ds.yaml
 
 # In colours

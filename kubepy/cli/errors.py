@@ -35,7 +35,7 @@ class CliError(Exception):
 
 
 class UsageError(CliError):
-    """``path`` is the command (``kubepy create configmap``) whose help would have told."""
+    """``path`` is the command (``kubepy create configmap``) whose help the message points to."""
 
     def __init__(self, path: str, message: str) -> None:
         super().__init__(f"{message}\nSee '{path} -h' for help and examples")

@@ -41,10 +41,10 @@ _SYNTAX = re.compile(r"[^\[\](){}@'\"*?\s]+")
 
 @command("explain TYPE [--recursive=FALSE|TRUE] [--api-version=api-version-group] [-o|--output=plaintext]",
          ExplainOptions, examples="""
-# What a DaemonSet holds
+# List the fields of a DaemonSet
 kubepy explain ds
 
-# All fields of its update strategy, and theirs
+# List all fields of its update strategy, with their own fields
 kubepy explain ds.spec.updateStrategy --recursive
 """)
 def explain(factory: Factory, options: ExplainOptions) -> None:

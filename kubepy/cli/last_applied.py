@@ -51,7 +51,7 @@ class ViewLastAppliedOptions(SelectorOptions, KustomizeOptions):
 
 @command("view-last-applied (TYPE [NAME | -l label] | TYPE/NAME | -f FILENAME)",
          ViewLastAppliedOptions, examples="""
-# What was applied last
+# View the configuration that was applied last
 kubepy apply view-last-applied ds/nginx-ds
 
 # As JSON
@@ -162,7 +162,7 @@ NO_ANNOTATIONS = ("no last-applied-configuration annotation found on resources, 
 
 
 @command("edit-last-applied (TYPE/NAME | -f FILENAME)", EditLastAppliedOptions, examples="""
-# Change what counts as applied last, with $EDITOR
+# Edit the configuration that was applied last, with $EDITOR
 kubepy apply edit-last-applied ds/nginx-ds
 
 # As JSON

@@ -85,7 +85,7 @@ def standard_class() -> Object:
 class FsckOptions(Options):
     """The flags of ``fsck``."""
 
-    repair: bool = bool_flag("repair", help="Put right what can be put right without guessing, and say what was done.")
+    repair: bool = bool_flag("repair", help="Repair what can be repaired safely, and list each repair.")
 
 
 @command("fsck [--repair]", FsckOptions, examples="""
@@ -95,7 +95,7 @@ kubepy fsck
 # Another folder
 kubepy --state /srv/lab/state fsck
 
-# Make the index anew if it disagrees with the files, make Secrets private, remove what a killed process left
+# Rebuild an index that disagrees with the files, make Secrets private, remove the leftovers of killed processes
 kubepy fsck --repair
 """)
 def fsck(factory: Factory, options: FsckOptions) -> None:
@@ -115,7 +115,7 @@ def fsck(factory: Factory, options: FsckOptions) -> None:
     for line in disagreements:
         factory.print(printable(line))
     if disagreements and not options.repair:
-        factory.say('run "kubepy fsck --repair" to put right what can be put right without guessing')
+        factory.say('run "kubepy fsck --repair" to repair what can be repaired safely')
     if problems or disagreements:
         raise SilentExit(1)
     factory.print(printable(f"{factory.folder}: no problems"))

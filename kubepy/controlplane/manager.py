@@ -144,7 +144,7 @@ class Manager:
             self._run_batch()
 
     def has_work(self) -> bool:
-        """Tell whether something is to be done now."""
+        """Return whether something is to be done now."""
         return self._stale or bool(self._inbox) or bool(self._carried) or self._has_keys()
 
     def _has_keys(self) -> bool:
@@ -354,7 +354,7 @@ class Manager:
 
 
 def _defines_resource(event: WatchEvent) -> bool:
-    """Tell whether a CustomResourceDefinition, which is named as its resource, is new or has another spec."""
+    """Return whether a CustomResourceDefinition, which is named as its resource, is new or has another spec."""
     if event.key.resource != CRDS or event.new is None:
         return False
     return event.old is None or event.old["spec"] != event.new["spec"]

@@ -43,7 +43,7 @@ class CreateFlags(SelectorOptions, EditingOptions, DryRunOptions, FieldManagerOp
 
 
 @command("create -f FILENAME", CreateFlags, creates=True, examples="""
-# Create what a file describes
+# Create the objects in a file
 kubepy create -f manifests/nginx-ds.yaml
 
 # Create from standard input

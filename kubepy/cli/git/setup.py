@@ -52,7 +52,7 @@ class GitSetupOptions(Options):
 # Let git merge and compare the objects in ./state
 kubepy git setup
 
-# Keep in git what somebody wants of the cluster, and leave out what controllers make of it
+# Commit the objects that users write, without the objects and status that controllers write
 kubepy git setup --intent-only
 
 # In git diff, each changed field with its whole path

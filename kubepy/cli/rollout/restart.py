@@ -35,7 +35,7 @@ class RestartOptions(RolloutOptions, PrintFlags, FieldManagerOptions):
 
 
 @command("restart RESOURCE", RestartOptions, examples="""
-    # Make all pods of a DaemonSet anew, one after another
+    # Replace all pods of a DaemonSet, one after another
     kubepy rollout restart ds/log-agent
 
     # Every Deployment of an application

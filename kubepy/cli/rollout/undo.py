@@ -54,10 +54,10 @@ class UndoOptions(RolloutOptions, PrintFlags, DryRunOptions):
 
 
 @command("undo (TYPE NAME | TYPE/NAME)", UndoOptions, examples="""
-    # Back to what was before
+    # Roll back to the previous revision
     kubepy rollout undo ds/log-agent
 
-    # Back to revision 3, but only show what that would restore
+    # Show what a rollback to revision 3 would restore, without rolling back
     kubepy rollout undo ds/log-agent --to-revision=3 --dry-run=client
 """)
 def undo(factory: Factory, options: UndoOptions) -> None:

@@ -4,7 +4,7 @@ A command's options are a subclass of :class:`Options`, made of the flags of its
 commands share::
 
     class CordonOptions(DryRunOptions, SelectorOptions):
-        force: bool = bool_flag("force", help="Cordon it all the same.")
+        force: bool = bool_flag("force", help="Cordon a node that is cordoned already.")
 
 ``options.force`` is the value; type checkers know the fields as those of a dataclass. (The standard library's
 dataclasses take longer to import than reading a command line does.) Upstream: the ``…Options`` and ``…Flags`` structs

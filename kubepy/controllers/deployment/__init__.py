@@ -93,7 +93,7 @@ class DeploymentController:
     # --- sync
 
     def sync(self, key: Key) -> None:
-        self.queue.cancel(key)  # a deadline, which this sync sets anew if it still matters
+        self.queue.cancel(key)  # a deadline, which this sync sets again if it still matters
         deployment = self._deployments.get(key.namespace, key.name)
         if deployment is None:
             return

@@ -200,7 +200,7 @@ def _integer(digits: str) -> int | float:
 
 
 def _float(digits: str) -> float:
-    """Raises NumberRangeError."""
+    """Convert digits to a float. Raises NumberRangeError for a number beyond the largest one."""
     value = float(digits)
     if math.isinf(value):
         raise NumberRangeError(digits)

@@ -13,6 +13,7 @@ A Status of the API and a StorageError are printed as kubectl prints the server'
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import ParamSpec, TypeVar
@@ -190,7 +191,6 @@ def os_error_text(error: OSError) -> str:
 
 def _defect_text(error: Exception) -> str:
     """Return one line about a defect of kubepy; with KUBEPY_TRACEBACK the traceback goes to stderr."""
-    import os
     import traceback
 
     if os.environ.get("KUBEPY_TRACEBACK"):

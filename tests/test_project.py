@@ -71,6 +71,7 @@ def test_sample_cluster_is_settled_and_sound(tmp_path: Path) -> None:
     assert run("kubepy get ds nginx-ds -o jsonpath={.status.numberAvailable}", tmp_path).stdout == "3"
 
 
+PAGES = [*PROJECT.glob("*.md"), *sorted((PROJECT / "docs").rglob("*.md"))]
 MANIFESTS = sorted((PROJECT / "manifests").glob("*.yaml"))
 
 
@@ -87,7 +88,18 @@ def test_manifest_comes_up(manifest: Path, tmp_path: Path) -> None:
 
 
 def test_links_in_docs_lead_somewhere() -> None:
-    pages = [PROJECT / "README.md", *sorted((PROJECT / "docs").glob("*.md"))]
-    broken = [f"{page.name}: {link}" for page in pages for link in re.findall(r"\]\(([^)#:]+)\)", page.read_text())
+    broken = [f"{page.name}: {link}" for page in PAGES for link in re.findall(r"\]\(([^)#:]+)\)", page.read_text())
               if not (page.parent / link).exists()]
     assert broken == []
+
+
+PACKAGES = "kubepy|tests|tools|docs|storage|api|apiserver|runtime|controllers|controlplane|scheduler|kubelet|cli"
+
+
+def test_files_named_in_docs_exist() -> None:
+    """Find the paths of the package and its tests in docs; `apiserver/pkg/…` is upstream's."""
+    named = [(page, path) for page in PAGES for path in re.findall(rf"`((?:{PACKAGES})/[\w./]+)`", page.read_text())]
+    missing = [f"{page.name}: {path}" for page, path in named if not path.startswith("apiserver/pkg/")
+               and not (PROJECT / path).exists() and not (PROJECT / "kubepy" / path).exists()]
+    assert named
+    assert missing == []

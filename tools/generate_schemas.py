@@ -45,7 +45,8 @@ def main(data: Path) -> None:
     data.mkdir(exist_ok=True)
     for package, facts in packages.items():
         facts["kinds"] = {api_version: sorted(kinds) for api_version, kinds in sorted(facts["kinds"].items())}
-        (data / f"{package}.json").write_text(json.dumps(facts, indent=1) + "\n")
+        text = json.dumps(facts, indent=1)
+        (data / f"{package}.json").write_text(text.replace("{\n ", "{", 1) + "\n")  # "about" on the first line
 
 
 def facts_of_type(definition: dict[str, Any], package: str) -> dict[str, Any]:

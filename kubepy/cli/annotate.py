@@ -34,7 +34,7 @@ class AnnotateOptions(MetadataOptions):
 
 
 @command("annotate [--overwrite] (-f FILENAME | TYPE NAME) KEY_1=VAL_1 ... KEY_N=VAL_N", AnnotateOptions, examples="""
-# Say why the next revision comes
+# Record the cause of the next revision
 kubepy annotate ds/nginx-ds kubernetes.io/change-cause='nginx 1.26'
 
 # Make the pods of a node fail

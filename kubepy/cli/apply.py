@@ -62,16 +62,16 @@ class ApplyFlags(DeleteFlags, PrintFlags, SelectorOptions, DryRunOptions, Valida
 
 
 @command("apply (-f FILENAME | -k DIRECTORY)", ApplyFlags, creates=True, examples="""
-# Apply what a file describes
+# Apply the objects in a file
 kubepy apply -f manifests/nginx-ds.yaml
 
 # Apply all manifests of a folder and its subfolders
 kubepy apply -R -f manifests/
 
-# See what would come of it
+# Show the result without applying it
 kubepy apply -f manifests/nginx-ds.yaml --dry-run=server -o yaml
 
-# Let the server merge, and keep who set which field
+# Merge on the server, which records the manager of each field
 kubepy apply --server-side -f manifests/nginx-ds.yaml
 """)
 def apply(factory: Factory, options: ApplyFlags) -> None:

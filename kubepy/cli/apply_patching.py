@@ -163,7 +163,7 @@ def _patched(factory: Factory, info: Info, current: Object, modified: Object, re
 
 
 def _replaced(factory: Factory, info: Info, current: Object, modified: Object, request: ApplyRequest) -> Patched:
-    """Delete an object that cannot be patched and create it anew (``--force``); if that fails, restore it.
+    """Delete an object that cannot be patched and create it again (``--force``); if that fails, restore it.
 
     Raises _PatchingError, also if the object is still there after --timeout: without the flag that is at once.
     """

@@ -63,7 +63,7 @@ class CanIOptions(Options):
 # Check whether deployments may be created
 kubepy auth can-i create deployments
 
-# Everything that is allowed
+# List all allowed actions
 kubepy auth can-i --list
 """)
 def can_i(factory: Factory, options: CanIOptions) -> None:
@@ -172,7 +172,7 @@ class ReconcileResult(NamedTuple):
 
 
 @command("reconcile -f FILENAME", ReconcileOptions, creates=True, examples="""
-# Give roles and bindings what a file describes
+# Reconcile roles and bindings with a file
 kubepy auth reconcile -f rbac.yaml
 
 # Also remove rules and subjects that the file does not have
@@ -254,7 +254,10 @@ def reconcile_role(existing: Object, expected: Object, *, removes: bool) -> Reco
 
 
 def reconcile_binding(existing: Object, expected: Object, *, removes: bool) -> ReconcileResult:
-    """Bind the expected subjects, and only those if ``removes``; the binding of another role is made anew."""
+    """Bind the expected subjects, and only those if ``removes``.
+
+    A binding of another role is deleted and created again, since the role of a binding cannot be changed.
+    """
     if existing["roleRef"] != expected["roleRef"]:
         return ReconcileResult(expected, RECREATE, [], [], _is_protected(existing))
     binding = _with_metadata(existing, expected)

@@ -50,7 +50,7 @@ UNITS = {"cpu": "m", "memory": "Mi"}
 
 
 @command("autoscale (-f FILENAME | TYPE NAME | TYPE/NAME) [--min=MINPODS] --max=MAXPODS [--cpu=CPU]",
-      AutoscaleOptions, examples="""
+         AutoscaleOptions, examples="""
 # Between two and ten pods
 kubepy autoscale deploy/web --min=2 --max=10 --cpu=80%
 

@@ -98,34 +98,34 @@ _ROLLOUT_EXAMPLES = """
 # Wait until a DaemonSet is rolled out
 kubepy rollout status ds/log-agent
 
-# Its revisions, and what caused each
+# View its revisions, with the cause of each
 kubepy rollout history ds/log-agent
 
-# Back to what was before
+# Roll back to the previous revision
 kubepy rollout undo ds/log-agent
 """
 _AUTH_EXAMPLES = """
 # Check whether deployments may be created
 kubepy auth can-i create deployments
 
-# The user that requests are made by
+# Print the user that requests are made as
 kubepy auth whoami
 """
 _CONFIG_EXAMPLES = """
-# Commands without -n use this namespace from now on
+# Set the namespace that commands without -n use
 kubepy config set-context --current --namespace=web
 
-# All contexts, with their clusters and namespaces
+# List all contexts, with their clusters and namespaces
 kubepy config get-contexts
 
-# Commands work on the folder and in the namespace of this context
+# Use the folder and the namespace of this context
 kubepy config use-context staging
 """
 _GIT_EXAMPLES = """
 # Let git merge and compare the objects in ./state
 kubepy git setup
 
-# After a merge that stopped: settle what needs nobody's decision
+# After a merge that stopped: settle the conflicts that need no decision
 kubepy git resolve
 """
 _PLUGIN_EXAMPLES = """
@@ -190,10 +190,10 @@ SET: dict[str, Entry] = {
 }
 
 APPLY: dict[str, Entry] = {
-    "view-last-applied": Entry(lambda: last_applied.view, "View what was applied last"),
+    "view-last-applied": Entry(lambda: last_applied.view, "View the latest last-applied-configuration annotations"),
     "set-last-applied": Entry(lambda: last_applied.set_,
-                              "Set what counts as applied last to the contents of a file"),
-    "edit-last-applied": Entry(lambda: last_applied.edit, "Edit what counts as applied last"),
+                              "Set the last-applied-configuration annotation to the contents of a file"),
+    "edit-last-applied": Entry(lambda: last_applied.edit, "Edit the latest last-applied-configuration annotations"),
 }
 
 CONFIG: dict[str, Entry] = {
@@ -217,17 +217,17 @@ CONFIG: dict[str, Entry] = {
 
 AUTH: dict[str, Entry] = {
     "can-i": Entry(lambda: auth.can_i, "Check whether an action is allowed"),
-    "reconcile": Entry(lambda: auth.reconcile, "Give roles and bindings what files describe"),
+    "reconcile": Entry(lambda: auth.reconcile, "Reconcile RBAC roles and bindings with those of files"),
     "whoami": Entry(lambda: auth.whoami, "Check self subject attributes"),
 }
 GIT: dict[str, Entry] = {
     "setup": Entry(lambda: git_setup.setup, "Set up the git repository that the state folder lies in"),
     "resolve": Entry(lambda: git_resolve.resolve, "Settle conflicts over removed files of objects"),
-    "refresh": Entry(lambda: git_intent.refresh, "Tell git of files that are as committed but for their status"),
+    "refresh": Entry(lambda: git_intent.refresh, "Update git's index for files that differ only in status"),
     "merge-file": Entry(lambda: git_merging.merge_file, "Merge two versions of an object's file (git's merge "
                         "driver)"),
     "diff-text": Entry(lambda: git_text.diff_text, "Print an object with the paths of fields (git's textconv)"),
-    "filter": Entry(lambda: git_intent.filter_, "Leave out what the system writes (git's filter process)"),
+    "filter": Entry(lambda: git_intent.filter_, "Remove the fields that the system writes (git's filter process)"),
 }
 PLUGIN: dict[str, Entry] = {
     "list": Entry(lambda: plugins.list_, "List the programs on the PATH that are plugins"),

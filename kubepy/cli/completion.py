@@ -162,7 +162,7 @@ def _next_words(factory: Factory, line: Line, word: str) -> Iterable[str]:
     except (FlagSyntaxError, HelpRequested):
         return []
     path = " ".join(("kubepy", *line.path))
-    options = line.command.options_of(CommandLine(path, parsed.args, parsed.dash, parsed.given), parsed.values)
+    options = line.command.options_of(CommandLine(path, parsed.args, parsed.dash, parsed.flags_set), parsed.values)
     factory.use(line.command.global_options_of(parsed.values), may_create=False)
     if flag is not None:
         return _after_commas(flag_values(factory, line.path, flag, options), word)
@@ -456,7 +456,7 @@ def metadata_keys(factory: Factory, options: Options, field: str) -> list[str]:
 def revisions(factory: Factory, options: Options) -> list[str]:
     """Return the numbers of its revisions."""
     resource_and_object = _named_object(factory, options)
-    if resource_and_object is None or resource_and_object[0].key not in rollout_history.KEEPERS:
+    if resource_and_object is None or resource_and_object[0].key not in rollout_history.REVISION_RESOURCES:
         return []
     return [str(revision.number)
             for revision in rollout_history.revisions_of(factory.client, *resource_and_object)]

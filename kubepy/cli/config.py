@@ -73,10 +73,10 @@ class SetContextOptions(Options):
 
 
 @command("current-context", Options, examples="""
-# The name of the context that commands use
+# Print the name of the context that commands use
 kubepy config current-context
 
-# Where commands work
+# Show the folder where commands work
 kubepy cluster-info --context="$(kubepy config current-context)"
 """)
 def current_context(factory: Factory, options: Options) -> None:
@@ -88,10 +88,10 @@ def current_context(factory: Factory, options: Options) -> None:
 
 
 @command("get-contexts [NAME...]", GetContextsOptions, examples="""
-# All contexts, with their clusters and namespaces
+# List all contexts, with their clusters and namespaces
 kubepy config get-contexts
 
-# Only their names
+# List only their names
 kubepy config get-contexts -o name
 """)
 def get_contexts(factory: Factory, options: GetContextsOptions) -> None:
@@ -111,10 +111,10 @@ def get_contexts(factory: Factory, options: GetContextsOptions) -> None:
 
 
 @command("use-context CONTEXT_NAME", Options, examples="""
-# Commands work on the folder and in the namespace of this context
+# Use the folder and the namespace of this context
 kubepy config use-context staging
 
-# Back to this folder
+# Return to this folder
 kubepy config use-context kubepy
 """)
 def use_context(factory: Factory, options: Options) -> None:
@@ -133,7 +133,7 @@ def use_context(factory: Factory, options: Options) -> None:
 
 @command("set-context [NAME | --current] [--cluster=FOLDER] [--user=user] [--namespace=namespace]", SetContextOptions,
          examples="""
-# Commands without -n use this namespace from now on
+# Set the namespace that commands without -n use
 kubepy config set-context --current --namespace=web
 
 # A context for another state folder; --context=lab uses it once, use-context from now on

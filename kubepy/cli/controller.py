@@ -74,8 +74,8 @@ def _once(factory: Factory, options: ControllerOptions) -> None:
             _say_due(factory, [Due(entry.due, entry.reconciler, entry.key) for entry in checkpoint.pending
                                if entry.due])
             return
-        with manager_lock(cluster) as ours, _signals() as received:
-            if ours:
+        with manager_lock(cluster) as is_lost, _signals() as received:
+            if is_lost is not None:
                 summary = settle(factory.progress, build_manager(cluster), options.quiet_for, lambda: bool(received),
                                  skip_waits=True)
                 _report(factory, options, summary)

@@ -82,7 +82,7 @@ class DeletionSettings(NamedTuple):
 
 
 @command("delete ([-f FILENAME] | [-k DIRECTORY] | TYPE [(NAME | -l label | --all)])", DeleteCommandFlags, examples="""
-# Delete what a file describes
+# Delete the objects in a file
 kubepy delete -f manifests/nginx-ds.yaml
 
 # Delete a DaemonSet and leave its pods
@@ -139,13 +139,13 @@ def propagation_policy(factory: Factory, cascade: str) -> str:
     if cascade in POLICIES:
         return POLICIES[cascade]
     try:
-        meant = "background" if parse_bool(cascade) else "orphan"
+        replacement = "background" if parse_bool(cascade) else "orphan"
     except ValueError:
         raise CliError(f'invalid cascade value ({printable(cascade)}). Must be "background", "foreground", or '
                        '"orphan"') from None
     factory.say(f"warning: --cascade={cascade} is deprecated (boolean value) and can be replaced with "
-                f"--cascade={meant}.")
-    return POLICIES[meant]
+                f"--cascade={replacement}.")
+    return POLICIES[replacement]
 
 
 def warn_of_force(factory: Factory, deletion: DeletionSettings) -> None:
@@ -194,9 +194,9 @@ def print_deleted(factory: Factory, info: Info, deletion: DeletionSettings) -> N
     if deletion.short:
         factory.print(info.printed_name)
         return
-    done = "force deleted" if deletion.grace == 0 else "deleted"
+    operation = "force deleted" if deletion.grace == 0 else "deleted"
     place = f" from {printable(info.namespace)} namespace" if info.resource.namespaced else ""
-    factory.print(f"{printed_kind(info.resource)} {quote(info.name)} {done}{place}{SUFFIXES[deletion.dry_run]}")
+    factory.print(f"{printed_kind(info.resource)} {quote(info.name)} {operation}{place}{SUFFIXES[deletion.dry_run]}")
 
 
 def wait_until_gone(factory: Factory, infos: list[Info], timeout: float) -> None:

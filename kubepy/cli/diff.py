@@ -62,7 +62,7 @@ MASK, BEFORE, AFTER = "***", "*** (before)", "*** (after)"
 
 
 @command("diff -f FILENAME", DiffFlags, flag_error_status=FAILED, examples="""
-# What apply would change
+# Show what apply would change
 kubepy diff -f manifests/nginx-ds.yaml
 
 # In colours
@@ -190,14 +190,14 @@ def run_program(factory: Factory, before: str, after: str) -> int:
     except io.UnsupportedOperation:  # a stream of a test
         pipe = subprocess.PIPE
     try:
-        done = subprocess.run(words, check=False, stdout=pipe)
+        process = subprocess.run(words, check=False, stdout=pipe)
     except FileNotFoundError:
         raise CliError(f"failed to run {quote(words[0])}: executable file not found in $PATH") from None
-    if done.stdout:
-        factory.print(done.stdout.decode(), end="")
-    if done.returncode > 1:
-        raise CliError(f"failed to run {quote(words[0])}: exit status {done.returncode}")
-    return done.returncode
+    if process.stdout:
+        factory.print(process.stdout.decode(), end="")
+    if process.returncode > 1:
+        raise CliError(f"failed to run {quote(words[0])}: exit status {process.returncode}")
+    return process.returncode
 
 
 def command_words(external: str, before: str, after: str) -> list[str]:

@@ -13,6 +13,7 @@ A Status of the API and a StorageError are printed as kubectl prints the server'
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import ParamSpec, TypeVar
@@ -35,7 +36,7 @@ class CliError(Exception):
 
 
 class UsageError(CliError):
-    """``path`` is the command (``kubepy create configmap``) whose help would have told."""
+    """``path`` is the command (``kubepy create configmap``) whose help the message points to."""
 
     def __init__(self, path: str, message: str) -> None:
         super().__init__(f"{message}\nSee '{path} -h' for help and examples")
@@ -77,11 +78,11 @@ def _texts(errors: Iterable[Exception]) -> Iterator[str]:
 
 def raise_all(errors: Iterable[Exception]) -> None:
     """Raise nothing for no errors, the only one for one, an AggregateError for more."""
-    found = list(errors)
-    if len(found) == 1:
-        raise found[0]
-    if found:
-        raise AggregateError(found)
+    all_errors = list(errors)
+    if len(all_errors) == 1:
+        raise all_errors[0]
+    if all_errors:
+        raise AggregateError(all_errors)
 
 
 def raise_together(errors: Sequence[Exception]) -> None:
@@ -190,7 +191,6 @@ def os_error_text(error: OSError) -> str:
 
 def _defect_text(error: Exception) -> str:
     """Return one line about a defect of kubepy; with KUBEPY_TRACEBACK the traceback goes to stderr."""
-    import os
     import traceback
 
     if os.environ.get("KUBEPY_TRACEBACK"):

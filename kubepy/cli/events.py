@@ -37,7 +37,7 @@ HEADERS = "LAST SEEN\tTYPE\tREASON\tOBJECT\tMESSAGE"
 
 
 @command("events [(-o|--output=)FORMAT] [--for TYPE/NAME] [--watch] [--types=Normal,Warning]", EventsOptions,
-      examples="""
+         examples="""
 # What happened in this namespace within the last hour
 kubepy events
 

@@ -41,10 +41,10 @@ _SYNTAX = re.compile(r"[^\[\](){}@'\"*?\s]+")
 
 @command("explain TYPE [--recursive=FALSE|TRUE] [--api-version=api-version-group] [-o|--output=plaintext]",
          ExplainOptions, examples="""
-# What a DaemonSet holds
+# List the fields of a DaemonSet
 kubepy explain ds
 
-# All fields of its update strategy, and theirs
+# List all fields of its update strategy, with their own fields
 kubepy explain ds.spec.updateStrategy --recursive
 """)
 def explain(factory: Factory, options: ExplainOptions) -> None:
@@ -289,18 +289,18 @@ def wrap(text: str, limit: int) -> str:
 
 
 def _wrap_line(line: str, limit: int) -> str:
-    done, width = "", 0
+    wrapped, width = "", 0
     space, word = "", ""
     for char in line:
         if char.isspace() and char != "\N{NO-BREAK SPACE}":
             if not space or word:
-                done, width = done + space + word, width + len(space) + len(word)
+                wrapped, width = wrapped + space + word, width + len(space) + len(word)
                 space, word = "", ""
             space += char
             continue
         word += char
         if width + len(space) + len(word) > limit and len(word) < limit:
-            done, width, space = done + "\n", 0, ""
+            wrapped, width, space = wrapped + "\n", 0, ""
     if word or width + len(space) <= limit:
-        done += space + word
-    return done
+        wrapped += space + word
+    return wrapped

@@ -57,8 +57,8 @@ EXPOSABLE = ("ReplicationController", "Service", "Pod", "Deployment.apps", "Repl
 
 
 @command("expose (-f FILENAME | TYPE NAME) [--port=port] [--protocol=TCP|UDP|SCTP] "
-      "[--target-port=number-or-name] [--name=name] [--external-ip=external-ip-of-service] [--type=type]",
-      ExposeOptions, examples="""
+         "[--target-port=number-or-name] [--name=name] [--external-ip=external-ip-of-service] [--type=type]",
+         ExposeOptions, examples="""
 # A service for the pods of a deployment
 kubepy expose deploy web --port=80 --target-port=8080
 
@@ -144,7 +144,7 @@ def protocols_of(obj: Object) -> dict[str, list[str]]:
         pod = spec if obj["kind"] == "Pod" else spec["template"]["spec"]
         pairs = [(port["containerPort"], port.get("protocol")) for container in pod.get("containers") or ()
                  for port in container.get("ports") or ()]
-    found: dict[str, list[str]] = {}
+    protocols: dict[str, list[str]] = {}
     for port, protocol in pairs:
-        found.setdefault(str(port), []).append(protocol or "TCP")
-    return found
+        protocols.setdefault(str(port), []).append(protocol or "TCP")
+    return protocols

@@ -18,7 +18,7 @@ from kubepy.quoting import printable, quote
 # The flags of a command
 kubepy help rollout undo
 
-# All commands
+# List all commands
 kubepy help
 """)
 def help_(factory: Factory, options: Options) -> None:
@@ -38,7 +38,7 @@ def help_(factory: Factory, options: Options) -> None:
 
 
 @command("alpha", Options, examples="""
-# What there is
+# List the alpha commands
 kubepy alpha
 """)
 def alpha(factory: Factory, options: Options) -> None:

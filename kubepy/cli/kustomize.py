@@ -58,7 +58,7 @@ def kustomize(factory: Factory, options: KustomizeBuildOptions) -> None:
         raise CliError(f"illegal flag value --load-restrictor {options.load_restrictor}; legal values: "
                        "[LoadRestrictionsRootOnly LoadRestrictionsNone]")
     objects = target.build(options.args[0] if options.args else ".", factory.say,
-                    restricted=options.load_restrictor != "LoadRestrictionsNone")
+                           restricted=options.load_restrictor != "LoadRestrictionsNone")
     text = "---\n".join(yaml.dump(obj) for obj in objects)
     if not options.output:
         factory.print(text, end="")

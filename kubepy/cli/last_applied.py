@@ -50,8 +50,8 @@ class ViewLastAppliedOptions(SelectorOptions, KustomizeOptions):
 
 
 @command("view-last-applied (TYPE [NAME | -l label] | TYPE/NAME | -f FILENAME)",
-      ViewLastAppliedOptions, examples="""
-# What was applied last
+         ViewLastAppliedOptions, examples="""
+# View the configuration that was applied last
 kubepy apply view-last-applied ds/nginx-ds
 
 # As JSON
@@ -162,7 +162,7 @@ NO_ANNOTATIONS = ("no last-applied-configuration annotation found on resources, 
 
 
 @command("edit-last-applied (TYPE/NAME | -f FILENAME)", EditLastAppliedOptions, examples="""
-# Change what counts as applied last, with $EDITOR
+# Edit the configuration that was applied last, with $EDITOR
 kubepy apply edit-last-applied ds/nginx-ds
 
 # As JSON
@@ -177,7 +177,7 @@ def edit(factory: Factory, options: EditLastAppliedOptions) -> None:
     configurations: list[Info] = []
     for info in infos:
         read = manifests.read_stream(factory, original_configuration(info.content) or "", "edited-file")
-        configurations += Result(found for manifest in read for found in manifest.found).all_infos()
+        configurations += Result(entry for manifest in read for entry in manifest.entries).all_infos()
     if not configurations:
         raise CliError(NO_ANNOTATIONS)
 

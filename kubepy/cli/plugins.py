@@ -119,10 +119,10 @@ def _warnings(path: str, shadowed_by: str | None) -> Iterator[str]:
     command_words: list[str] = []
     entries: Mapping[str, Entry] = root_command().entries
     for word in name.split("-")[1:]:
-        known = next((known for known, entry in entries.items() if word == known or word in entry.aliases), None)
-        if known is None:
+        command = next((key for key, entry in entries.items() if word == key or word in entry.aliases), None)
+        if command is None:
             break
-        command_words.append(known)
-        entries = entries[known].commands
+        command_words.append(command)
+        entries = entries[command].commands
     if command_words:
         yield f'warning: {name} overwrites existing command: "kubepy {" ".join(command_words)}"'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from io import TextIOWrapper
 
@@ -9,8 +10,6 @@ from io import TextIOWrapper
 def run() -> int:
     """Run the process's own command line; returns the exit status."""
     if None in (sys.stdin, sys.stdout, sys.stderr):
-        import os
-
         for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
             if getattr(sys, name) is None:  # the shell has closed it (``>&-``)
                 setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
@@ -39,15 +38,11 @@ def as_text(word: str) -> str:
     """Return a word of the command line as UTF-8 in any locale; invalid bytes become ``�`` as in Go."""
     if word.isascii():
         return word
-    import os
-
     return os.fsencode(word).decode(errors="replace")
 
 
 def _drop_output() -> None:
     """Discard buffered output: the reader has closed the pipe, or the disk is full."""
-    import os
-
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -154,11 +154,11 @@ def _target(factory: Factory, group: str, version: str, rest: list[str]) -> Requ
     if rest[0] == "namespaces" and len(rest) > 2 and rest[2] not in ("status", "finalize"):
         _, namespace, *rest = rest
     plural, name, subresource = (*rest, "", "")[:3]
-    found = next((resource for resource in factory.scheme
-                  if resource.plural == plural and _serves(resource, group, version)), None)
-    if found is None or len(rest) > 3 or (found.namespaced != (namespace is not None) and (name or namespace)):
+    resource = next((resource for resource in factory.scheme
+                     if resource.plural == plural and _serves(resource, group, version)), None)
+    if resource is None or len(rest) > 3 or (resource.namespaced != (namespace is not None) and (name or namespace)):
         raise no_such_resource()
-    return RequestTarget(found.at(version), namespace, name, subresource)
+    return RequestTarget(resource.at(version), namespace, name, subresource)
 
 
 def _read(factory: Factory, target: RequestTarget, url: SplitResult) -> str:
@@ -170,19 +170,19 @@ def _read(factory: Factory, target: RequestTarget, url: SplitResult) -> str:
     if target.subresource and target.subresource not in target.resource.subresources:
         raise no_such_resource()
     return body_of(shown(factory, factory.client.get(target.resource.gvr, target.name,
-                                                    namespace=target.namespace or "")))
+                                                     namespace=target.namespace or "")))
 
 
 def _list(factory: Factory, target: RequestTarget, query: dict[str, list[str]]) -> str:
     resource = target.resource
-    found = factory.client.list(resource.gvr, namespace=target.namespace,
-                                label_selector=query.get("labelSelector", [""])[-1],
-                                field_selector=query.get("fieldSelector", [""])[-1])
-    items = [shown(factory, obj) for obj in found.items]
+    objects = factory.client.list(resource.gvr, namespace=target.namespace,
+                                  label_selector=query.get("labelSelector", [""])[-1],
+                                  field_selector=query.get("fieldSelector", [""])[-1])
+    items = [shown(factory, obj) for obj in objects.items]
     if not resource.custom:
         items = [{key: value for key, value in obj.items() if key not in ("kind", "apiVersion")} for obj in items]
     kinds = {"kind": f"{resource.kind}List", "apiVersion": resource.api_version}
-    meta = {"metadata": {"resourceVersion": found.resource_version}}
+    meta = {"metadata": {"resourceVersion": objects.resource_version}}
     if resource.custom:
         return body_of({"apiVersion": kinds["apiVersion"], "items": items, "kind": kinds["kind"], **meta})
     return body_of({**kinds, **meta, "items": items})

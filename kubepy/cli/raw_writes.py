@@ -177,15 +177,15 @@ def _deleted_all(factory: Factory, target: RequestTarget, options: DeleteOptions
         raise method_not_allowed()
     selectors = ListOptions(query.get("labelSelector", ""), query.get("fieldSelector", ""))
     deleted = factory.client.delete_collection(target.resource.gvr, namespace=target.namespace or "",
-                                            options=CollectionOptions(selectors, options))
+                                               options=CollectionOptions(selectors, options))
     items = [_shown(factory, obj) for obj in deleted]
     return {"kind": f"{target.resource.kind}List", "apiVersion": target.resource.api_version,
             "metadata": {"resourceVersion": str(factory.client.revision())}, "items": items}
 
 
 def _shown(factory: Factory, obj: Object) -> Object:
-    found: Object = shown(factory, obj)
-    return found
+    answer: Object = shown(factory, obj)
+    return answer
 
 
 def _success(**more: Any) -> Object:
@@ -199,8 +199,9 @@ def _write_options(query: Query) -> tuple[bool, str, str]:
 
 def _delete_options(body: Any, query: Query) -> DeleteOptions:
     """Return the ``metav1.DeleteOptions`` of a body, else of the query."""
-    given = body or {**query, "dryRun": [query["dryRun"]] if "dryRun" in query else []}
-    only = given.get("preconditions") or {}
-    grace = given.get("gracePeriodSeconds")
-    return DeleteOptions(None if grace is None else int(grace), given.get("propagationPolicy"), only.get("uid"),
-                         only.get("resourceVersion"), dry_run="All" in (given.get("dryRun") or ()))
+    fields = body or {**query, "dryRun": [query["dryRun"]] if "dryRun" in query else []}
+    preconditions = fields.get("preconditions") or {}
+    grace = fields.get("gracePeriodSeconds")
+    return DeleteOptions(None if grace is None else int(grace), fields.get("propagationPolicy"),
+                         preconditions.get("uid"), preconditions.get("resourceVersion"),
+                         dry_run="All" in (fields.get("dryRun") or ()))

@@ -51,10 +51,10 @@ FORCE_TIMEOUT = 300.0
 
 
 @command("replace -f FILENAME", ReplaceOptions, creates=True, examples="""
-# Put what a file says in the place of what is there
+# Replace an object by the one in a file
 kubepy replace -f manifests/nginx-ds.yaml
 
-# Delete it and make it anew
+# Delete it and create it again
 kubepy replace --force -f manifests/nginx-ds.yaml
 """)
 def replace(factory: Factory, options: ReplaceOptions) -> None:

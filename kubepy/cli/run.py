@@ -81,7 +81,7 @@ RESTART_POLICIES = ("Always", "OnFailure", "Never")
 
 
 @command("run NAME --image=image [--env=\"key=value\"] [--port=port] [--dry-run=server|client] [--command] -- "
-      "[COMMAND] [args...]", RunOptions, creates=True, examples="""
+         "[COMMAND] [args...]", RunOptions, creates=True, examples="""
 # A pod of one container
 kubepy run box --image=busybox:1.36 -- sleep 3600
 
@@ -136,7 +136,7 @@ def _validate_attach(options: RunOptions, strategy: str) -> None:
         options.usage_error("--rm should only be used for attached containers")
     if attach and strategy != NONE:
         options.usage_error("--dry-run=[server|client] can't be used with attached containers options (--attach, "
-                          "--stdin, or --tty)")
+                            "--stdin, or --tty)")
     if attach:
         raise CliError("attaching is not supported: no containers run here, pods are simulated (--attach=false "
                        "creates the pod only)")

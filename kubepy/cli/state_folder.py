@@ -50,8 +50,8 @@ def init(factory: Factory, options: InitOptions) -> None:
         for number, name in enumerate(names, 1):
             factory.progress.show("making nodes", number, len(names))
             _ensure(factory, "nodes", new_node(name))
-    with manager_lock(factory.cluster) as ours:
-        if ours:  # kubelets register and taints of new nodes go, so that the cluster begins ready
+    with manager_lock(factory.cluster) as is_lost:
+        if is_lost is not None:  # kubelets register and taints of new nodes go, so that the cluster begins ready
             settle(factory.progress, build_manager(factory.cluster))
     factory.cluster.finish()
     factory.print(f"cluster created in {printable(factory.folder)}")
@@ -85,7 +85,7 @@ def standard_class() -> Object:
 class FsckOptions(Options):
     """The flags of ``fsck``."""
 
-    repair: bool = bool_flag("repair", help="Put right what can be put right without guessing, and say what was done.")
+    repair: bool = bool_flag("repair", help="Repair what can be repaired safely, and list each repair.")
 
 
 @command("fsck [--repair]", FsckOptions, examples="""
@@ -95,7 +95,7 @@ kubepy fsck
 # Another folder
 kubepy --state /srv/lab/state fsck
 
-# Make the index anew if it disagrees with the files, make Secrets private, remove what a killed process left
+# Rebuild an index that disagrees with the files, make Secrets private, remove the leftovers of killed processes
 kubepy fsck --repair
 """)
 def fsck(factory: Factory, options: FsckOptions) -> None:
@@ -115,7 +115,7 @@ def fsck(factory: Factory, options: FsckOptions) -> None:
     for line in disagreements:
         factory.print(printable(line))
     if disagreements and not options.repair:
-        factory.say('run "kubepy fsck --repair" to put right what can be put right without guessing')
+        factory.say('run "kubepy fsck --repair" to repair what can be repaired safely')
     if problems or disagreements:
         raise SilentExit(1)
     factory.print(printable(f"{factory.folder}: no problems"))

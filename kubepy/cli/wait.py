@@ -77,7 +77,7 @@ def wait(factory: Factory, options: WaitOptions) -> None:
     deadline = _Deadline(factory, options.timeout if options.timeout >= 0 else WEEK)
     if "create" in conditions:
         _wait_for_creation(factory, options, deadline)
-    result = _found(factory, options)
+    result = _result(factory, options)
     if "delete" in conditions:
         result.ignore_not_found()
     count = 0
@@ -109,13 +109,13 @@ class _Deadline:
         return not self.only_once and not self.left()
 
 
-def _found(factory: Factory, options: WaitOptions) -> Result:
+def _result(factory: Factory, options: WaitOptions) -> Result:
     return Builder(factory, options, bare_types=options.all, latest=True, local=options.local).do()
 
 
 def _wait_for_creation(factory: Factory, options: WaitOptions, deadline: _Deadline) -> None:
     def is_created() -> bool:
-        infos, errors = _found(factory, options).infos()
+        infos, errors = _result(factory, options).infos()
         # Upstream goes on waiting for a single object that was named, and gives up where others are missing.
         if len(errors) == 1 and isinstance(errors[0], api_errors.NotFound) and not options.filename:
             return False
@@ -229,17 +229,17 @@ def split_single_equals(text: str) -> list[str]:
     return [part.replace("\0", "==") for part in text.replace("==", "\0").split("=")]
 
 
-def _holds(found: list[list[object]], expected: str | None) -> bool:
+def _holds(values: list[list[object]], expected: str | None) -> bool:
     """Return whether a path has one value, and that is the expected one. Raises CliError for several values."""
-    if not found or not found[0]:
+    if not values or not values[0]:
         return False
-    if len(found) > 1:
+    if len(values) > 1:
         raise CliError("given jsonpath expression matches more than one list")
-    if len(found[0]) > 1:
+    if len(values[0]) > 1:
         raise CliError("given jsonpath expression matches more than one value")
     if expected is None:
         return True
-    value = found[0][0]
+    value = values[0][0]
     if isinstance(value, (dict, list)):
         raise CliError("jsonpath leads to a nested object or list which is not supported")
     return goformat.format_value(value).strip() == expected.strip()

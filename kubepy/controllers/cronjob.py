@@ -254,7 +254,7 @@ class CronJobController:
         cron_job = self._cron_jobs.get(key.namespace, key.name)
         if cron_job is None:
             return
-        self.queue.cancel(key)  # a start, which this sync sets anew unless there is none
+        self.queue.cancel(key)  # a start, which this sync sets again unless there is none
         state = self.observe(key, cron_job)
         errors: list[Exception] = []
         try:
@@ -423,7 +423,7 @@ class Latest(NamedTuple):
 
 
 def read_times(cron_job: CronJob) -> Times:
-    """Raises CronError."""
+    """Return the parsed schedule and its time zone. Raises CronError."""
     return Times(cron.parse(cron_job["spec"]["schedule"]), zone_of(cron_job))
 
 

@@ -50,7 +50,7 @@ class EphemeralVolumeController:
                 self.queue.add(Key("pods", namespace, name[:end]))
 
     def sync(self, key: Key) -> None:
-        """Raises VolumeError."""
+        """Create the missing claims of a pod's ephemeral volumes. Raises VolumeError."""
         pod = self._informers.get(*key)
         if pod is None or is_being_deleted(pod):
             return

@@ -82,7 +82,7 @@ class Ownership(Generic[ObjectT]):
     def to_claim(self, resource: str, owner: AnyObject, index: Index[Any, Any]) -> list[Key]:
         """Return the keys of dependents that are to be released perhaps, and of orphans, in key order.
 
-        Those that were observed before their owner are grouped anew.
+        Those that were observed before their owner are grouped again.
         """
         for key in list(index.group(f"{uid_of(owner)} to claim")):
             index.observe(key, self._informers.get(*key))

@@ -90,13 +90,15 @@ class RefManager(Generic[ObjectT]):
         self._check_owner()
         references = [*owner_references(obj), new_controller_ref(self._owner)]
         finalizers = obj["metadata"].get("finalizers") or []
-        return self._write(obj, references, [*finalizers, *(one for one in self._finalizers if one not in finalizers)])
+        missing = [finalizer for finalizer in self._finalizers if finalizer not in finalizers]
+        return self._write(obj, references, [*finalizers, *missing])
 
     def release(self, obj: ObjectT) -> ObjectT:
         """Take the owner off the object's references. Raises Status."""
         references = [owner for owner in owner_references(obj) if owner["uid"] != uid_of(self._owner)]
         finalizers = obj["metadata"].get("finalizers") or []
-        return self._write(obj, references, [one for one in finalizers if one not in self._finalizers])
+        others = [finalizer for finalizer in finalizers if finalizer not in self._finalizers]
+        return self._write(obj, references, others)
 
     def _check_owner(self) -> None:
         """Read the owner again, once (``RecheckDeletionTimestamp``). Raises Status, AdoptionError."""

@@ -122,7 +122,7 @@ class TaintEvictionController:
         self._recorder.event(pod, "Normal", "TaintManagerEviction", message)
         with suppress(NotFound):
             add_disruption_target(self._client, pod, "DeletionByTaintManager",
-                                   "Taint manager: deleting due to NoExecute taint", now)
+                                  "Taint manager: deleting due to NoExecute taint", now)
             self._client.delete(PODS, name_of(pod), namespace=namespace_of(pod))
 
 

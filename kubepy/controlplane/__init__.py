@@ -124,7 +124,7 @@ def settled_checkpoint(cluster: Cluster, within: float, *, of_this_version: bool
     try:
         _, changes = cluster.client.changes(checkpoint.revision)
     except Expired:
-        return None  # the index was made anew
+        return None  # the index was rebuilt
     return checkpoint if all(change.key.resource in UNWATCHED for change in changes) else None
 
 

@@ -33,7 +33,7 @@ class Checkpoint(NamedTuple):
     memories: Mapping[str, Any] = {}
 
     def is_settled(self, now: datetime, within: float = 0.0) -> bool:
-        """Tell whether no key falls due within so many seconds."""
+        """Return whether no key falls due within so many seconds."""
         return all(pending.due is not None and (pending.due - now).total_seconds() > within
                    for pending in self.pending)
 

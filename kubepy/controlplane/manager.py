@@ -56,7 +56,8 @@ class Manager:
         for reconciler in reconcilers:
             for resource, handler in reconciler.handlers().items():
                 self._handlers.setdefault(resource, []).append(handler)
-        self._turn, self._left = len(reconcilers) - 1, 0  # the reconciler whose turn it is, and the keys left in it
+        # The reconciler whose turn it is, and the number of its keys that are left in this turn.
+        self._turn, self._keys_left = len(reconcilers) - 1, 0
         self._revision = 0  # changes up to it have been delivered, or are in the inbox
         self._delivered = 0  # changes up to it have been delivered
         self._inbox: list[WatchEvent] = []
@@ -143,7 +144,7 @@ class Manager:
             self._run_batch()
 
     def has_work(self) -> bool:
-        """Tell whether something is to be done now."""
+        """Return whether something is to be done now."""
         return self._stale or bool(self._inbox) or bool(self._carried) or self._has_keys()
 
     def _has_keys(self) -> bool:
@@ -160,7 +161,7 @@ class Manager:
                     self._sync(*picked)
                     self._observe(batch.drain(), ours=True)
                     passed = time.monotonic() - start
-                    is_first_turn_over = self._turn == 0 and not (self._left and len(self._reconcilers[0].queue))
+                    is_first_turn_over = self._turn == 0 and not (self._keys_left and len(self._reconcilers[0].queue))
                     if passed > BATCH_SECONDS and (is_first_turn_over or passed > MAX_BATCH_SECONDS):
                         break
                 self._revision = self._delivered = self._client.revision()
@@ -182,12 +183,12 @@ class Manager:
         """Return the next key of the reconciler whose turn it is, or of the next one that has any."""
         for _ in range(len(self._reconcilers) + 1):
             reconciler = self._reconcilers[self._turn]
-            if self._left > 0 and (key := reconciler.queue.get()) is not None:
-                self._left -= 1
+            if self._keys_left > 0 and (key := reconciler.queue.get()) is not None:
+                self._keys_left -= 1
                 return reconciler, key
             self._turn = (self._turn + 1) % len(self._reconcilers)
-            self._left = min(len(self._reconcilers[self._turn].queue), KEYS_PER_TURN)
-        self._turn, self._left = len(self._reconcilers) - 1, 0  # begin with the first, as a new process would
+            self._keys_left = min(len(self._reconcilers[self._turn].queue), KEYS_PER_TURN)
+        self._turn, self._keys_left = len(self._reconcilers) - 1, 0  # begin with the first, as a new process would
         return None
 
     def _sync(self, reconciler: Reconciler, key: Key) -> None:
@@ -353,7 +354,7 @@ class Manager:
 
 
 def _defines_resource(event: WatchEvent) -> bool:
-    """Tell whether a CustomResourceDefinition, which is named as its resource, is new or has another spec."""
+    """Return whether a CustomResourceDefinition, which is named as its resource, is new or has another spec."""
     if event.key.resource != CRDS or event.new is None:
         return False
     return event.old is None or event.old["spec"] != event.new["spec"]

@@ -50,7 +50,7 @@ class Summary:
         self._kinds: dict[Key, str] = {}
 
     def record(self, event: WatchEvent) -> None:
-        """Take in one change."""
+        """Count one change."""
         self._before.setdefault(event.key, uid_of(event.old) if event.old else "")
         self._after[event.key] = uid_of(event.new) if event.new else ""
         self._kinds[event.key] = (event.new or event.old or {}).get("kind", "")

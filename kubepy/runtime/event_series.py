@@ -86,13 +86,13 @@ class SeriesRecorder:
             return recorded._replace(last=now)
         series = {"count": 2, "lastObservedTime": format_micro_time(now)}
         key = Key(EVENTS, namespace_of(event), recorded.name)
-        if (stored := transaction.get(key)) is None:  # somebody deleted it
+        if (stored := transaction.get(key)) is None:  # it was deleted meanwhile
             return self._begin(transaction, {**event, "series": series}, now)
         transaction.update(key, {**stored, "series": series}, stored)
         return recorded._replace(last=now, is_series=True)
 
     def _load_stored(self, transaction: RequestTransaction, namespace: str) -> None:
-        """Take in the events that processes before this one have recorded."""
+        """Read the events that earlier processes have recorded."""
         if namespace in self._known:
             return
         self._known.add(namespace)

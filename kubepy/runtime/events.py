@@ -73,7 +73,7 @@ class Recorder:
                 self._write(transaction, decision, now)
 
     def _load_stored(self, transaction: RequestTransaction, namespace: str) -> None:
-        """Take in the events that processes before this one have recorded."""
+        """Read the events that earlier processes have recorded."""
         if namespace in self._known:
             return
         self._known.add(namespace)
@@ -183,7 +183,7 @@ class Correlator:
         self._logs[self._key] = _Log(name_of(event), event["count"], event["firstTimestamp"])
 
     def add_stored(self, event: Object) -> None:
-        """Take in an event that is stored already."""
+        """Add an event that is stored already."""
         similar = _similar_key(event)
         is_combined = event["message"].startswith(COMBINED)
         key = similar if is_combined else (*similar, event["message"])

@@ -141,7 +141,7 @@ class Informers:
         return index
 
     def observe(self, event: WatchEvent) -> None:
-        """Take in one change."""
+        """Store one change."""
         key, new = event.key, event.new
         space = self._objects.setdefault(key.resource, {}).setdefault(key.namespace, {})
         old = space.get(key.name)
@@ -208,7 +208,7 @@ def _links(key: Key, obj: Object) -> _Links:
 
 
 def _discard(groups: dict[Group, dict[Key, Value]], group: Group, key: Key) -> None:
-    """Take a key out of its group, and the group away when it is empty."""
+    """Remove a key from its group, and the group when it is empty."""
     members = groups.get(group, {})
     members.pop(key, None)
     if not members:

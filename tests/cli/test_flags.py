@@ -81,7 +81,7 @@ def test_underscores_in_names_are_dashes() -> None:
 
 
 def test_changed_reports_given_flags() -> None:
-    assert parse("--watch=false", "-l", "a=b", "-w").given == [
+    assert parse("--watch=false", "-l", "a=b", "-w").flags_set == [
         ("watch", "false"), ("selector", "a=b"), ("watch", "true")]
 
 

@@ -15,7 +15,7 @@ from tests.storage.test_faults import unsynced  # noqa: F401  (a fixture)
 from tests.torture.deaths import run_killed
 
 SECRET = "state/namespaces/default/secrets/s.yaml"
-HINT = 'run "kubepy fsck --repair" to put right what can be put right without guessing\n'
+HINT = 'run "kubepy fsck --repair" to repair what can be repaired safely\n'
 REBUILT = "Warning: state/.kubepy/index.db was damaged and is rebuilt from the files\n"
 
 

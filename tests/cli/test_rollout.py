@@ -119,7 +119,7 @@ def test_going_back_without_number_takes_one_before_newest() -> None:
     obj = {"kind": "DaemonSet", "metadata": {"name": "x"}, "spec": {"template": template("c:3")}}
     plan = plan_rollback(obj, [kept(1, "c:1"), kept(2, "c:2"), kept(3, "c:3")], 0)
     assert plan.target.template == template("c:2")
-    assert (plan.patch, plan.patch_type) == (kept(2, "c:2").keeper["data"], STRATEGIC_MERGE_PATCH)
+    assert (plan.patch, plan.patch_type) == (kept(2, "c:2").source["data"], STRATEGIC_MERGE_PATCH)
 
 
 def test_going_back_to_what_is_there_needs_no_patch() -> None:
@@ -138,9 +138,9 @@ def test_revisions_that_are_not_there(number: int, message: str) -> None:
 
 
 def replica_set(number: int, image: str, **annotations: str) -> Revision:
-    keeper = {"kind": "ReplicaSet", "metadata": {"name": f"x-{number}", "annotations": annotations},
+    source = {"kind": "ReplicaSet", "metadata": {"name": f"x-{number}", "annotations": annotations},
               "spec": {"template": template(image, **{"pod-template-hash": "abc"})}}
-    return Revision(number, keeper, {"kind": "Deployment", "metadata": {"name": "x"}})
+    return Revision(number, source, {"kind": "Deployment", "metadata": {"name": "x"}})
 
 
 def test_deployment_takes_annotations_of_its_old_replica_set_and_keeps_its_own_bookkeeping() -> None:

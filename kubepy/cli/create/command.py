@@ -33,7 +33,7 @@ with lazy_imports():
 
 
 class CreateFlags(SelectorOptions, EditingOptions, DryRunOptions, FieldManagerOptions, SaveConfigOptions,
-                    RecordOptions, RawOptions):
+                  RecordOptions, RawOptions):
     """The flags of ``create``."""
 
     filename: list[str] = filename_flag("to use to create the resource.")
@@ -43,7 +43,7 @@ class CreateFlags(SelectorOptions, EditingOptions, DryRunOptions, FieldManagerOp
 
 
 @command("create -f FILENAME", CreateFlags, creates=True, examples="""
-# Create what a file describes
+# Create the objects in a file
 kubepy create -f manifests/nginx-ds.yaml
 
 # Create from standard input

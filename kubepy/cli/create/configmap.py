@@ -76,8 +76,8 @@ def configmap(factory: Factory, options: CreateConfigmapOptions, name: str) -> O
 
     def add(key: str, value: bytes) -> None:
         _check_key(key, "is not a valid key name for a ConfigMap: ")
-        for taken, field in ((data, "Data"), (binary, "BinaryData")):
-            if key in taken:
+        for values, field in ((data, "Data"), (binary, "BinaryData")):
+            if key in values:
                 raise CliError(f"cannot add key {quote(key)}, another key by that name already exists in {field} for "
                                f"ConfigMap {quote(name)}")
         try:
@@ -90,14 +90,14 @@ def configmap(factory: Factory, options: CreateConfigmapOptions, name: str) -> O
     _add_literals(options, add)
     _add_env_files(options, add, "env config file cannot be a directory")
     if options.append_hash:
-        name += "-" + kustomize_generators.content_hash({"kind": "ConfigMap", "name": name, "data": data,
-                                    **({"binaryData": binary} if binary else {})})
+        name += "-" + kustomize_generators.content_hash({
+            "kind": "ConfigMap", "name": name, "data": data, **({"binaryData": binary} if binary else {})})
     obj: Object = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": metadata(factory, name)}
     return {**obj, **({"data": _sorted(data)} if data else {}), **({"binaryData": _sorted(binary)} if binary else {})}
 
 
 class CreateGenericSecretOptions(SourceOptions):
-    """The flags of ``create generic``."""
+    """The flags of ``create secret generic``."""
 
     type: str = string_flag("type", help="The type of secret to create.")
 
@@ -122,7 +122,7 @@ def generic_secret(factory: Factory, options: CreateGenericSecretOptions, name: 
 
 
 class CreateTlsSecretOptions(HashOptions):
-    """The flags of ``create tls``."""
+    """The flags of ``create secret tls``."""
 
     cert: str = string_flag("cert", help="Path to PEM encoded public key certificate.")
     key: str = string_flag("key", help="Path to private key associated with given certificate.")

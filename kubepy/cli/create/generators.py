@@ -110,7 +110,7 @@ class CreateJobOptions(GeneratorOptions):
 # A job that says hello
 kubepy create job hello --image=busybox -- echo hello
 
-# What a cron job would run, now
+# Run the job of a cron job now
 kubepy create job nightly-now --from=cronjob/nightly
 """)
 def job(factory: Factory, options: CreateJobOptions, name: str) -> Object:

@@ -47,8 +47,8 @@ def compact_rules(rules: Iterable[AnyObject]) -> list[Object]:
         if rule.get("nonResourceURLs"):
             compacted.append(rule)
             continue
-        known = simple.setdefault((*rule["apiGroups"], *rule["resources"], *rule.get("resourceNames", ())), rule)
-        known["verbs"] += [verb for verb in rule["verbs"] if verb not in known["verbs"]]
+        merged = simple.setdefault((*rule["apiGroups"], *rule["resources"], *rule.get("resourceNames", ())), rule)
+        merged["verbs"] += [verb for verb in rule["verbs"] if verb not in merged["verbs"]]
     return sorted([*compacted, *simple.values()], key=auth.rule_text)
 
 

@@ -35,7 +35,7 @@ _SECTIONS = "^ {0,2}([A-Za-z0-9][^:]*:)$"
 _WITHOUT_RENAMES = {"merge.renames": "false", "pull.twohead": "recursive"}
 # Without its driver (its environment was removed) git would keep ours, and nothing would show that theirs is missing.
 _FALLBACK = ("status=$?; if test $status -gt 1; then git merge-file -q --marker-size=%L %A %O %B; status=$?; "
-                    "fi; exit $status")
+             "fi; exit $status")
 
 
 class GitSetupOptions(Options):
@@ -52,7 +52,7 @@ class GitSetupOptions(Options):
 # Let git merge and compare the objects in ./state
 kubepy git setup
 
-# Keep in git what somebody wants of the cluster, and leave out what controllers make of it
+# Commit the objects that users write, without the objects and status that controllers write
 kubepy git setup --intent-only
 
 # In git diff, each changed field with its whole path

@@ -104,11 +104,11 @@ class TemplateParser:
     def unexpected(self, token: TemplateToken, context: str) -> NoReturn:
         if token.kind != "error":
             self.error(f"unexpected {token} in {context}")
-        where = ""
+        place = ""
         if self.action_line not in (0, token.line):
-            where = f" in action started at {self.name}:{self.action_line}"
-            where = where.removeprefix(" in action") if token.value.endswith(" action") else where
-        self.error(f"{token}{where}")
+            place = f" in action started at {self.name}:{self.action_line}"
+            place = place.removeprefix(" in action") if token.value.endswith(" action") else place
+        self.error(f"{token}{place}")
 
     # --- the templates ------------------------------------------------------------------------------------------
 
@@ -196,13 +196,13 @@ class TemplateParser:
         return EndNode("else")
 
     def control(self, kind: str) -> BranchNode:
-        known = len(self.variables)
+        outer_variables = len(self.variables)
         pipe = self.pipeline(kind, "right")
         self.range_depth += kind == "range"
         body, mark = self.list_of_nodes()
         self.range_depth -= kind == "range"
         alternative = self.alternative(kind) if mark.kind == "else" else None
-        del self.variables[known:]
+        del self.variables[outer_variables:]
         return BranchNode(pipe.position, kind, pipe, body, alternative)
 
     def alternative(self, kind: str) -> Nodes:

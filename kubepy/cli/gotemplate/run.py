@@ -81,8 +81,8 @@ class Run:
         before = self.text[:self.node.position]
         line_start = before.rfind(b"\n") + 1
         line = before.count(b"\n") + 1
-        where = f"{self.name}:{line}:{len(before) - line_start if line > 1 else len(before)}"
-        raise ExecutionError(f"template: {where}: executing {quote(self.template)} at <{self.node}>: {message}",
+        place = f"{self.name}:{line}:{len(before) - line_start if line > 1 else len(before)}"
+        raise ExecutionError(f"template: {place}: executing {quote(self.template)} at <{self.node}>: {message}",
                              "".join(self.written))
 
     # --- nodes --------------------------------------------------------------------------------------------------
@@ -118,9 +118,9 @@ class Run:
 
     def scoped(self, step: Any) -> None:
         """Run a step, and remove the variables that it declared."""
-        known = len(self.variables)
+        outer_variables = len(self.variables)
         step()
-        del self.variables[known:]
+        del self.variables[outer_variables:]
 
     def choose(self, dot: Any, node: BranchNode) -> None:
         value = self.pipeline(dot, node.pipe)
@@ -134,7 +134,7 @@ class Run:
     def range(self, dot: Any, node: BranchNode) -> None:
         value = self.pipeline(dot, node.pipe)
         pairs, boxed = self.elements(value, node.pipe), isinstance(value, list | dict)
-        known = len(self.variables)
+        outer_variables = len(self.variables)
         for index, element in pairs:
             self.bind(node.pipe, index, element, boxed)
             try:
@@ -143,7 +143,7 @@ class Run:
                 if str(jump) == "break":
                     break
             finally:
-                del self.variables[known:]
+                del self.variables[outer_variables:]
         if not pairs:
             self.walk_all(dot, node.otherwise or ())
 
@@ -201,7 +201,7 @@ class Run:
         return value
 
     def lookup(self, name: str) -> _Variable:
-        variables = [known for known in self.variables if known.name == name]
+        variables = [variable for variable in self.variables if variable.name == name]
         if not variables:
             self.fail(f"undefined variable: {name}")
         return variables[-1]

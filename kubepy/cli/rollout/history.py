@@ -60,8 +60,8 @@ def history(factory: Factory, options: HistoryOptions) -> None:
             return
         printer = printer_for(factory, options, "", typed=True)
         for revision in [_revision(revisions, options.revision)] if options.revision else revisions:
-            if revision.keeper["kind"] == "ReplicaSet":
-                printer(revision.keeper)
+            if revision.source["kind"] == "ReplicaSet":
+                printer(revision.source)
             else:
                 printer({**info.content, "spec": {**info.content["spec"], "template": revision.template}})
 
@@ -101,25 +101,28 @@ KNOWN_KINDS = {"DaemonSet", "Deployment", "StatefulSet", "ReplicaSet", "Pod", "J
 
 
 class Revision(NamedTuple):
-    """A revision: its number, the object that keeps it, and the workload that it belongs to."""
+    """A revision of a workload.
+
+    :ivar source: the ReplicaSet or ControllerRevision that stores the revision.
+    """
 
     number: int
-    keeper: Object
+    source: Object
     workload: Object
 
     @property
     def template(self) -> Object:
-        """The pod template that the workload had. Raises CliError for a ControllerRevision that keeps none."""
-        if self.keeper["kind"] == "ReplicaSet":
-            return cast(Object, self.keeper["spec"]["template"])
+        """The pod template that the workload had. Raises CliError for a ControllerRevision without one."""
+        if self.source["kind"] == "ReplicaSet":
+            return cast(Object, self.source["spec"]["template"])
         try:
-            return cast(Object, apply_revision(self.workload, self.keeper)["spec"]["template"])
+            return cast(Object, apply_revision(self.workload, self.source)["spec"]["template"])
         except (Status, DecodeError) as error:
-            raise CliError(f"unable to parse history {name_of(self.keeper)}") from error
+            raise CliError(f"unable to parse history {name_of(self.source)}") from error
 
     @property
     def change_cause(self) -> str:
-        return annotations_of(self.keeper).get(CHANGE_CAUSE) or "<none>"
+        return annotations_of(self.source).get(CHANGE_CAUSE) or "<none>"
 
 
 def require_revisions(resource: Resource, retrieving: str, missing: str) -> None:
@@ -127,7 +130,7 @@ def require_revisions(resource: Resource, retrieving: str, missing: str) -> None
 
     :param retrieving: "history" or "rollbacker". :param missing: "history viewer" or "rollbacker".
     """
-    if resource.key in KEEPERS:
+    if resource.key in REVISION_RESOURCES:
         return
     if resource.kind in KNOWN_KINDS:
         raise CliError(f"no {missing} has been implemented for {quote(resource.qualified_kind)}")
@@ -135,7 +138,7 @@ def require_revisions(resource: Resource, retrieving: str, missing: str) -> None
                    f"{{{resource.group} {resource.kind}}}")
 
 
-KEEPERS = {
+REVISION_RESOURCES = {
     "daemonsets.apps": "controllerrevisions.apps",
     "deployments.apps": "replicasets.apps",
     "statefulsets.apps": "controllerrevisions.apps",
@@ -145,8 +148,8 @@ KEEPERS = {
 def revisions_of(client: Client, resource: Resource, obj: Object) -> list[Revision]:
     """Return the revisions of a workload in order; of several with one number, the last in key order counts."""
     selector = from_label_selector(obj["spec"]["selector"])
-    keepers: dict[int, Object] = {}
-    for keeper in client.list(KEEPERS[resource.key], namespace=namespace_of(obj)).items:
-        if is_controlled_by(keeper, obj) and selector.matches(labels_of(keeper)):
-            keepers[revision_of(keeper) if keeper["kind"] == "ReplicaSet" else number_of(keeper)] = keeper
-    return [Revision(number, keepers[number], obj) for number in sorted(keepers)]
+    sources: dict[int, Object] = {}
+    for source in client.list(REVISION_RESOURCES[resource.key], namespace=namespace_of(obj)).items:
+        if is_controlled_by(source, obj) and selector.matches(labels_of(source)):
+            sources[revision_of(source) if source["kind"] == "ReplicaSet" else number_of(source)] = source
+    return [Revision(number, sources[number], obj) for number in sorted(sources)]

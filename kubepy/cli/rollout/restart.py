@@ -35,7 +35,7 @@ class RestartOptions(RolloutOptions, PrintFlags, FieldManagerOptions):
 
 
 @command("restart RESOURCE", RestartOptions, examples="""
-    # Make all pods of a DaemonSet anew, one after another
+    # Replace all pods of a DaemonSet, one after another
     kubepy rollout restart ds/log-agent
 
     # Every Deployment of an application
@@ -101,12 +101,12 @@ def _unpatchable(name: str) -> CliError:
     return CliError(f"failed to create patch for {name}")
 
 
-def _change_each(factory: Factory, options: RestartOptions, change: Callable[[Object], None], done: str,
+def _change_each(factory: Factory, options: RestartOptions, change: Callable[[Object], None], operation: str,
                  unchanged: Callable[[str], CliError]) -> None:
     """Change every workload and print it; errors are raised together at the end.
 
     :param change: changes the object. Raises CliError.
-    :param done: printed of a changed object: "paused".
+    :param operation: printed of a changed object: "paused".
     :param unchanged: makes the error for an object (by its name) that does not change.
     """
     options.require_resources()
@@ -116,7 +116,7 @@ def _change_each(factory: Factory, options: RestartOptions, change: Callable[[Ob
     for info in infos:
         try:
             changed = _change(factory, options, info, change, unchanged)
-            printer_for(factory, options, done, typed=True)(changed)
+            printer_for(factory, options, operation, typed=True)(changed)
         except CliError as error:
             errors.append(error)
     if errors:

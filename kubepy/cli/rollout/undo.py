@@ -54,10 +54,10 @@ class UndoOptions(RolloutOptions, PrintFlags, DryRunOptions):
 
 
 @command("undo (TYPE NAME | TYPE/NAME)", UndoOptions, examples="""
-    # Back to what was before
+    # Roll back to the previous revision
     kubepy rollout undo ds/log-agent
 
-    # Back to revision 3, but only show what that would restore
+    # Show what a rollback to revision 3 would restore, without rolling back
     kubepy rollout undo ds/log-agent --to-revision=3 --dry-run=client
 """)
 def undo(factory: Factory, options: UndoOptions) -> None:
@@ -75,10 +75,10 @@ def undo(factory: Factory, options: UndoOptions) -> None:
             writer = PrefixWriter()
             describe_pods.template(writer, rollback.target.template)
             is_deployment = info.content["kind"] == "Deployment"
-            done = writer.raw() if is_deployment else f"will roll back to {writer.raw()}"
+            message = writer.raw() if is_deployment else f"will roll back to {writer.raw()}"
         else:
-            done = _send(factory, options, info, rollback, dry_run=strategy == SERVER)
-        printer_for(factory, options, done, strategy, typed=True)(info.content)
+            message = _send(factory, options, info, rollback, dry_run=strategy == SERVER)
+        printer_for(factory, options, message, strategy, typed=True)(info.content)
 
     latest_objects(factory, options).visit(roll_back)
 
@@ -124,12 +124,12 @@ def plan_rollback(obj: Object, revisions: list[Revision], number: int) -> Rollba
                        else "no last revision to roll back to")
     target = find_revision(revisions, number)
     if not is_deployment:
-        is_current = holds(target.keeper, obj["spec"]["template"])
-        return Rollback(target, None if is_current else target.keeper["data"], STRATEGIC_MERGE_PATCH)
+        is_current = holds(target.source, obj["spec"]["template"])
+        return Rollback(target, None if is_current else target.source["data"], STRATEGIC_MERGE_PATCH)
     if same_template(target.template, obj["spec"]["template"]):
         return Rollback(target, None, JSON_PATCH)
     annotations = {key: value for key, value in annotations_of(obj).items() if key in KEPT_ANNOTATIONS}
-    annotations |= {key: value for key, value in annotations_of(target.keeper).items() if key not in KEPT_ANNOTATIONS}
+    annotations |= {key: value for key, value in annotations_of(target.source).items() if key not in KEPT_ANNOTATIONS}
     return Rollback(target, [
         {"op": "replace", "path": "/spec/template", "value": template_without_hash(target.template)},
         {"op": "replace", "path": "/metadata/annotations", "value": annotations},

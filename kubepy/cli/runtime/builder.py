@@ -13,7 +13,7 @@ from kubepy.api.meta import labels_of
 from kubepy.api.scheme import Resource
 from kubepy.cli.errors import AggregateError, CliError, is_expected, prefixed, raise_all
 from kubepy.cli.runtime.factory import Factory
-from kubepy.cli.runtime.infos import Found, Info, Result, Scope, info_of, resource_text
+from kubepy.cli.runtime.infos import Info, InfoOrError, Result, Scope, info_of, resource_text
 from kubepy.cli.runtime.options import (
     AllNamespacesOptions,
     FieldSelectorOptions,
@@ -100,8 +100,8 @@ class Builder(NamedTuple):
                 raise CliError("resource/name arguments cannot be provided when a path is specified" if "/" in words[0]
                                else "when paths, URLs, or stdin is provided as input, you may not specify resource "
                                "arguments as well")
-            found = self._of_manifests(self._manifests(filenames, kustomization), selector, namespace)
-            return Result(found, single=len(filenames) == 1 and filenames != ["-"],
+            entries = self._of_manifests(self._manifests(filenames, kustomization), selector, namespace)
+            return Result(entries, single=len(filenames) == 1 and filenames != ["-"],
                           prepare=None if self.latest or self.local else lambda info: self._place(info, namespace))
         if self.local:
             raise CliError(MISSING_RESOURCE)
@@ -123,7 +123,7 @@ class Builder(NamedTuple):
             raise CliError("subresource cannot be used when bulk resources are specified")
         scopes = [Scope(resource, namespace if resource.namespaced else "", selector, fields)
                   for resource in _types(self.factory, words[0])]
-        return Result((found for scope in scopes for found in listed(self.factory, scope)), scopes=scopes)
+        return Result((entry for scope in scopes for entry in listed(self.factory, scope)), scopes=scopes)
 
     def _by_names(self, words: list[str], namespace: str | None) -> Result:
         if not words:
@@ -159,22 +159,22 @@ class Builder(NamedTuple):
             yield from manifests.read(self.factory, path, self.validation, local=self.local)
 
     def _of_manifests(self, read: Iterable[manifests.Manifest], selector: str,
-                      namespace: str | None) -> Iterator[Found]:
+                      namespace: str | None) -> Iterator[InfoOrError]:
         """Yield the objects of files, filtered by -l; with ``latest`` read from the cluster before that."""
         matches = _matcher(selector)
         for manifest in read:
             errors: list[Exception] = []
-            for found in manifest.found:
-                if self.latest and isinstance(found, Info):
-                    found = self._latest(found, namespace)
-                if isinstance(found, Exception):
-                    errors.append(found)
-                elif matches(found):
-                    yield found
+            for entry in manifest.entries:
+                if self.latest and isinstance(entry, Info):
+                    entry = self._latest(entry, namespace)
+                if isinstance(entry, Exception):
+                    errors.append(entry)
+                elif matches(entry):
+                    yield entry
             if errors:
                 yield AggregateError(errors) if manifest.is_list else errors[0]
 
-    def _latest(self, info: Info, namespace: str | None) -> Found:
+    def _latest(self, info: Info, namespace: str | None) -> InfoOrError:
         """Read an object from the cluster (``RetrieveLatest``); one without a name stays as it is, and has no table."""
         try:
             if self.typed and go_types.type_of(info.content):
@@ -275,12 +275,12 @@ def _types(factory: Factory, words: str) -> list[Resource]:
     return list({resource.key: resource for resource in resources}.values())
 
 
-def listed(factory: Factory, scope: Scope) -> Iterator[Found]:
+def listed(factory: Factory, scope: Scope) -> Iterator[InfoOrError]:
     """Yield the objects of a scope, in order; or the error that listing them gave."""
     resource, _, selector, fields = scope
     try:
-        found = factory.client.list(resource.gvr, namespace=scope.namespace if resource.namespaced else None,
-                                    label_selector=selector, field_selector=fields)
+        objects = factory.client.list(resource.gvr, namespace=scope.namespace if resource.namespaced else None,
+                                      label_selector=selector, field_selector=fields)
     except api_errors.Status as error:
         if not isinstance(error, (api_errors.BadRequest, api_errors.NotFound)):
             yield error
@@ -290,5 +290,5 @@ def listed(factory: Factory, scope: Scope) -> Iterator[Found]:
         else:
             yield prefixed(error, f"Unable to list {quote(resource_text(resource))}: ")
         return
-    for obj in found.items:
+    for obj in objects.items:
         yield info_of(resource, obj)

@@ -136,7 +136,7 @@ class Command(click.Group):
         ctx = click.get_current_context()
         factory: Factory = ctx.obj
         parsed: Parsed = ctx.meta[LINE]
-        line = CommandLine(ctx.command_path, parsed.args, parsed.dash, parsed.given, ctx.meta.get(TYPED, ()))
+        line = CommandLine(ctx.command_path, parsed.args, parsed.dash, parsed.flags_set, ctx.meta.get(TYPED, ()))
         options = self.options_of(line, values)
         for flag in self.flags:
             if flag.deprecated and options.changed(flag.long):

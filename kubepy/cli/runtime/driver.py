@@ -95,7 +95,7 @@ class Driver:
         return True
 
     def has_observed(self, obj: Object) -> bool:
-        """Tell whether controllers have seen this version of an object, in this process or before it."""
+        """Return whether controllers have seen this version of an object, in this process or before it."""
         if self._has_settled:
             return True
         checkpoint = latest(self._cluster.store.meta(CHECKPOINT))
@@ -117,7 +117,7 @@ class Driver:
             return True
 
     def _note_missing_nodes(self) -> None:
-        """Tell about missing nodes once, and not before the controllers have come to rest: they may create pods yet."""
+        """Warn of missing nodes once, and not before the controllers have come to rest: they may create pods yet."""
         if self._noted or not self._progress.is_watched or self._progress.seconds() < NOTE_SECONDS:
             return
         note_missing_nodes(self._cluster.client, self._say)

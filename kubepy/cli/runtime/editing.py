@@ -148,8 +148,8 @@ class Editing:
             current.remove()
             self.factory.say("Edit cancelled, saved file was empty.")
             return True
-        updated, errors = Result(found for manifest in read_stream(self.factory, current.text, "edited-file")
-                                 for found in manifest.found).infos()
+        updated, errors = Result(entry for manifest in read_stream(self.factory, current.text, "edited-file")
+                                 for entry in manifest.entries).infos()
         if errors:
             current.reasons.append(Reason(f"The edited file had a syntax error: {errors[0]}"))
             return False

@@ -120,7 +120,7 @@ class Factory:
 
     @cached_property
     def cluster(self) -> clusters.Cluster:
-        """Raises CliError when there is none and the command only reads."""
+        """The opened cluster. Raises CliError when there is none and the command only reads."""
         try:
             if self._is_dry_run and not self.has_cluster:
                 cluster = clusters.Cluster.open(self._scratch.name, create=True)

@@ -89,13 +89,13 @@ class Parsed(NamedTuple):
     :param args: the words that are neither flags nor values of flags.
     :param dash: the number of ``args`` before ``--`` (-1 without one).
     :param values: the value of every flag, by the flag's ``name``.
-    :param given: the flags on the line by their long names, each with its text, in the order of the words.
+    :param flags_set: the flags on the line by their long names, each with its text, in the order of the words.
     """
 
     args: list[str]
     dash: int
     values: dict[str, Any]
-    given: list[tuple[str, str]]
+    flags_set: list[tuple[str, str]]
 
 
 # --- fields of options --------------------------------------------------------------------------------------------
@@ -302,18 +302,18 @@ class Parser:
             if flag.short:
                 self.by_short.setdefault(flag.short, flag)
         self._values: dict[str, Any] = {}
-        self._given: list[tuple[str, str]] = []
+        self._flags_set: list[tuple[str, str]] = []
         self._wants_help = False
 
     def parse(self, words: Sequence[str]) -> Parsed:
         """Read the words. Raises FlagSyntaxError, HelpRequested."""
         self._values = {flag.name: flag.default for flag in self.by_name.values()}
-        self._given = []
+        self._flags_set = []
         self._wants_help = False
         args, dash = self._words(words)
         if self._wants_help:
             raise HelpRequested
-        return Parsed(args, dash, self._values, self._given)
+        return Parsed(args, dash, self._values, self._flags_set)
 
     def _words(self, words: Sequence[str]) -> tuple[list[str], int]:
         """Read the flags; return the other words, and the number of them before ``--``."""
@@ -398,7 +398,7 @@ class Parser:
         if flag is HELP:
             self._wants_help = value
             return
-        if flag.repeated and any(name == flag.long for name, _ in self._given):
+        if flag.repeated and any(name == flag.long for name, _ in self._flags_set):
             value = self._values[flag.name] + value
         self._values[flag.name] = value
-        self._given.append((flag.long, text))
+        self._flags_set.append((flag.long, text))

@@ -1,4 +1,4 @@
-"""One object that a command is about (:class:`Info`), and what was found, visited in order (:class:`Result`).
+"""One object that a command is about (:class:`Info`), and several of them, visited in order (:class:`Result`).
 
 Upstream: ``cli-runtime/pkg/resource/{visitor,result}.go``.
 """
@@ -102,7 +102,7 @@ def resource_text(resource: Resource) -> str:
 
 
 # An exception stands for an object that could not be found or read; it is reported after the errors of single objects.
-Found = Info | Exception
+InfoOrError = Info | Exception
 Act = Callable[[Info], None]
 
 
@@ -116,17 +116,17 @@ class Scope(NamedTuple):
 
 
 class Result:
-    """The objects found, visited one by one; they are read when they are visited.
+    """Objects that are visited one by one; they are read when they are visited.
 
-    :param found: the objects, and errors in place of those that could not be found.
+    :param entries: the objects, and errors in place of those that could not be found.
     :param prepare: done with each object before it is visited.
     :param single: one object was named, and is printed as itself, not in a List.
     :param scopes: the types on the line without names.
     """
 
-    def __init__(self, found: Iterable[Found], *, prepare: Act | None = None, single: bool = False,
+    def __init__(self, entries: Iterable[InfoOrError], *, prepare: Act | None = None, single: bool = False,
                  scopes: Sequence[Scope] = ()) -> None:
-        self._found = found
+        self._entries = entries
         self._prepare = prepare
         self.single = single
         self.scopes = scopes
@@ -138,7 +138,7 @@ class Result:
 
     def kept(self) -> Result:
         """Return the same result, read once, so that it can be shown before it is used."""
-        kept = Result(list(self._found), prepare=self._prepare, single=self.single, scopes=self.scopes)
+        kept = Result(list(self._entries), prepare=self._prepare, single=self.single, scopes=self.scopes)
         kept._ignores_not_found = self._ignores_not_found
         return kept
 
@@ -148,7 +148,7 @@ class Result:
 
     def visit_until_error(self, act: Act) -> None:
         """Call ``act`` with each Info, up to the first error."""
-        for info in self._found:
+        for info in self._entries:
             if isinstance(info, Exception):
                 raise info
             self._visit(info, act)
@@ -157,7 +157,7 @@ class Result:
         """Call ``act`` with each Info; return its errors, then those of finding the objects as one."""
         errors: list[Exception] = []
         not_found: list[Exception] = []
-        for info in self._found:
+        for info in self._entries:
             if isinstance(info, Exception):
                 not_found += self._counted(info)
                 continue

@@ -47,9 +47,9 @@ def read(home: str) -> Kubeconfig:
     path = os.path.join(home, FILE)
     try:
         with open(path, encoding="utf-8") as file:
-            found = json.load(file)
-        current = _text(found["current-context"])
-        clusters, contexts, users = ({_text(entry["name"]): dict(entry[kind]) for entry in found[f"{kind}s"]}
+            content = json.load(file)
+        current = _text(content["current-context"])
+        clusters, contexts, users = ({_text(entry["name"]): dict(entry[kind]) for entry in content[f"{kind}s"]}
                                      for kind in ("cluster", "context", "user"))
         return Kubeconfig(current, clusters, contexts, users)
     except (FileNotFoundError, NotADirectoryError, PermissionError):  # the contexts of another user are not ours

@@ -18,7 +18,7 @@ from kubepy.api.values.goformat import json_type_name, printable, quote, to_json
 from kubepy.cli.errors import CliError
 from kubepy.cli.files import MAX_MANIFESTS, read_bytes, read_standard_input
 from kubepy.cli.runtime.factory import Factory
-from kubepy.cli.runtime.infos import Found, Info
+from kubepy.cli.runtime.infos import Info, InfoOrError
 from kubepy.lazy import lazy_imports
 
 with lazy_imports():
@@ -40,13 +40,13 @@ def expand_paths(names: list[str], recursive: bool, errors: list[Exception]) -> 
     paths: list[str] = []
     for name in names:
         try:
-            found = [name] if name == "-" else _matches(name)
-            paths += [file for path in found for file in _files(path, recursive)]
+            matches = [name] if name == "-" else _matches(name)
+            paths += [file for path in matches for file in _files(path, recursive)]
         except CliError as error:
             errors.append(error)
             continue
         if not paths and not errors:
-            errors.append(CliError(f"error reading [{' '.join(found)}]: recognized file extensions are "
+            errors.append(CliError(f"error reading [{' '.join(matches)}]: recognized file extensions are "
                                    f"[{' '.join(EXTENSIONS)}]"))
     if paths.count("-") > 1:
         errors.append(CliError("standard input cannot be used for multiple arguments"))
@@ -104,7 +104,7 @@ def _is_folder(path: str) -> bool:
 class Manifest(NamedTuple):
     """The object of one document of a file, or the objects of a List, whose errors are raised as one."""
 
-    found: Iterable[Found]
+    entries: Iterable[InfoOrError]
     is_list: bool = False
 
 
@@ -225,7 +225,7 @@ def _unmarshal(value: Any, field: str, go_type: str) -> str:
     return f"json: cannot unmarshal {json_type_name(value)} into Go struct field {field} of type {go_type}"
 
 
-def _item_info(factory: Factory, content: Object, source: str, local: bool) -> Found:
+def _item_info(factory: Factory, content: Object, source: str, local: bool) -> InfoOrError:
     """Return an item of a List (``infoForObject``)."""
     for name, words in (("kind", "'Kind' is missing in 'object has no kind field '"),
                         ("apiVersion", "'apiVersion' is missing in 'object has no apiVersion field'")):
@@ -262,9 +262,9 @@ def resource_for(factory: Factory, api_version: str, kind: str) -> Resource | No
     Lists of anything and of each kind are mapped too, and kinds in lower case, which the server refuses.
     """
     scheme = factory.scheme
-    found = scheme.for_kind(api_version, kind) or scheme.for_lowercase_kind(api_version, kind)
-    if found is not None or not kind.endswith("List"):
-        return found
+    resource = scheme.for_kind(api_version, kind) or scheme.for_lowercase_kind(api_version, kind)
+    if resource is not None or not kind.endswith("List"):
+        return resource
     if scheme.serves(api_version) if kind == "List" else scheme.for_kind(api_version, kind.removesuffix("List")):
         return _guessed(api_version, kind)._replace(namespaced=False)
     return None

@@ -123,4 +123,4 @@ def command_line(options: Options) -> str:
     """Return the command with its words and, behind them, the flags in the order they were given in."""
     line = options.line
     program = line.path.partition(" ")[0]
-    return " ".join([program, *line.typed, *line.args, *(f"--{name}={text}" for name, text in line.given)])
+    return " ".join([program, *line.typed, *line.args, *(f"--{name}={text}" for name, text in line.flags_set)])

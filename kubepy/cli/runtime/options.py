@@ -4,7 +4,7 @@ A command's options are a subclass of :class:`Options`, made of the flags of its
 commands share::
 
     class CordonOptions(DryRunOptions, SelectorOptions):
-        force: bool = bool_flag("force", help="Cordon it all the same.")
+        force: bool = bool_flag("force", help="Cordon a node that is cordoned already.")
 
 ``options.force`` is the value; type checkers know the fields as those of a dataclass. (The standard library's
 dataclasses take longer to import than reading a command line does.) Upstream: the ``…Options`` and ``…Flags`` structs
@@ -49,14 +49,14 @@ class CommandLine(NamedTuple):
     :param path: the command by its names: ``kubepy rollout undo``.
     :param args: the words that are neither flags nor values of flags.
     :param dash: the number of ``args`` before ``--`` (-1 without one).
-    :param given: the flags on the line by their names, each with its text, in the order of the words.
+    :param flags_set: the flags on the line by their names, each with its text, in the order of the words.
     :param typed: the command as the line names it, maybe by aliases, without the program's name.
     """
 
     path: str
     args: list[str]
     dash: int = -1
-    given: Sequence[tuple[str, str]] = ()
+    flags_set: Sequence[tuple[str, str]] = ()
     typed: Sequence[str] = ()
 
 
@@ -86,7 +86,7 @@ class Options:
 
     def changed(self, flag: str) -> bool:
         """Return whether the flag (``dry-run``) is on the line, whatever its value."""
-        return any(name == flag for name, _ in self.line.given)
+        return any(name == flag for name, _ in self.line.flags_set)
 
     def require(self, *flags: str) -> None:
         """Raise CliError unless these flags are on the line (cobra's MarkFlagRequired)."""

@@ -27,14 +27,14 @@ class Progress:
         self._drawn = 0  # characters
         self._shown = ""
 
-    def show(self, what: str, done: int = 0, total: int = 0, about: str = "") -> None:
+    def show(self, activity: str, done: int = 0, total: int = 0, about: str = "") -> None:
         """Show ``applying 120/1500``, ``waiting 12s 3/10 pods/web``; a long end is cut off."""
         now = self._now()
         if now < self._due:
             return
         self._due = now + INTERVAL
         count = f"{done}/{total}" if total else str(done or "")
-        self._draw(" ".join(part for part in (what, count, about) if part))
+        self._draw(" ".join(part for part in (activity, count, about) if part))
 
     def seconds(self) -> int:
         """Return the time that the work has taken so far."""

@@ -44,18 +44,18 @@ def sorted_by(field: str, objects: Sequence[Object]) -> list[Object]:
     """
     path = sort_path(field)
     try:
-        found = [_Valued((path.find(obj) or [[]])[0], obj) for obj in objects]
+        candidates = [_Valued((path.find(obj) or [[]])[0], obj) for obj in objects]
     except JSONPathError as error:
         raise CliError(str(error)) from None
-    if objects and not any(valued.values for valued in found):
+    if objects and not any(valued.values for valued in candidates):
         raise no_such_field(field)
 
     def compare(left: _Valued, right: _Valued) -> int:
         left_value, right_value = left.values[0], right.values[0]
         return -1 if _less(field, left_value, right_value) else int(_less(field, right_value, left_value))
 
-    absent = [valued.obj for valued in reversed(found) if not valued.values]
-    in_order = sorted((valued for valued in found if valued.values), key=cmp_to_key(compare))
+    absent = [valued.obj for valued in reversed(candidates) if not valued.values]
+    in_order = sorted((valued for valued in candidates if valued.values), key=cmp_to_key(compare))
     return absent + [valued.obj for valued in in_order]
 
 

@@ -58,7 +58,7 @@ class EnvChanges(NamedTuple):
     # Take variables from a config map
     kubepy set env ds/log-agent --from=configmap/log-settings --prefix=LOG_
 
-    # Show what is set
+    # List the variables
     kubepy set env ds/log-agent --list
 """)
 def env(factory: Factory, options: SetEnvOptions) -> None:

@@ -67,7 +67,7 @@ class FailedPodsBackoff:
         self._delays: dict[str, _Delay] = {}
 
     def remaining(self, key: str, now: datetime) -> float:
-        """Return the seconds to wait; 0 when the pod may be deleted. Upstream waits the whole delay anew, which comes
+        """Return the seconds to wait; 0 when the pod may be deleted. Upstream waits the whole delay again, which comes
         to the same state later."""
         delay = self._delays.get(key)
         if delay is None or now - delay.since > MAX_AGE:
@@ -96,7 +96,6 @@ class FailedPodsBackoff:
 
 
 def backoff_key(daemon_set: DaemonSet, node: str) -> str:
-    """Return the key of a node's failed pods: a new generation of the DaemonSet starts anew (``failedPodsBackoffKey``).
-    """
+    """Return the key of a node's failed pods, another for each generation (``failedPodsBackoffKey``)."""
     observed = (daemon_set.get("status") or {}).get("observedGeneration", 0)
     return f"{uid_of(daemon_set)}/{observed}/{node}"

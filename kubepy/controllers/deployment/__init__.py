@@ -93,7 +93,7 @@ class DeploymentController:
     # --- sync
 
     def sync(self, key: Key) -> None:
-        self.queue.cancel(key)  # a deadline, which this sync sets anew if it still matters
+        self.queue.cancel(key)  # a deadline, which this sync sets again if it still matters
         deployment = self._deployments.get(key.namespace, key.name)
         if deployment is None:
             return
@@ -146,7 +146,7 @@ class DeploymentController:
 
     def _scale(self, state: DeploymentState, action: ScaleReplicaSet) -> DeploymentState:
         """Scale a ReplicaSet as it is by now. Raises Status."""
-        replica_set = state.known(action.replica_set)
+        replica_set = state.current(action.replica_set)
         before, scaled = replicas(replica_set), scaled_replica_set(state.deployment, replica_set, action.size)
         if action.size == before and not (action.force and annotations_of(scaled) != annotations_of(replica_set)):
             return state

@@ -76,6 +76,9 @@ def decide(state: DeploymentState) -> Sequence[Step]:
         return check_paused_conditions, sync_revision, scale, cleanup_paused_deployment, sync_status
     if rollback.rollback_revision(deployment) is not None:
         return check_paused_conditions, get_new_replica_set, roll_back
+    # From here on the revision is synced twice, as upstream does in isScalingEvent and then in sync, rolloutRolling or
+    # rolloutRecreate: the first time may only bring the new ReplicaSet up to date, and then the second time gives the
+    # Deployment its revision.
     if is_scaling_event(state):
         return check_paused_conditions, sync_revision, sync_revision, scale, sync_status
     if sizes.is_rolling(deployment):

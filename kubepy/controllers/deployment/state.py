@@ -15,10 +15,11 @@ if TYPE_CHECKING:
 
 
 class DeploymentState(NamedTuple):
-    """Everything that :mod:`~kubepy.controllers.deployment.decide` decides by. A write makes another state of it.
+    """Everything that :mod:`~kubepy.controllers.deployment.decide` decides by. A write gives a new state.
 
     ``stored`` is the Deployment as the cluster has it; ``deployment`` may bear a revision annotation that the next
-    write of its status stores. ``outlived_replica_sets`` went after the newest one had.
+    write of its status stores. ``outlived_replica_sets`` were deleted after the newest ReplicaSet
+    was, so that the next one gets a revision number above theirs.
     """
 
     key: Key
@@ -37,13 +38,13 @@ class DeploymentState(NamedTuple):
     def old_replica_sets(self) -> list[ReplicaSet]:
         return old_replica_sets(self.deployment, self.replica_sets)
 
-    def known(self, replica_set: AnyObject) -> ReplicaSet:
-        """Return a ReplicaSet as it is by now."""
-        return next(known for known in self.replica_sets if uid_of(known) == uid_of(replica_set))
+    def current(self, replica_set: AnyObject) -> ReplicaSet:
+        """Return a ReplicaSet as the writes of this sync have left it."""
+        return next(current for current in self.replica_sets if uid_of(current) == uid_of(replica_set))
 
     def with_replica_set(self, replica_set: ReplicaSet) -> DeploymentState:
         """Return the state with a ReplicaSet that was created or updated."""
-        others = (known for known in self.replica_sets if uid_of(known) != uid_of(replica_set))
+        others = (other for other in self.replica_sets if uid_of(other) != uid_of(replica_set))
         return self._replace(replica_sets=by_age([*others, replica_set]))
 
     def with_stored(self, deployment: Deployment) -> DeploymentState:

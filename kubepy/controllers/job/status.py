@@ -68,7 +68,7 @@ def suspension_event(state: JobState) -> JobEvent | None:
 
 
 def with_suspension(state: JobState) -> JobStatus:
-    """Return the status with the Suspended condition; a Job's time begins anew when it is resumed."""
+    """Return the status with the Suspended condition; a Job's time begins again when it is resumed."""
     status = cast(Object, dict(state.job.get("status") or {}))
     if suspension_event(state) is not None:
         status["conditions"] = ensure_job_condition(conditions_of(state.job), _suspended_condition(state))

@@ -208,7 +208,7 @@ class StatefulSetController:
             position, size = position + size, size if is_ordered(state.stateful_set) else 2 * size
 
     def _do(self, state: StatefulSetState, action: PodAction) -> None:
-        """Raises Status, ClaimError."""
+        """Carry out an action on one pod. Raises Status, ClaimError."""
         stateful_set, replica = state.stateful_set, action.replica
         match action.verb:
             case "create":

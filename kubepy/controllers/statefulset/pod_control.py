@@ -54,7 +54,7 @@ class StatefulPodControl:
             raise failure
 
     def delete_stateful_pod(self, stateful_set: StatefulSet, pod: Pod) -> None:
-        """Raises Status."""
+        """Delete a pod, with an event (``DeleteStatefulPod``). Raises Status."""
         try:
             self._pods.delete(pod)
         except Status as error:
@@ -106,7 +106,7 @@ class StatefulPodControl:
             raise ClaimError(errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")
 
     def _update_owners_of_new_claims(self, stateful_set: StatefulSet, pod: Pod) -> None:
-        """Raises Status, with an event."""
+        """Update the owners of claims that were created with a pod. An error is recorded as an event. Raises Status."""
         try:
             self.update_claims_for_retention_policy(stateful_set, pod)
         except Status as error:

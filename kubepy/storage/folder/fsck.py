@@ -1,5 +1,5 @@
 """``kubepy fsck``: check the folder for everything in which files, index, journal and change log disagree, and repair
-what can be put right without guessing."""
+what can be repaired safely."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def check(access: Access) -> list[str]:
 
 
 def check_index(access: Access, rows: list[Row]) -> list[str]:
-    """Return the defects of the index that making it anew from the files mends."""
+    """Return the defects of the index that rebuilding it from the files repairs."""
     database = access.database()
     return [
         *index.check_integrity(database),
@@ -223,7 +223,9 @@ def _walk(folder: StateFolder, entry: os.DirEntry[str], path: str, depth: int) -
 
 
 def repair(access: Access) -> Iterator[str]:
-    """Put right what can be, and yield what was done, a line each. For the holder of the lock, with all edits recorded.
+    """Repair what can be repaired safely, and yield each repair as a line.
+
+    The caller holds the lock and has recorded all edits.
 
     An index that disagrees with itself or with the files is rebuilt from them; temporary files are removed; files of
     managers are written again from the index, or removed where they belong to no object; Secrets become private. Raises
@@ -247,8 +249,8 @@ def repair(access: Access) -> Iterator[str]:
             yield f"{path}: belongs to no object, removed"
         else:
             settle_managers(folder, row, stage_managers(folder, row, 0, sync=True))
-            yield f"{path}: made anew from the index"
+            yield f"{path}: rewritten from the index"
     for path, _ in list(check_modes(folder, rows)):
         os.chmod(folder.absolute(path), 0o600)
         yield f"{path}: made private (mode 0600)"
-    access.record_outside_edits()  # the stamps of what was put right
+    access.record_outside_edits()  # the stamps of the repaired files

@@ -185,7 +185,7 @@ class FolderStore:
             return self._access.run(lambda: fsck.check(self._access))
 
     def repair(self) -> Names:
-        """Put right what can be without guessing; return what was done, a line each. Raises LockTimeoutError,
+        """Repair what can be repaired safely, and return each repair as a line. Raises LockTimeoutError,
         FolderError."""
         with self._access.locked(self._lock_timeout), self._access.errors():
             return list(fsck.repair(self._access))

@@ -22,6 +22,12 @@ def mypy(tree: Path, module: str) -> str:
     ("kubepy/cli/drain.py", "options.grace_period", "options.grace_time", 'has no attribute "grace_time"'),
     ("kubepy/controllers/daemonset/pods.py", '.get("nodeName")', '.get("nodeNam")', '"PodSpec" has no key "nodeNam"'),
     ("kubepy/controllers/job/decide.py", '["backoffLimit"]', '["backofLimit"]', '"JobSpec" has no key "backofLimit"'),
+    ("kubepy/controllers/endpoint.py", '.get("notReadyAddresses")', '.get("notReadyAddress")',
+     '"EndpointSubset" has no key "notReadyAddress"'),
+    ("kubepy/controllers/persistentvolume/volumes.py", '.get("persistentVolumeReclaimPolicy")', '.get("reclaimPolicy")',
+     '"PersistentVolumeSpec" has no key "reclaimPolicy"'),
+    ("kubepy/controllers/statefulset/status.py", 'status["readyReplicas"]', 'status["readyReplica"]',
+     '"StatefulSetStatus" has no key "readyReplica"'),
 ])  # fmt: skip
 def test_mistyped_name_is_error_of_mypy(module: str, right: str, wrong: str, error: str, tmp_path: Path) -> None:
     shutil.copytree(PROJECT / "kubepy", tmp_path / "kubepy", ignore=shutil.ignore_patterns("__pycache__"))

@@ -6,7 +6,10 @@ Objects that come out of the Client, of storage or of an informer are shared and
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+if TYPE_CHECKING:
+    from kubepy.api.typed import ObjectReference, OwnerReference
 
 Object = dict[str, Any]
 """An object, or a part of one, that its holder made and may change."""
@@ -53,11 +56,11 @@ def is_being_deleted(obj: AnyObject) -> bool:
     return bool(obj["metadata"].get("deletionTimestamp"))
 
 
-def owner_references(obj: AnyObject) -> list[Object]:
+def owner_references(obj: AnyObject) -> list[OwnerReference]:
     return obj["metadata"].get("ownerReferences") or []
 
 
-def controller_of(obj: AnyObject) -> Object | None:
+def controller_of(obj: AnyObject) -> OwnerReference | None:
     """Return the owner reference with ``controller: true``, if there is one (``metav1.GetControllerOf``)."""
     return next((ref for ref in owner_references(obj) if ref.get("controller")), None)
 
@@ -67,7 +70,7 @@ def is_controlled_by(obj: AnyObject, owner: AnyObject) -> bool:
     return controller is not None and controller["uid"] == uid_of(owner)
 
 
-def new_controller_ref(owner: AnyObject) -> Object:
+def new_controller_ref(owner: AnyObject) -> OwnerReference:
     """Return the owner reference that a controller puts on objects that it creates (``metav1.NewControllerRef``)."""
     return {
         "apiVersion": owner["apiVersion"],
@@ -83,19 +86,19 @@ def has_finalizer(obj: AnyObject, finalizer: str) -> bool:
     return finalizer in (obj["metadata"].get("finalizers") or [])
 
 
-def with_finalizer(obj: AnyObject, finalizer: str) -> Object:
+def with_finalizer(obj: ObjectT, finalizer: str) -> ObjectT:
     """Return a copy with one more finalizer."""
     finalizers = [*(obj["metadata"].get("finalizers") or []), finalizer]
-    return {**obj, "metadata": {**obj["metadata"], "finalizers": finalizers}}
+    return cast(ObjectT, {**obj, "metadata": {**obj["metadata"], "finalizers": finalizers}})
 
 
-def without_finalizer(obj: AnyObject, finalizer: str) -> Object:
+def without_finalizer(obj: ObjectT, finalizer: str) -> ObjectT:
     """Return a copy without the finalizer."""
     kept = [name for name in obj["metadata"].get("finalizers") or () if name != finalizer]
-    return {**obj, "metadata": {**obj["metadata"], "finalizers": kept}}
+    return cast(ObjectT, {**obj, "metadata": {**obj["metadata"], "finalizers": kept}})
 
 
-def object_reference(obj: AnyObject, field_path: str = "") -> Object:
+def object_reference(obj: AnyObject, field_path: str = "") -> ObjectReference:
     """Return a ``core/v1 ObjectReference`` to an object or to a part of it (client-go ``tools/reference``)."""
     metadata = obj["metadata"]
     reference: Object = {"apiVersion": obj["apiVersion"], "kind": obj["kind"], "name": name_of(obj)}
@@ -104,4 +107,4 @@ def object_reference(obj: AnyObject, field_path: str = "") -> Object:
             reference[field] = metadata[field]
     if field_path:
         reference["fieldPath"] = field_path
-    return reference
+    return cast("ObjectReference", reference)

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from kubepy.api.clock import parse_optional_time, parse_time
 from kubepy.api.errors import NotFound
 from kubepy.api.meta import (
-    Object,
     clone,
     controller_of,
     is_being_deleted,
@@ -31,7 +30,15 @@ from kubepy.runtime.informers import PODS, ResourceClient, TypedResource
 from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
 
 if TYPE_CHECKING:
-    from kubepy.api.typed import Pod, PodDisruptionBudget
+    from kubepy.api.typed import (
+        Condition,
+        OwnerReference,
+        Pod,
+        PodCondition,
+        PodDisruptionBudget,
+        PodDisruptionBudgetStatus,
+        PodStatus,
+    )
 
 BUDGETS: TypedResource[PodDisruptionBudget] = TypedResource("poddisruptionbudgets.policy")
 DELETION_TIMEOUT = timedelta(minutes=2)  # a pod that was evicted and is not being deleted by then will stay
@@ -63,6 +70,7 @@ class DisruptionController:
         self._informers = context.informers
         self._pods = context.informers.lister(PODS)
         self._budgets = context.informers.lister(BUDGETS)
+        self._budget_client = ResourceClient(context.client, BUDGETS)
         self._pod_client = ResourceClient(context.client, PODS)
         self._clock = context.clock
         self._scheme = context.scheme
@@ -147,10 +155,9 @@ class DisruptionController:
             due = min(map(parse_time, disrupted.values())) + DELETION_TIMEOUT
             self.queue.add_after(key, (due - now).total_seconds())
 
-    def _update_status(self, budget: PodDisruptionBudget, status: Object) -> None:
+    def _update_status(self, budget: PodDisruptionBudget, status: PodDisruptionBudgetStatus) -> None:
         if status != budget.get("status"):
-            stored = self._client.update(BUDGETS, {**budget, "status": status}, namespace=namespace_of(budget),
-                                         subresource="status")
+            stored = self._budget_client.update_status(budget, status)
             key = Key(BUDGETS, namespace_of(budget), name_of(budget))
             self._written[key] = stored["metadata"]["resourceVersion"]
 
@@ -193,7 +200,7 @@ class DisruptionController:
             self._recorder.event(budget, "Warning", "UnmanagedPods", message)
         return sum(scales.values())
 
-    def _scale_of(self, reference: Object, namespace: str) -> tuple[str, int] | None:
+    def _scale_of(self, reference: OwnerReference, namespace: str) -> tuple[str, int] | None:
         """Return uid and replicas of a controller, or of the Deployment that controls it; None when it does not exist.
 
         Raises SyncError.
@@ -251,10 +258,10 @@ def stale_condition_due(pod: Pod) -> datetime | None:
     return parse_optional_time(condition.get("lastTransitionTime")) + STALE_CONDITION_TIMEOUT
 
 
-def status_without_disruption(pod: Pod, now: datetime) -> Object:
+def status_without_disruption(pod: Pod, now: datetime) -> PodStatus:
     """Return the status of a pod that was to be disrupted and never was (``syncStalePodDisruption``)."""
-    status: Object = clone(pod["status"])
-    condition: Object = {"type": "DisruptionTarget", "status": "False"}
+    status: PodStatus = clone(pod["status"])
+    condition: PodCondition = {"type": "DisruptionTarget", "status": "False"}
     if generation := pod["metadata"].get("generation"):
         condition["observedGeneration"] = generation
     set_condition(status["conditions"], condition, now)
@@ -262,31 +269,33 @@ def status_without_disruption(pod: Pod, now: datetime) -> Object:
 
 
 def new_status(budget: PodDisruptionBudget, expected: ExpectedPods, healthy: int, disrupted: dict[str, str],
-               now: datetime) -> Object:
+               now: datetime) -> PodDisruptionBudgetStatus:
     """Return the status for so many healthy pods (``updatePdbStatus``); one that expects no pods allows nothing."""
     allowed = max(0, healthy - expected.healthy) if expected.pods > 0 else 0
-    status: Object = {"currentHealthy": healthy, "desiredHealthy": expected.healthy, "disruptionsAllowed": allowed,
-                      "expectedPods": expected.pods, "observedGeneration": budget["metadata"].get("generation", 0)}
+    status: PodDisruptionBudgetStatus = {
+        "currentHealthy": healthy, "desiredHealthy": expected.healthy, "disruptionsAllowed": allowed,
+        "expectedPods": expected.pods, "observedGeneration": budget["metadata"].get("generation", 0)}
     if disrupted:
         status["disruptedPods"] = disrupted
-    condition = {"status": "True", "reason": "SufficientPods", "message": ""} if allowed else {
+    condition: Condition = {"status": "True", "reason": "SufficientPods", "message": ""} if allowed else {
         "status": "False", "reason": "InsufficientPods", "message": ""}
     status["conditions"] = _with_condition(budget, condition, status["observedGeneration"], now)
     return status
 
 
-def failed_status(budget: PodDisruptionBudget, error: str, now: datetime) -> Object:
+def failed_status(budget: PodDisruptionBudget, error: str, now: datetime) -> PodDisruptionBudgetStatus:
     """Return a status that allows no eviction because of an error (``failSafe``)."""
     status = budget.get("status") or {}
-    condition = {"status": "False", "reason": "SyncFailed", "message": error}
+    condition: Condition = {"status": "False", "reason": "SyncFailed", "message": error}
     conditions = _with_condition(budget, condition, status.get("observedGeneration", 0), now)
     return {**status, "disruptionsAllowed": 0, "conditions": conditions}
 
 
-def _with_condition(budget: PodDisruptionBudget, values: Object, generation: int, now: datetime) -> list[Object]:
+def _with_condition(budget: PodDisruptionBudget, values: Condition, generation: int,
+                    now: datetime) -> list[Condition]:
     """Return the budget's conditions with a new DisruptionAllowed condition."""
-    conditions: list[Object] = [{**present} for present in (budget.get("status") or {}).get("conditions") or []]
-    condition: Object = {"type": "DisruptionAllowed", **values}
+    conditions: list[Condition] = [{**present} for present in (budget.get("status") or {}).get("conditions") or []]
+    condition: Condition = {"type": "DisruptionAllowed", **values}
     if generation:
         condition["observedGeneration"] = generation
     set_condition(conditions, condition, now)

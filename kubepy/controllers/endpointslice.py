@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kubepy.api.errors import Status
 from kubepy.api.meta import (
-    Object,
+    AnyObject,
     is_being_deleted,
     labels_of,
     name_of,
@@ -27,10 +27,7 @@ from kubepy.controllers.pod_control import is_namespace_terminating
 from kubepy.controllers.service_endpoints import (
     HEADLESS,
     MANAGED_BY,
-    NODES,
     SERVICE_NAME,
-    SERVICES,
-    SLICES,
     ZONE,
     ServiceHandlers,
     addresses_of,
@@ -46,14 +43,18 @@ from kubepy.controllers.service_endpoints import (
     trigger_time,
     with_trigger_time,
 )
+from kubepy.runtime.informers import ENDPOINT_SLICES, NODES, SERVICES, ResourceClient
 from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
+
+if TYPE_CHECKING:
+    from kubepy.api.typed import DiscoveryEndpointPort, Endpoint, EndpointSlice, Node, Pod, Service
+
+    NodeOf = Callable[[str], Node | None]
 
 CONTROLLER = "endpointslice-controller.k8s.io"
 RESERVED = frozenset((SERVICE_NAME, MANAGED_BY, HEADLESS))
 MAX_ENDPOINTS = 100  # --max-endpoints-per-slice
 MAX_NAME = 253
-
-NodeOf = Callable[[str], Object | None]
 
 
 class EndpointSliceController:
@@ -62,8 +63,10 @@ class EndpointSliceController:
     name = "endpoint-slice-controller"
 
     def __init__(self, context: Context) -> None:
-        self._client = context.client
         self._informers = context.informers
+        self._service_lister = context.informers.lister(SERVICES)
+        self._nodes = context.informers.lister(NODES)
+        self._slice_client = ResourceClient(context.client, ENDPOINT_SLICES)
         self.queue = context.new_queue()
         self._services = ServiceHandlers(context.informers, self.queue)
 
@@ -74,27 +77,27 @@ class EndpointSliceController:
             self._services.slice_changed(event)
             enqueue_service(event)
 
-        return {**self._services.handlers(), SLICES: slice_changed}
+        return {**self._services.handlers(), ENDPOINT_SLICES: slice_changed}
 
     def sync(self, key: Key) -> None:
-        service = self._informers.get(*key)
+        service = self._service_lister.get(key.namespace, key.name)
         if service is None or not has_endpoints(service):
             return
         pods = pods_of(self._informers, service)
         slices = slices_of(self._informers, key, {MANAGED_BY: CONTROLLER})
-        plan = plan_slices(service, pods, slices, lambda name: self._informers.get(NODES, "", name))
+        plan = plan_slices(service, pods, slices, lambda name: self._nodes.get("", name))
         time = trigger_time(service, pods, ready_pods_in_slices(slices))
         try:
             for slice_ in plan.create:
-                self._client.create(SLICES, with_trigger_time(slice_, time), namespace=key.namespace)
+                self._slice_client.create(with_trigger_time(slice_, time), key.namespace)
         except Status as error:
             if is_namespace_terminating(error):
                 return
             raise
         for slice_ in plan.update:
-            self._client.update(SLICES, with_trigger_time(slice_, time), namespace=key.namespace)
+            self._slice_client.update(with_trigger_time(slice_, time))
         for slice_ in plan.delete:
-            self._client.delete(SLICES, name_of(slice_), namespace=key.namespace)
+            self._slice_client.delete(slice_)
 
 
 # --- decisions ----------------------------------------------------------------------------------------------------
@@ -103,9 +106,9 @@ class EndpointSliceController:
 class SlicePlan(NamedTuple):
     """The writes to make: new slices (without a name), changed ones, and those to delete."""
 
-    create: list[Object]
-    update: list[Object]
-    delete: list[Object]
+    create: list[EndpointSlice]
+    update: list[EndpointSlice]
+    delete: list[EndpointSlice]
 
     def extend(self, other: SlicePlan) -> None:
         for slices, others in zip(self, other, strict=True):
@@ -115,17 +118,16 @@ class SlicePlan(NamedTuple):
 class PortGroup(NamedTuple):
     """Endpoints that share their ports."""
 
-    ports: list[Object]
-    endpoints: list[Object]
+    ports: list[DiscoveryEndpointPort]
+    endpoints: list[Endpoint]
 
 
-def plan_slices(service: Object, pods: Iterable[Object], slices: Iterable[Object], node_of: NodeOf) -> SlicePlan:
+def plan_slices(service: Service, pods: Iterable[Pod], slices: Iterable[EndpointSlice], node_of: NodeOf) -> SlicePlan:
     """Plan the writes that make ``slices``, the controller's own of the Service, show the pods."""
     families: list[str] = service["spec"].get("ipFamilies") or []
     if not families:
-        address = service["spec"].get("clusterIP")
-        is_headless = not address or address == NONE
-        families = ["IPv4", "IPv6"] if is_headless else ["IPv6" if ":" in address else "IPv4"]
+        address = service["spec"].get("clusterIP") or NONE
+        families = ["IPv4", "IPv6"] if address == NONE else ["IPv6" if ":" in address else "IPv4"]
     plan = SlicePlan([], [], [slice_ for slice_ in slices if slice_["addressType"] not in families])
     pods = [pod for pod in pods if is_endpoint(pod, terminating=True)]
     for family in families:
@@ -135,8 +137,9 @@ def plan_slices(service: Object, pods: Iterable[Object], slices: Iterable[Object
     return _with_slices_reused(service, plan)
 
 
-def _plan_family(service: Object, groups: Mapping[str, PortGroup], existing: list[Object], family: str) -> SlicePlan:
-    owned: dict[str, list[Object]] = {}
+def _plan_family(service: Service, groups: Mapping[str, PortGroup], existing: list[EndpointSlice],
+                 family: str) -> SlicePlan:
+    owned: dict[str, list[EndpointSlice]] = {}
     plan = SlicePlan([], [], [])
     for slice_ in existing:
         if _is_owned(slice_, service):
@@ -160,7 +163,7 @@ def _plan_family(service: Object, groups: Mapping[str, PortGroup], existing: lis
     return plan._replace(create=[placeholder])
 
 
-def _with_slices_reused(service: Object, plan: SlicePlan) -> SlicePlan:
+def _with_slices_reused(service: Service, plan: SlicePlan) -> SlicePlan:
     """Update a slice that would be deleted with the content of one that would be created (``finalize``)."""
     create, update, delete = list(plan.create), list(plan.update), []
     for slice_ in plan.delete:
@@ -172,12 +175,13 @@ def _with_slices_reused(service: Object, plan: SlicePlan) -> SlicePlan:
     return SlicePlan(create if not is_being_deleted(service) else [], update, delete)
 
 
-def _plan_group(service: Object, existing: list[Object], group: PortGroup, template: Object) -> SlicePlan:
+def _plan_group(service: Service, existing: list[EndpointSlice], group: PortGroup,
+                template: EndpointSlice) -> SlicePlan:
     """Plan the writes that make these slices hold the endpoints of a group (``reconcileByPortMapping``)."""
     left = {_identity(endpoint): endpoint for endpoint in group.endpoints}
-    changed: dict[str, Object] = {}
-    unchanged: dict[str, Object] = {}
-    delete: list[Object] = []
+    changed: dict[str, EndpointSlice] = {}
+    unchanged: dict[str, EndpointSlice] = {}
+    delete: list[EndpointSlice] = []
     for slice_ in existing:
         present = slice_.get("endpoints") or []
         kept = [left.pop(_identity(endpoint)) for endpoint in present if _identity(endpoint) in left]
@@ -186,8 +190,8 @@ def _plan_group(service: Object, existing: list[Object], group: PortGroup, templ
         elif present and not kept:
             delete.append(slice_)
         else:
-            metadata = {**slice_["metadata"], "labels": slice_labels(service)}
-            changed[name_of(slice_)] = {**slice_, "endpoints": kept, "metadata": metadata}
+            changed[name_of(slice_)] = {**slice_, "endpoints": kept, "metadata": {
+                **slice_["metadata"], "labels": slice_labels(service)}}
     remaining = list(left.values())
     for slice_ in sorted(changed.values(), key=lambda slice_: -len(slice_["endpoints"])):  # the fullest first
         room = MAX_ENDPOINTS - len(slice_["endpoints"])
@@ -197,10 +201,10 @@ def _plan_group(service: Object, existing: list[Object], group: PortGroup, templ
     return SlicePlan(create, list(changed.values()), delete)
 
 
-def _place(endpoints: list[Object], unchanged: dict[str, Object], changed: dict[str, Object],
-           template: Object) -> list[Object]:
+def _place(endpoints: list[Endpoint], unchanged: dict[str, EndpointSlice], changed: dict[str, EndpointSlice],
+           template: EndpointSlice) -> list[EndpointSlice]:
     """Put endpoints into the fullest unchanged slice with room for them all, or into new ones (``getSliceToFill``)."""
-    create = []
+    create: list[EndpointSlice] = []
     while endpoints:
         with_room = [slice_ for slice_ in unchanged.values()
                      if len(slice_.get("endpoints") or ()) + len(endpoints) <= MAX_ENDPOINTS]
@@ -214,14 +218,14 @@ def _place(endpoints: list[Object], unchanged: dict[str, Object], changed: dict[
     return create
 
 
-def _identity(endpoint: Object) -> tuple[Any, ...]:
+def _identity(endpoint: Endpoint) -> tuple[Any, ...]:
     """Return the same for versions of one endpoint that differ in conditions only (``hashEndpoint``)."""
     target = endpoint.get("targetRef") or {}
     return (tuple(sorted(endpoint.get("addresses") or ())), endpoint.get("hostname", ""), target.get("namespace", ""),
             target.get("name", ""))
 
 
-def _group_by_ports(service: Object, pods: list[Object], family: str, node_of: NodeOf) -> dict[str, PortGroup]:
+def _group_by_ports(service: Service, pods: list[Pod], family: str, node_of: NodeOf) -> dict[str, PortGroup]:
     groups: dict[str, PortGroup] = {}
     for pod in pods:
         ports = in_order(endpoint_ports(service, pod))
@@ -238,36 +242,37 @@ def _group_by_ports(service: Object, pods: list[Object], family: str, node_of: N
 # --- objects ------------------------------------------------------------------------------------------------------
 
 
-def in_order(ports: Iterable[Object]) -> list[Object]:
+def in_order(ports: Iterable[DiscoveryEndpointPort]) -> list[DiscoveryEndpointPort]:
     """Return ports in the order of a slice, that of their hashes (``portsInOrder``)."""
     return sorted(ports, key=_port_hash)
 
 
-def ports_key(ports: list[Object]) -> str:
+def ports_key(ports: list[DiscoveryEndpointPort]) -> str:
     return ",".join(sorted(map(_port_hash, ports)))
 
 
-def _port_hash(port: Object) -> str:
+def _port_hash(port: DiscoveryEndpointPort) -> str:
     return deep_hash("discovery/v1.EndpointPort", port)
 
 
-def pod_to_endpoint(pod: Object, node: Object | None, service: Object, family: str) -> Object:
+def pod_to_endpoint(pod: Pod, node: Node | None, service: Service, family: str) -> Endpoint:
     """Return the endpoint of a pod; it may have no address of the family."""
     serving, terminating = is_pod_ready(pod), is_being_deleted(pod)
     ready = bool(service["spec"].get("publishNotReadyAddresses")) or (serving and not terminating)
     version = 6 if family == "IPv6" else 4
     addresses = [str(address) for address in map(ipaddress.ip_address, addresses_of(pod)) if address.version == version]
-    endpoint: Object = {"addresses": addresses, "targetRef": target_ref(pod),
-                        "conditions": {"ready": ready, "serving": serving, "terminating": terminating}}
-    zone = labels_of(node).get(ZONE) if node else None
-    for field, value in (("hostname", hostname_within(pod, service)), ("nodeName", pod["spec"].get("nodeName")),
-                         ("zone", zone)):
-        if value:
-            endpoint[field] = value
+    endpoint: Endpoint = {"addresses": addresses, "targetRef": target_ref(pod),
+                          "conditions": {"ready": ready, "serving": serving, "terminating": terminating}}
+    if hostname := hostname_within(pod, service):
+        endpoint["hostname"] = hostname
+    if node_name := pod["spec"].get("nodeName"):
+        endpoint["nodeName"] = node_name
+    if node is not None and (zone := labels_of(node).get(ZONE)):
+        endpoint["zone"] = zone
     return endpoint
 
 
-def new_slice(service: Object, ports: list[Object], family: str) -> Object:
+def new_slice(service: Service, ports: list[DiscoveryEndpointPort], family: str) -> EndpointSlice:
     """Return a slice without endpoints and without a name."""
     name = name_of(service)
     return {
@@ -280,7 +285,7 @@ def new_slice(service: Object, ports: list[Object], family: str) -> Object:
     }
 
 
-def slice_labels(service: Object) -> dict[str, str]:
+def slice_labels(service: Service) -> dict[str, str]:
     """Return the Service's labels, and those that name Service and controller (``setEndpointSliceLabels``)."""
     labels = _own_labels(service)
     if service["spec"].get("clusterIP", NONE) in (NONE, ""):
@@ -288,11 +293,11 @@ def slice_labels(service: Object) -> dict[str, str]:
     return {**labels, SERVICE_NAME: name_of(service), MANAGED_BY: CONTROLLER}
 
 
-def _own_labels(obj: Object) -> dict[str, str]:
+def _own_labels(obj: AnyObject) -> dict[str, str]:
     return {key: value for key, value in labels_of(obj).items() if key not in RESERVED}
 
 
-def _is_owned(slice_: Object, service: Object) -> bool:
+def _is_owned(slice_: EndpointSlice, service: Service) -> bool:
     references = slice_["metadata"].get("ownerReferences") or ()
     return any((ref["apiVersion"], ref["kind"], ref["uid"]) == ("v1", "Service", uid_of(service))
                for ref in references)

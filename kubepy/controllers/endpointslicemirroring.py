@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from kubepy.api.errors import Status
 from kubepy.api.meta import (
-    Object,
     annotations_of,
     is_being_deleted,
     labels_of,
@@ -20,20 +19,30 @@ from kubepy.api.meta import (
     namespace_of,
     new_controller_ref,
 )
-from kubepy.controllers.endpoint import ENDPOINTS, repacked
+from kubepy.controllers.endpoint import ADDRESS_LISTS, repacked
 from kubepy.controllers.endpointslice import MAX_NAME, SlicePlan, in_order, ports_key
 from kubepy.controllers.pod_control import is_namespace_terminating
 from kubepy.controllers.service_endpoints import (
     MANAGED_BY,
     SERVICE_NAME,
-    SERVICES,
-    SLICES,
     TRIGGER_TIME,
     enqueue_owner_of_slice,
     slices_of,
 )
 from kubepy.runtime.events import Recorder
+from kubepy.runtime.informers import ENDPOINT_SLICES, ENDPOINTS, SERVICES, ResourceClient
 from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
+
+if TYPE_CHECKING:
+    from kubepy.api.typed import (
+        DiscoveryEndpointPort,
+        Endpoint,
+        EndpointAddress,
+        Endpoints,
+        EndpointSlice,
+        ObjectMeta,
+        Service,
+    )
 
 CONTROLLER = "endpointslicemirroring-controller.k8s.io"
 SKIP_MIRROR = "endpointslice.kubernetes.io/skip-mirror"
@@ -49,31 +58,34 @@ class EndpointSliceMirroringController:
     name = "endpoint-slice-mirroring-controller"
 
     def __init__(self, context: Context) -> None:
-        self._client = context.client
         self._informers = context.informers
+        self._services = context.informers.lister(SERVICES)
+        self._endpoints = context.informers.lister(ENDPOINTS)
+        self._slice_client = ResourceClient(context.client, ENDPOINT_SLICES)
         self._recorder = Recorder(context.client, self.name)
         self.queue = context.new_queue()
 
     def handlers(self) -> Mapping[str, Handler]:
         return {ENDPOINTS: self._endpoints_changed, SERVICES: self._service_changed,
-                SLICES: enqueue_owner_of_slice(self.queue, ENDPOINTS, CONTROLLER)}
+                ENDPOINT_SLICES: enqueue_owner_of_slice(self.queue, ENDPOINTS, CONTROLLER)}
 
     def _endpoints_changed(self, event: WatchEvent) -> None:
         """Reconcile Endpoints unless their Service has a selector; without a Service they may have been mirrored."""
-        service = self._informers.get(SERVICES, event.key.namespace, event.key.name)
+        service = self._services.get(event.key.namespace, event.key.name)
         if service is None or not _has_selector(service):
             self.queue.add(event.key)
 
     def _service_changed(self, event: WatchEvent) -> None:
         """Reconcile the Endpoints of a Service that was created, deleted, or has got or lost its selector."""
-        if None in (event.old, event.new) or _has_selector(event.old) != _has_selector(event.new):
+        old, new = cast("Service | None", event.old), cast("Service | None", event.new)
+        if old is None or new is None or _has_selector(old) != _has_selector(new):
             self.queue.add(Key(ENDPOINTS, event.key.namespace, event.key.name))
 
     def sync(self, key: Key) -> None:
-        endpoints = self._informers.get(*key)
+        endpoints = self._endpoints.get(key.namespace, key.name)
         slices = slices_of(self._informers, key, {MANAGED_BY: CONTROLLER})
-        if endpoints is None or not is_mirrored(endpoints, self._informers.get(SERVICES, key.namespace, key.name)):
-            self._delete(slices, key.namespace)
+        if endpoints is None or not is_mirrored(endpoints, self._services.get(key.namespace, key.name)):
+            self._delete(slices)
             return
         mirror = plan_mirror(endpoints, slices)
         if mirror.skipped:
@@ -82,21 +94,21 @@ class EndpointSliceMirroringController:
                                  f"subset. {mirror.skipped} addresses were skipped")
         try:
             for slice_ in mirror.plan.create if not is_being_deleted(endpoints) else ():
-                self._client.create(SLICES, slice_, namespace=key.namespace)
+                self._slice_client.create(slice_, key.namespace)
         except Status as error:
             if is_namespace_terminating(error):
                 return
             raise
         for slice_ in mirror.plan.update:
-            self._client.update(SLICES, slice_, namespace=key.namespace)
-        self._delete(mirror.plan.delete, key.namespace)
+            self._slice_client.update(slice_)
+        self._delete(mirror.plan.delete)
 
-    def _delete(self, slices: list[Object], namespace: str) -> None:
+    def _delete(self, slices: list[EndpointSlice]) -> None:
         for slice_ in slices:
-            self._client.delete(SLICES, name_of(slice_), namespace=namespace)
+            self._slice_client.delete(slice_)
 
 
-def _has_selector(service: Object | None) -> bool:
+def _has_selector(service: Service | None) -> bool:
     return service is not None and service["spec"].get("selector") is not None
 
 
@@ -110,7 +122,7 @@ class Mirror(NamedTuple):
     skipped: int
 
 
-def is_mirrored(endpoints: Object | None, service: Object | None) -> bool:
+def is_mirrored(endpoints: Endpoints | None, service: Service | None) -> bool:
     """Tell whether to mirror the Endpoints: those of a Service without a selector, unless a label says no.
 
     The Endpoints of a leader election hold a record, no addresses.
@@ -120,10 +132,10 @@ def is_mirrored(endpoints: Object | None, service: Object | None) -> bool:
     return labels_of(endpoints).get(SKIP_MIRROR) != "true" and LEADER not in annotations_of(endpoints)
 
 
-def plan_mirror(endpoints: Object, slices: list[Object]) -> Mirror:
+def plan_mirror(endpoints: Endpoints, slices: list[EndpointSlice]) -> Mirror:
     """Plan the writes that make ``slices``, the present mirror, show the Endpoints."""
     desired, skipped = _desired_slices(endpoints)
-    existing: dict[str, list[Object]] = {}
+    existing: dict[str, list[EndpointSlice]] = {}
     for slice_ in slices:
         existing.setdefault(_key(slice_), []).append(slice_)
     plan = SlicePlan([], [], [slice_ for key, found in existing.items() if key not in desired for slice_ in found])
@@ -137,18 +149,16 @@ def plan_mirror(endpoints: Object, slices: list[Object]) -> Mirror:
     return Mirror(_with_slices_recycled(plan), skipped)
 
 
-def _desired_slices(endpoints: Object) -> tuple[dict[str, Object], int]:
+def _desired_slices(endpoints: Endpoints) -> tuple[dict[str, EndpointSlice], int]:
     """Return the slices by family and ports, and the number of addresses left out."""
-    slices: dict[str, Object] = {}
+    slices: dict[str, EndpointSlice] = {}
     skipped = 0
     for subset in repacked(endpoints.get("subsets") or ()):
-        converted: list[Object] = [
-            {"addresses": [str(ipaddress.ip_address(address["ip"]))], "conditions": {"ready": field == "addresses"},
-             **{field: address[field] for field in ("hostname", "nodeName", "targetRef") if address.get(field)}}
-            for field in ("addresses", "notReadyAddresses") for address in subset.get(field) or ()
-        ]
+        converted = [_endpoint_of(address, ready) for field, ready in ADDRESS_LISTS
+                     for address in subset.get(field) or ()]
         skipped += len(converted[MAX_ENDPOINTS:])
-        ports = in_order({"name": "", **port} for port in subset.get("ports") or ())
+        named: list[DiscoveryEndpointPort] = [{"name": "", **port} for port in subset.get("ports") or ()]
+        ports = in_order(named)
         for family in FAMILIES:
             of_family = [endpoint for endpoint in converted[:MAX_ENDPOINTS]
                          if (":" in endpoint["addresses"][0]) == (family == "IPv6")]
@@ -158,39 +168,52 @@ def _desired_slices(endpoints: Object) -> tuple[dict[str, Object], int]:
     return slices, skipped
 
 
-def _key(slice_: Object) -> str:
+def _endpoint_of(address: EndpointAddress, ready: bool) -> Endpoint:
+    endpoint: Endpoint = {"addresses": [str(ipaddress.ip_address(address["ip"]))], "conditions": {"ready": ready}}
+    if hostname := address.get("hostname"):
+        endpoint["hostname"] = hostname
+    if node_name := address.get("nodeName"):
+        endpoint["nodeName"] = node_name
+    if target := address.get("targetRef"):
+        endpoint["targetRef"] = target
+    return endpoint
+
+
+def _key(slice_: EndpointSlice) -> str:
     return f"{slice_['addressType']}-{ports_key(slice_.get('ports') or [])}"
 
 
-def _new_slice(endpoints: Object, ports: list[Object], family: str) -> Object:
+def _new_slice(endpoints: Endpoints, ports: list[DiscoveryEndpointPort], family: str) -> EndpointSlice:
     name = name_of(endpoints)
     annotations = {key: value for key, value in annotations_of(endpoints).items()
                    if key not in (TRIGGER_TIME, LAST_APPLIED)}
+    metadata: ObjectMeta = {"generateName": f"{name}-" if len(name) < MAX_NAME else name,
+                            "labels": {**labels_of(endpoints), SERVICE_NAME: name, MANAGED_BY: CONTROLLER}}
+    if annotations:
+        metadata["annotations"] = annotations
     return {
         "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": family, "endpoints": [],
         "ports": ports,
         "metadata": {
-            "generateName": f"{name}-" if len(name) < MAX_NAME else name,
-            "labels": {**labels_of(endpoints), SERVICE_NAME: name, MANAGED_BY: CONTROLLER},
-            **({"annotations": annotations} if annotations else {}),
-            "namespace": namespace_of(endpoints), "ownerReferences": [new_controller_ref(endpoints)],
+            **metadata, "namespace": namespace_of(endpoints), "ownerReferences": [new_controller_ref(endpoints)],
         },
     }
 
 
-def _is_same(present: Object, desired: Object) -> bool:
+def _is_same(present: EndpointSlice, desired: EndpointSlice) -> bool:
     """Tell whether endpoints, in any order, labels and annotations are the same."""
-    def sorted_endpoints(slice_: Object) -> list[str]:
+    def sorted_endpoints(slice_: EndpointSlice) -> list[str]:
         return sorted(repr(sorted(endpoint.items())) for endpoint in slice_.get("endpoints") or ())
 
     return (sorted_endpoints(present) == sorted_endpoints(desired) and labels_of(present) == labels_of(desired)
             and annotations_of(present) == annotations_of(desired))
 
 
-def _with_name_of(old: Object, new: Object) -> Object:
+def _with_name_of(old: EndpointSlice, new: EndpointSlice) -> EndpointSlice:
     """Return a new slice under the name of an old one; as upstream with no other metadata of it."""
-    metadata = {key: value for key, value in new["metadata"].items() if key != "generateName"}
-    return {**new, "metadata": {**metadata, "name": name_of(old)}}
+    metadata: ObjectMeta = {**new["metadata"], "name": name_of(old)}
+    metadata.pop("generateName", None)
+    return {**new, "metadata": metadata}
 
 
 def _with_slices_recycled(plan: SlicePlan) -> SlicePlan:

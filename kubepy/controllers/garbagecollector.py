@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kubepy.api.errors import NotFound
 from kubepy.api.meta import (
@@ -31,6 +31,9 @@ from kubepy.controllers.ref_manager import with_owner_references
 from kubepy.runtime.events import Recorder
 from kubepy.runtime.reconcile import EVERY_RESOURCE, Context, Handler, Key, WatchEvent
 
+if TYPE_CHECKING:
+    from kubepy.api.typed import OwnerReference
+
 CRDS = "customresourcedefinitions.apiextensions.k8s.io"
 
 
@@ -40,9 +43,9 @@ class Owners(NamedTuple):
     Owners that exist, that don't, and that wait for their dependents to be deleted.
     """
 
-    solid: list[Object]
-    dangling: list[Object]
-    waiting: list[Object]
+    solid: list[OwnerReference]
+    dangling: list[OwnerReference]
+    waiting: list[OwnerReference]
 
 
 class OwnerIdentity(NamedTuple):
@@ -157,14 +160,14 @@ class GarbageCollector:
         if uid in self._absent and not self._informers.dependents(uid):
             del self._absent[uid]
 
-    def _is_solid(self, key: Key, reference: Object) -> bool:
+    def _is_solid(self, key: Key, reference: OwnerReference) -> bool:
         try:
             owner = self._find_owner(key, reference)
         except (UnknownOwnerError, InvalidOwnerError):
             return False
         return owner is not None and not waits_for_dependents(owner)
 
-    def _wake_waiting_owner(self, reference: Object) -> None:
+    def _wake_waiting_owner(self, reference: OwnerReference) -> None:
         key = self._informers.key_of(reference["uid"])
         owner = self._informers.get(*key) if key else None
         if key is not None and owner is not None and waits_for_dependents(owner):
@@ -218,7 +221,7 @@ class GarbageCollector:
                                 resource_version=obj["metadata"].get("resourceVersion"))
         self._client.delete(key.resource, key.name, namespace=key.namespace, options=options)
 
-    def _classify(self, key: Key, references: list[Object]) -> Owners:
+    def _classify(self, key: Key, references: list[OwnerReference]) -> Owners:
         """Sort references by the state of their owners. Raises UnknownOwnerError, InvalidOwnerError, Status."""
         owners = Owners([], [], [])
         for reference in references:
@@ -234,14 +237,14 @@ class GarbageCollector:
                 owners.solid.append(reference)
         return owners
 
-    def _is_retired(self, key: Key, reference: Object) -> bool:
+    def _is_retired(self, key: Key, reference: OwnerReference) -> bool:
         """Tell whether the owner was deleted, and its kind with it (``absentOwnerCache``)."""
         identity = self._absent.get(reference["uid"])
         return (identity is not None and identity.resource in self._retired
                 and identity.namespace in ("", key.namespace) and self._informers.key_of(reference["uid"]) is None
                 and identity[2:] == (reference["apiVersion"], reference["kind"], reference["name"], reference["uid"]))
 
-    def _find_owner(self, key: Key, reference: Object) -> Object | None:
+    def _find_owner(self, key: Key, reference: OwnerReference) -> Object | None:
         """Return the owner of that kind, name and uid in the dependent's namespace (or in none), or None.
 
         Raises UnknownOwnerError, InvalidOwnerError.
@@ -254,7 +257,7 @@ class GarbageCollector:
         owner = self._informers.get(resource.key, key.namespace if resource.namespaced else "", reference["name"])
         return owner if owner is not None and uid_of(owner) == reference["uid"] else None
 
-    def _get_owner(self, key: Key, reference: Object) -> Object | None:
+    def _get_owner(self, key: Key, reference: OwnerReference) -> Object | None:
         """Ask the API for an owner that no informer knows, before anything is deleted for lack of it.
 
         An owner that can't be read at the moment may well exist: then this raises Status, and the dependent stays.
@@ -268,13 +271,13 @@ class GarbageCollector:
             return None
         return owner if uid_of(owner) == reference["uid"] else None
 
-    def _resource(self, reference: Object) -> Resource | None:
+    def _resource(self, reference: OwnerReference) -> Resource | None:
         kind = (reference["apiVersion"], reference["kind"])
         if kind not in self._kinds:
             self._kinds[kind] = self._scheme.for_kind(*kind)
         return self._kinds[kind]
 
-    def _report_other_namespaces(self, key: Key, obj: Object, references: list[Object]) -> None:
+    def _report_other_namespaces(self, key: Key, obj: Object, references: list[OwnerReference]) -> None:
         """Record an event for each owner that exists in another namespace, where it can't own the object."""
         for reference in references:
             owner = self._informers.key_of(reference["uid"])

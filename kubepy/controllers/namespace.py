@@ -12,17 +12,20 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from kubepy.api.clock import format_time, parse_time
 from kubepy.api.errors import Status
-from kubepy.api.meta import Object, is_being_deleted, name_of
+from kubepy.api.meta import is_being_deleted, name_of
 from kubepy.api.objects.pods import is_pod_terminal
 from kubepy.api.scheme import Resource
 from kubepy.apiserver.request import CollectionOptions, DeleteOptions
+from kubepy.runtime.informers import NAMESPACES, PODS, ResourceClient
 from kubepy.runtime.reconcile import EVERY_RESOURCE, Context, Handler, Key, WatchEvent
 
-NAMESPACES = "namespaces"
+if TYPE_CHECKING:
+    from kubepy.api.typed import Namespace, NamespaceCondition, NamespaceStatus
+
 FINALIZER = "kubernetes"
 GRACE_SECONDS = 5.0  # namespaceDeletionGracePeriod
 FINALIZER_ESTIMATE_SECONDS = 15  # the time that objects with finalizers are supposed to take
@@ -72,6 +75,8 @@ class NamespaceController:
     def __init__(self, context: Context) -> None:
         self._client = context.client
         self._informers = context.informers
+        self._namespaces = context.informers.lister(NAMESPACES)
+        self._namespace_client = ResourceClient(context.client, NAMESPACES)
         self._clock = context.clock
         self._scheme = context.scheme
         self.queue = context.new_queue((FIRST_BACKOFF, LONGEST_BACKOFF))
@@ -82,16 +87,17 @@ class NamespaceController:
         return {NAMESPACES: self._namespace_changed, EVERY_RESOURCE: self._content_changed}
 
     def _namespace_changed(self, event: WatchEvent) -> None:
-        if event.new is not None and is_being_deleted(event.new):
-            passed = seconds_since_deletion(event.new, self._clock.now()) if event.old is None else 0.0
+        namespace = cast("Namespace | None", event.new)
+        if namespace is not None and is_being_deleted(namespace):
+            passed = seconds_since_deletion(namespace, self._clock.now()) if event.old is None else 0.0
             self.queue.add_after(event.key, GRACE_SECONDS - passed, skippable=True)
-        elif event.new is None:
+        elif namespace is None:
             self.queue.cancel(event.key)
 
     def _content_changed(self, event: WatchEvent) -> None:
         """Look at a namespace that is being deleted again after an object of it was deleted."""
         if event.new is None and event.key.namespace:
-            namespace = self._informers.get(NAMESPACES, "", event.key.namespace)
+            namespace = self._namespaces.get("", event.key.namespace)
             if namespace is not None and is_being_deleted(namespace):
                 key = Key(NAMESPACES, "", event.key.namespace)
                 self.queue.add_after(key, requeue_delay(FINALIZER_ESTIMATE_SECONDS), skippable=True)
@@ -99,15 +105,15 @@ class NamespaceController:
     # --- sync
 
     def sync(self, key: Key) -> None:
-        namespace = self._informers.get(*key)
+        namespace = self._namespaces.get("", key.name)
         if namespace is None or not is_being_deleted(namespace) or not namespace["spec"].get("finalizers"):
             return
         content = self._delete_content(namespace)
-        status = namespace.get("status") or {}
+        status: NamespaceStatus = namespace.get("status") or {}
         conditions = updated_conditions(status.get("conditions") or [], condition_updates(content), self._clock.now())
-        changed = {**status, "phase": "Terminating", "conditions": conditions}
+        changed: NamespaceStatus = {**status, "phase": "Terminating", "conditions": conditions}
         if changed != status:
-            namespace = self._client.update(NAMESPACES, {**namespace, "status": changed}, subresource="status")
+            namespace = self._namespace_client.update_status(namespace, changed)
         if content.errors:
             raise NamespaceContentError("; ".join(content.errors))
         if content.estimate:
@@ -117,26 +123,26 @@ class NamespaceController:
         self._client.update(NAMESPACES, {**namespace, "spec": {**namespace["spec"], "finalizers": kept}},
                             subresource="finalize")
 
-    def _delete_content(self, namespace: Object) -> RemainingContent:
+    def _delete_content(self, namespace: Namespace) -> RemainingContent:
         """Do one round of deletions (``deleteAllContent``); while pods are left nothing else is deleted or reported."""
         name, content = name_of(namespace), RemainingContent()
-        self._delete_collection(content, self._scheme.by_key("pods"), namespace)
+        self._delete_collection(content, self._scheme.by_key(PODS), namespace)
         if content.remaining:
             content.remaining.clear()
             content.finalizers.clear()
             return content
-        with_objects = {key for key in self._informers.resources() if key != "pods" and self._informers.list(key, name)}
+        with_objects = {key for key in self._informers.resources() if key != PODS and self._informers.list(key, name)}
         for key in sorted(with_objects | {"events"}):  # events are not watched, so they are always tried
             if (resource := self._scheme.get(key)) is not None:
                 self._delete_collection(content, resource, namespace)
         return content
 
-    def _delete_collection(self, content: RemainingContent, resource: Resource, namespace: Object) -> None:
+    def _delete_collection(self, content: RemainingContent, resource: Resource, namespace: Namespace) -> None:
         """Delete the objects of one resource (``deleteAllContentForGroupVersionResource``)."""
         name = name_of(namespace)
         estimate = 0  # for pods, the longest grace period unless so much time has passed since the deletion
-        if resource.key == "pods":
-            pods = [pod for pod in self._informers.list("pods", name) if not is_pod_terminal(pod)]
+        if resource.key == PODS:
+            pods = [pod for pod in self._informers.lister(PODS).list(name) if not is_pod_terminal(pod)]
             grace = max((pod["spec"].get("terminationGracePeriodSeconds") or 0 for pod in pods), default=0)
             estimate = 0 if seconds_since_deletion(namespace, self._clock.now()) >= grace else int(grace)
         try:
@@ -166,7 +172,7 @@ def requeue_delay(estimate: int) -> int:
     return estimate // 2 + 1
 
 
-def seconds_since_deletion(namespace: Object, now: datetime) -> float:
+def seconds_since_deletion(namespace: Namespace, now: datetime) -> float:
     return (now - parse_time(namespace["metadata"]["deletionTimestamp"])).total_seconds()
 
 
@@ -189,14 +195,14 @@ def condition_updates(content: RemainingContent) -> dict[str, ConditionUpdate]:
     return updates
 
 
-def updated_conditions(conditions: list[Object], updates: Mapping[str, ConditionUpdate],
-                       now: datetime) -> list[Object]:
+def updated_conditions(conditions: list[NamespaceCondition], updates: Mapping[str, ConditionUpdate],
+                       now: datetime) -> list[NamespaceCondition]:
     """Return the conditions with the updates, and the good values where there is none (``updateConditions``)."""
     result = list(conditions)
     for kind, ok in OK_CONDITIONS.items():
         update = updates.get(kind, ok)
         index = next((index for index, present in enumerate(result) if present["type"] == kind), None)
-        condition = {
+        condition: NamespaceCondition = {
             "lastTransitionTime": format_time(now),
             "message": update.message,
             "reason": update.reason,

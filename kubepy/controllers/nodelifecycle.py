@@ -36,7 +36,7 @@ from kubepy.runtime.informers import NODES, ResourceClient
 from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
 
 if TYPE_CHECKING:
-    from kubepy.api.typed import Node
+    from kubepy.api.typed import Node, NodeSpec, Taint
 
 
 
@@ -119,7 +119,7 @@ class NodeLifecycleController:
         elif (changed := self._change(node)) is not None:
             self._node_client.update(changed)
 
-    def _change(self, node: Node) -> Object | None:
+    def _change(self, node: Node) -> Node | None:
         return lifecycle_change(node, self._get_zones().eviction_mode(zone_of(node)), self._clock.now())
 
     def _is_registered(self, node: Node) -> bool:
@@ -269,7 +269,7 @@ FOLLOWING_LABELS = {"kubernetes.io/os": "beta.kubernetes.io/os", "kubernetes.io/
 TaintKey = tuple[str, str]  # key, effect
 
 
-def lifecycle_change(node: Node, mode: EvictionMode, now: datetime) -> Object | None:
+def lifecycle_change(node: Node, mode: EvictionMode, now: datetime) -> Node | None:
     """Return the node with the taints and labels that it should have, or None when it has them."""
     taints = updated_taints(taints_of(node), desired_taints(node, mode), now)
     labels = labels_of(node)
@@ -277,10 +277,13 @@ def lifecycle_change(node: Node, mode: EvictionMode, now: datetime) -> Object | 
     updated_labels = {**labels, **following}
     if taints == taints_of(node) and updated_labels == labels:
         return None
-    spec = {key: value for key, value in (node.get("spec") or {}).items() if key != "taints"}
+    spec: NodeSpec = {**(node.get("spec") or {})}
+    spec.pop("taints", None)
     if taints:
         spec["taints"] = taints
-    metadata = {**node["metadata"], "labels": updated_labels} if updated_labels else node["metadata"]
+    metadata = node["metadata"]
+    if updated_labels:
+        metadata = {**metadata, "labels": updated_labels}
     return {**node, "metadata": metadata, "spec": spec}
 
 
@@ -309,9 +312,9 @@ def _desired_no_execute_taints(node: Node, mode: EvictionMode) -> list[TaintKey]
     return [(key, NO_EXECUTE)]
 
 
-def updated_taints(taints: list[Object], desired: Iterable[TaintKey], now: datetime) -> list[Object]:
+def updated_taints(taints: list[Taint], desired: Iterable[TaintKey], now: datetime) -> list[Taint]:
     """Add the desired taints at the end, and remove those of this controller that are not desired."""
-    def is_own(taint: Object) -> bool:
+    def is_own(taint: Taint) -> bool:
         if taint.get("effect") == NO_EXECUTE:
             return taint["key"] in READINESS_TAINTS.values()
         return taint.get("effect") == NO_SCHEDULE and taint["key"] in OWN_KEYS
@@ -319,6 +322,6 @@ def updated_taints(taints: list[Object], desired: Iterable[TaintKey], now: datet
     desired = dict.fromkeys(desired)
     kept = [taint for taint in taints if not is_own(taint) or (taint["key"], taint["effect"]) in desired]
     present = {(taint["key"], taint["effect"]) for taint in kept}
-    added = [{"effect": effect, "key": key, "timeAdded": format_time(now)} for key, effect in desired
+    added: list[Taint] = [{"effect": effect, "key": key, "timeAdded": format_time(now)} for key, effect in desired
              if (key, effect) not in present]
     return [*kept, *added]

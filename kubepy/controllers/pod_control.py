@@ -14,7 +14,7 @@ from kubepy.runtime.events import Recorder
 from kubepy.runtime.informers import PODS, ResourceClient
 
 if TYPE_CHECKING:
-    from kubepy.api.typed import Pod
+    from kubepy.api.typed import Pod, PodCondition, PodStatus
     from kubepy.controllers.expectations import Expectations
     from kubepy.runtime.reconcile import Key
 
@@ -123,17 +123,18 @@ def failures(items: Iterable[T], act: Callable[[T], None]) -> list[Status]:
     return errors
 
 
-def add_disruption_target(client: Client, pod: AnyObject, reason: str, message: str, now: datetime, *,
+def add_disruption_target(client: Client, pod: Pod, reason: str, message: str, now: datetime, *,
                           phase: str = "") -> Pod:
     """Write the ``DisruptionTarget`` condition, which says why a pod is being taken away (KEP-3329), into the status.
 
     With ``phase`` that phase is written too. Returns the pod as stored. Raises Status.
     """
-    condition: Object = {"type": "DisruptionTarget", "status": "True", "reason": reason, "message": message}
+    condition: PodCondition = {"type": "DisruptionTarget", "status": "True", "reason": reason, "message": message}
     if generation := pod["metadata"].get("generation"):
         condition["observedGeneration"] = generation
-    status = pod.get("status") or {}
-    conditions = list(status.get("conditions") or [])
-    set_condition(conditions, condition, now)
-    changed = {**status, "conditions": conditions, **({"phase": phase} if phase else {})}
-    return ResourceClient(client, PODS).update_status(pod, changed)
+    status: PodStatus = {**(pod.get("status") or {})}
+    status["conditions"] = list(status.get("conditions") or [])
+    set_condition(status["conditions"], condition, now)
+    if phase:
+        status["phase"] = phase
+    return ResourceClient(client, PODS).update_status(pod, status)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Generic, Literal
+from typing import TYPE_CHECKING, Any, Generic, Literal, cast
 
 from kubepy.api.errors import NotFound, Status
 from kubepy.api.meta import (
     AnyObject,
-    Object,
     ObjectT,
     controller_of,
     is_being_deleted,
@@ -23,6 +22,9 @@ from kubepy.api.selectors import LabelSelector
 from kubepy.apiserver.client import Client
 from kubepy.runtime.informers import ResourceClient, TypedResource
 from kubepy.runtime.reconcile import raise_all
+
+if TYPE_CHECKING:
+    from kubepy.api.typed import OwnerReference
 
 ClaimDecision = Literal["keep", "adopt", "release", "ignore"]
 
@@ -114,16 +116,16 @@ class RefManager(Generic[ObjectT]):
                                 f"{fresh['metadata']['deletionTimestamp']}")
         self._may_adopt = True
 
-    def _write(self, obj: ObjectT, references: list[Object], finalizers: list[str]) -> ObjectT:
+    def _write(self, obj: ObjectT, references: list[OwnerReference], finalizers: list[str]) -> ObjectT:
         changed = with_owner_references(obj, references)
         if self._finalizers:
             changed["metadata"]["finalizers"] = finalizers
         return self._objects.update(changed)
 
 
-def with_owner_references(obj: AnyObject, references: Sequence[AnyObject]) -> Object:
+def with_owner_references(obj: ObjectT, references: Sequence[AnyObject]) -> ObjectT:
     """Copy the object with these owner references (none at all: without the field)."""
     metadata = {key: value for key, value in obj["metadata"].items() if key != "ownerReferences"}
     if references:
         metadata["ownerReferences"] = references
-    return {**obj, "metadata": metadata}
+    return cast(ObjectT, {**obj, "metadata": metadata})

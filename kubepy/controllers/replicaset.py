@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
 from kubepy.api.clock import format_time
 from kubepy.api.errors import NotFound, Status
-from kubepy.api.meta import Object, annotations_of, controller_of, is_being_deleted, labels_of, name_of, uid_of
+from kubepy.api.meta import annotations_of, controller_of, is_being_deleted, labels_of, name_of, uid_of
 from kubepy.api.objects.pods import (
     is_pod_active,
     is_pod_available,
@@ -38,7 +38,7 @@ from kubepy.runtime.informers import PODS, REPLICA_SETS, REPLICATION_CONTROLLERS
 from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
 
 if TYPE_CHECKING:
-    from kubepy.api.typed import Pod, ReplicaSet, ReplicaSetStatus
+    from kubepy.api.typed import Pod, ReplicaSet, ReplicaSetCondition, ReplicaSetStatus
 
 BURST_REPLICAS = 500
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
@@ -213,15 +213,16 @@ def new_status(state: ReplicaSetState, failure: str) -> ReplicaSetStatus:
     """
     replica_set, pods = state.replica_set, state.pods
     template_labels = (replica_set["spec"]["template"].get("metadata") or {}).get("labels") or {}
-    counts = {
-        "fullyLabeledReplicas": sum(template_labels.items() <= labels_of(pod).items() for pod in pods),
-        "readyReplicas": sum(map(is_pod_ready, pods)),
-        "availableReplicas": sum(is_pod_available(pod, state.min_ready_seconds, state.now) for pod in pods),
-    }
-    status: Object = {"replicas": len(pods), "observedGeneration": replica_set["metadata"].get("generation", 0)}
+    status: ReplicaSetStatus = {"replicas": len(pods),
+                                "observedGeneration": replica_set["metadata"].get("generation", 0)}
     if state.terminating is not None:
         status["terminatingReplicas"] = state.terminating
-    status |= {name: value for name, value in counts.items() if value}
+    if labeled := sum(template_labels.items() <= labels_of(pod).items() for pod in pods):
+        status["fullyLabeledReplicas"] = labeled
+    if ready := sum(map(is_pod_ready, pods)):
+        status["readyReplicas"] = ready
+    if available := sum(is_pod_available(pod, state.min_ready_seconds, state.now) for pod in pods):
+        status["availableReplicas"] = available
     conditions = conditions_of(replica_set)
     if not failure:
         conditions = without_condition(conditions, REPLICA_FAILURE)
@@ -232,8 +233,8 @@ def new_status(state: ReplicaSetState, failure: str) -> ReplicaSetStatus:
             "message": failure, "lastTransitionTime": format_time(state.now),
         })
     if conditions:
-        status["conditions"] = conditions
-    return cast("ReplicaSetStatus", status)
+        status["conditions"] = cast("list[ReplicaSetCondition]", conditions)
+    return status
 
 
 # --- scaling down -------------------------------------------------------------------------------------------------

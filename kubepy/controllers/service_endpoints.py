@@ -7,15 +7,26 @@ change that endpoints follow. Upstream: ``k8s.io/endpointslice/util``, ``pkg/api
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
-from kubepy.api.meta import Object, is_being_deleted, labels_of, name_of, namespace_of, uid_of
+from kubepy.api.meta import ObjectT, is_being_deleted, labels_of, name_of, namespace_of, uid_of
 from kubepy.api.objects.pods import get_condition, is_pod_ready, is_pod_terminal, is_restartable_init_container
-from kubepy.runtime.reconcile import Handler, Informers, Key, WatchEvent
+from kubepy.runtime.informers import ENDPOINT_SLICES, NODES, PODS, SERVICES, Informers
+from kubepy.runtime.reconcile import Handler, Key, WatchEvent
 from kubepy.runtime.workqueue import WorkQueue
 
-SERVICES, PODS, NODES = "services", "pods", "nodes"
-SLICES = "endpointslices.discovery.k8s.io"
+if TYPE_CHECKING:
+    from kubepy.api.typed import (
+        EndpointPort,
+        Endpoints,
+        EndpointSlice,
+        Node,
+        ObjectReference,
+        Pod,
+        Service,
+        ServicePort,
+    )
+
 SERVICE_NAME = "kubernetes.io/service-name"  # the label of a slice that names its Service
 MANAGED_BY = "endpointslice.kubernetes.io/managed-by"  # the label of a slice that names its controller
 HEADLESS = "service.kubernetes.io/headless"
@@ -26,23 +37,27 @@ class ServiceHandlers:
     """Turns changes of Services, pods and nodes into keys of Services."""
 
     def __init__(self, informers: Informers, queue: WorkQueue[Key]) -> None:
-        self._informers = informers
+        self._pods_on = informers.pods_on
+        self._services = informers.lister(SERVICES)
+        self._pods = informers.lister(PODS)
+        self._slices = informers.lister(ENDPOINT_SLICES)
         self._queue = queue
         # uid of a pod → at least the Services whose slices have it; filled when first needed
         self._services_of_pod: dict[str, set[Key]] | None = None
 
     def handlers(self) -> dict[str, Handler]:
         return {SERVICES: lambda event: self._queue.add(event.key), PODS: self._pod_changed,
-                NODES: self._node_changed, SLICES: self.slice_changed}
+                NODES: self._node_changed, ENDPOINT_SLICES: self.slice_changed}
 
     def _pod_changed(self, event: WatchEvent) -> None:
-        old, new = event.old, event.new
+        old, new = cast("Pod | None", event.old), cast("Pod | None", event.new)
         if old is None or new is None:
-            pod = new or old or {}
+            if (pod := new or old) is None:
+                return
             self._enqueue_selecting(event.key.namespace, labels_of(pod))
             if self._services_of_pod is None:
                 self._services_of_pod = {}
-                for slice_ in self._informers.list(SLICES):
+                for slice_ in self._slices.list():
                     self._add_slice(self._services_of_pod, slice_)
             for key in sorted(self._services_of_pod.get(uid_of(pod), ())):  # it may have had other labels before
                 self._queue.add(key)
@@ -58,9 +73,9 @@ class ServiceHandlers:
     def slice_changed(self, event: WatchEvent) -> None:
         """Take in the pods of a changed slice."""
         if self._services_of_pod is not None and event.new is not None:
-            self._add_slice(self._services_of_pod, event.new)
+            self._add_slice(self._services_of_pod, cast("EndpointSlice", event.new))
 
-    def _add_slice(self, services_of_pod: dict[str, set[Key]], slice_: Object) -> None:
+    def _add_slice(self, services_of_pod: dict[str, set[Key]], slice_: EndpointSlice) -> None:
         key = Key(SERVICES, namespace_of(slice_), labels_of(slice_).get(SERVICE_NAME, ""))
         for endpoint in slice_.get("endpoints") or ():
             if "targetRef" in endpoint:
@@ -68,17 +83,15 @@ class ServiceHandlers:
 
     def _node_changed(self, event: WatchEvent) -> None:
         """Reconcile the Services of a node's pods when it was created or its zone has changed."""
-        old, new = event.old, event.new
+        old, new = cast("Node | None", event.old), cast("Node | None", event.new)
         if new is None or (old is not None and labels_of(old).get(ZONE) == labels_of(new).get(ZONE)):
             return
-        for key in self._informers.pods_on(event.key.name):
-            pod = self._informers.get(*key)
-            if pod is not None:
-                self._enqueue_selecting(key.namespace, labels_of(pod))
+        for pod in self._pods.at(self._pods_on(event.key.name)):
+            self._enqueue_selecting(namespace_of(pod), labels_of(pod))
 
     def _enqueue_selecting(self, namespace: str, labels: Mapping[str, str]) -> None:
         """Reconcile the Services that select pods with these labels."""
-        for service in self._informers.list(SERVICES, namespace):
+        for service in self._services.list(namespace):
             if has_endpoints(service) and selects(service, labels):
                 self._queue.add(Key(SERVICES, namespace, name_of(service)))
 
@@ -93,11 +106,11 @@ def enqueue_owner_of_slice(queue: WorkQueue[Key], resource: str, controller: str
     return handler
 
 
-def _hostname_and_subdomain(pod: Object) -> tuple[Any, ...]:
+def _hostname_and_subdomain(pod: Pod) -> tuple[Any, ...]:
     return pod["spec"].get("hostname"), pod["spec"].get("subdomain")
 
 
-def _endpoint_state(pod: Object) -> tuple[Any, ...]:
+def _endpoint_state(pod: Pod) -> tuple[Any, ...]:
     """Return the state of a pod that its endpoints show (``podEndpointsChanged``)."""
     return is_pod_ready(pod), is_being_deleted(pod), is_pod_terminal(pod), addresses_of(pod)
 
@@ -105,28 +118,28 @@ def _endpoint_state(pod: Object) -> tuple[Any, ...]:
 # --- the pods of a Service ----------------------------------------------------------------------------------------
 
 
-def has_endpoints(service: Object) -> bool:
+def has_endpoints(service: Service) -> bool:
     """Tell whether the controllers keep the endpoints of this Service: it has a selector and is no ExternalName."""
     return bool(service["spec"].get("selector")) and service["spec"].get("type") != "ExternalName"
 
 
-def selects(service: Object, labels: Mapping[str, str]) -> bool:
+def selects(service: Service, labels: Mapping[str, str]) -> bool:
     return all(labels.get(key) == value for key, value in service["spec"]["selector"].items())
 
 
-def pods_of(informers: Informers, service: Object) -> list[Object]:
+def pods_of(informers: Informers, service: Service) -> list[Pod]:
     """Return the pods that the Service selects, by name."""
-    return [pod for pod in informers.list(PODS, namespace_of(service)) if selects(service, labels_of(pod))]
+    return [pod for pod in informers.lister(PODS).list(namespace_of(service)) if selects(service, labels_of(pod))]
 
 
-def slices_of(informers: Informers, key: Key, labels: Mapping[str, str]) -> list[Object]:
+def slices_of(informers: Informers, key: Key, labels: Mapping[str, str]) -> list[EndpointSlice]:
     """Return the slices of the Service, or Endpoints, of this key with these labels that are not being deleted."""
     labels = {SERVICE_NAME: key.name, **labels}
-    return [slice_ for slice_ in informers.list(SLICES, key.namespace)
+    return [slice_ for slice_ in informers.lister(ENDPOINT_SLICES).list(key.namespace)
             if labels_of(slice_).items() >= labels.items() and not is_being_deleted(slice_)]
 
 
-def is_endpoint(pod: Object, *, terminating: bool) -> bool:
+def is_endpoint(pod: Pod, *, terminating: bool) -> bool:
     """Tell whether a pod can be an endpoint at all (``ShouldPodBeInEndpoints``): it has an address and has not ended.
 
     ``terminating``: a pod that is being deleted counts too.
@@ -136,19 +149,19 @@ def is_endpoint(pod: Object, *, terminating: bool) -> bool:
     return bool(addresses_of(pod))
 
 
-def addresses_of(pod: Object) -> list[str]:
+def addresses_of(pod: Pod) -> list[str]:
     status = pod.get("status") or {}
     addresses = [pod_ip["ip"] for pod_ip in status.get("podIPs") or () if pod_ip.get("ip")]
     return addresses or ([status["podIP"]] if status.get("podIP") else [])
 
 
-def hostname_within(pod: Object, service: Object) -> str:
+def hostname_within(pod: Pod, service: Service) -> str:
     """Return the hostname that a pod has within a headless Service's domain, or "" (``ShouldSetHostname``)."""
-    hostname: str = pod["spec"].get("hostname", "")
+    hostname = pod["spec"].get("hostname", "")
     return hostname if hostname and pod["spec"].get("subdomain") == name_of(service) else ""
 
 
-def target_ref(pod: Object) -> Object:
+def target_ref(pod: Pod) -> ObjectReference:
     metadata = pod["metadata"]
     return {"kind": "Pod", "name": metadata["name"], "namespace": metadata["namespace"], "uid": metadata["uid"]}
 
@@ -156,23 +169,22 @@ def target_ref(pod: Object) -> Object:
 # --- the ports of a Service ---------------------------------------------------------------------------------------
 
 
-def endpoint_ports(service: Object, pod: Object) -> list[Object]:
+def endpoint_ports(service: Service, pod: Pod) -> list[EndpointPort]:
     """Return the Service's ports as the pod has them, in the Service's order (``getEndpointPorts``).
 
     Ports that the pod does not have are left out.
     """
-    ports = []
+    ports: list[EndpointPort] = []
     for port in service["spec"].get("ports") or ():
         number = find_port(port, pod)
         if number is not None:
-            endpoint_port: Object = {"name": port.get("name", ""), "port": number,
-                                     "protocol": port.get("protocol", "TCP")}
-            app_protocol = {"appProtocol": port["appProtocol"]} if port.get("appProtocol") else {}
-            ports.append({**app_protocol, **endpoint_port})
+            app_protocol: EndpointPort = {"appProtocol": port["appProtocol"]} if port.get("appProtocol") else {}
+            ports.append({**app_protocol, "name": port.get("name", ""), "port": number,
+                          "protocol": port.get("protocol", "TCP")})
     return ports
 
 
-def find_port(port: Object, pod: Object) -> int | None:
+def find_port(port: ServicePort, pod: Pod) -> int | None:
     """Return the number of a Service's target port in a pod; None for a name that no container has (``FindPort``)."""
     target = port.get("targetPort", port["port"])
     if isinstance(target, int):
@@ -193,7 +205,7 @@ TRIGGER_TIME = "endpoints.kubernetes.io/last-change-trigger-time"
 ReadyPods = Mapping[str, bool]  # uid of a pod → whether its endpoint is ready
 
 
-def trigger_time(service: Object, pods: Iterable[Object], endpoints: ReadyPods | None) -> str:
+def trigger_time(service: Service, pods: Iterable[Pod], endpoints: ReadyPods | None) -> str:
     """Return the earliest time at which one of the changed pods became ready or unready, "" for none.
 
     Without endpoints so far (None) it is the creation of the Service. Upstream (``trigger_time_tracker.go``) remembers
@@ -207,7 +219,7 @@ def trigger_time(service: Object, pods: Iterable[Object], endpoints: ReadyPods |
     return min((time for time in times if time), default="")
 
 
-def ready_pods_in_slices(slices: list[Object]) -> ReadyPods | None:
+def ready_pods_in_slices(slices: list[EndpointSlice]) -> ReadyPods | None:
     """Return the pods of EndpointSlices; None when there are no slices."""
     if not slices:
         return None
@@ -215,19 +227,19 @@ def ready_pods_in_slices(slices: list[Object]) -> ReadyPods | None:
             for slice_ in slices for endpoint in slice_.get("endpoints") or () if "targetRef" in endpoint}
 
 
-def ready_pods_in_subsets(endpoints: Object | None) -> ReadyPods | None:
+def ready_pods_in_subsets(endpoints: Endpoints | None) -> ReadyPods | None:
     """Return the pods of an Endpoints object; None when there is none."""
     if endpoints is None:
         return None
-    return {address["targetRef"]["uid"]: field == "addresses"
-            for subset in endpoints.get("subsets") or () for field in ("addresses", "notReadyAddresses")
-            for address in subset.get(field) or () if "targetRef" in address}
+    return {address["targetRef"]["uid"]: is_ready for subset in endpoints.get("subsets") or ()
+            for is_ready, addresses in ((True, subset.get("addresses")), (False, subset.get("notReadyAddresses")))
+            for address in addresses or () if "targetRef" in address}
 
 
-def with_trigger_time(obj: Object, time: str) -> Object:
+def with_trigger_time(obj: ObjectT, time: str) -> ObjectT:
     """Return the object annotated with a trigger time, or without any (``addTriggerTimeAnnotation``)."""
     annotations = {key: value for key, value in (obj["metadata"].get("annotations") or {}).items()
                    if key != TRIGGER_TIME}
     if time:
         annotations[TRIGGER_TIME] = time
-    return {**obj, "metadata": {**obj["metadata"], "annotations": annotations}}
+    return cast(ObjectT, {**obj, "metadata": {**obj["metadata"], "annotations": annotations}})

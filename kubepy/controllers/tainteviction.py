@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from kubepy.api.clock import format_micro_time, later, parse_time
 from kubepy.api.errors import NotFound
-from kubepy.api.meta import Object, name_of, namespace_of
+from kubepy.api.meta import name_of, namespace_of
 from kubepy.api.objects.nodes import NO_EXECUTE, taints_of, tolerates
 from kubepy.api.objects.pods import node_name
 from kubepy.controllers.pod_control import add_disruption_target
@@ -21,7 +21,7 @@ from kubepy.runtime.informers import NODES, PODS
 from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
 
 if TYPE_CHECKING:
-    from kubepy.api.typed import Node, Pod, Toleration
+    from kubepy.api.typed import Node, Pod, Taint, Toleration
 
 
 
@@ -87,7 +87,7 @@ class TaintEvictionController:
         elif (due := self._evictions.get(key)) is not None:
             self._schedule_eviction(key, pod, due)
 
-    def _process(self, key: Key, taints: Sequence[Object]) -> None:
+    def _process(self, key: Key, taints: Sequence[Taint]) -> None:
         """Evict now, later, or not at all; a scheduled eviction keeps its time (``processPodOnNode``)."""
         pod = self._pods.get(key.namespace, key.name)
         if pod is None:
@@ -126,11 +126,11 @@ class TaintEvictionController:
             self._client.delete(PODS, name_of(pod), namespace=namespace_of(pod))
 
 
-def no_execute_taints(node: Node | None) -> list[Object]:
+def no_execute_taints(node: Node | None) -> list[Taint]:
     return [taint for taint in taints_of(node) if taint.get("effect") == NO_EXECUTE] if node else []
 
 
-def tolerated_seconds(taints: Iterable[Object], tolerations: Sequence[Toleration]) -> float | None:
+def tolerated_seconds(taints: Iterable[Taint], tolerations: Sequence[Toleration]) -> float | None:
     """Return how many seconds a pod tolerates these taints: None for ever, 0 not at all (``getMinTolerationTime``)."""
     shortest: float | None = None
     for taint in taints:

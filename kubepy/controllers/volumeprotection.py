@@ -7,10 +7,9 @@ volume; these controllers add them again to an object that lost its finalizer, a
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 from kubepy.api.meta import (
-    Object,
     has_finalizer,
     is_being_deleted,
     name_of,
@@ -18,8 +17,12 @@ from kubepy.api.meta import (
     without_finalizer,
 )
 from kubepy.api.objects.pods import node_name
-from kubepy.api.objects.volumes import CLAIMS, VOLUMES, not_made_for, uses_of
+from kubepy.api.objects.volumes import not_made_for, uses_of
+from kubepy.runtime.informers import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS, ResourceClient
 from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent, enqueue_object
+
+if TYPE_CHECKING:
+    from kubepy.api.typed import PersistentVolume, PersistentVolumeClaim, Pod
 
 PVC_FINALIZER = "kubernetes.io/pvc-protection"
 PV_FINALIZER = "kubernetes.io/pv-protection"
@@ -35,41 +38,42 @@ class PVCProtectionController:
 
     def __init__(self, context: Context) -> None:
         self.queue = context.new_queue()
-        self._client = context.client
-        self._informers = context.informers
+        self._claim_client = ResourceClient(context.client, PERSISTENT_VOLUME_CLAIMS)
+        self._claims = context.informers.lister(PERSISTENT_VOLUME_CLAIMS)
+        self._pods = context.informers.lister(PODS)
 
     def handlers(self) -> Mapping[str, Handler]:
-        return {CLAIMS: enqueue_object(self.queue, may_change_finalizer), "pods": self._pod_changed}
+        return {PERSISTENT_VOLUME_CLAIMS: enqueue_object(self.queue, may_change_finalizer), PODS: self._pod_changed}
 
     def _pod_changed(self, event: WatchEvent) -> None:
         """Reconcile the claims of a pod that was deleted or shut down."""
-        pod = event.new or event.old
+        pod = cast("Pod | None", event.new or event.old)
         if pod is None or (event.new is not None and not is_shut_down(pod)):
             return
         for use in uses_of(pod):
-            claim = self._informers.get(CLAIMS, event.key.namespace, use.claim)
+            claim = self._claims.get(event.key.namespace, use.claim)
             if claim is not None and may_change_finalizer(claim):
-                self.queue.add(Key(CLAIMS, event.key.namespace, use.claim))
+                self.queue.add(Key(PERSISTENT_VOLUME_CLAIMS, event.key.namespace, use.claim))
 
     def sync(self, key: Key) -> None:
-        claim = self._informers.get(*key)
+        claim = self._claims.get(key.namespace, key.name)
         if claim is None or not may_change_finalizer(claim):
             return
         if not is_being_deleted(claim):
             changed = with_finalizer(claim, PVC_FINALIZER)
-        elif any(is_in_use(claim, pod) for pod in self._informers.list("pods", key.namespace)):
+        elif any(is_in_use(claim, pod) for pod in self._pods.list(key.namespace)):
             return
         else:
             changed = without_finalizer(claim, PVC_FINALIZER)
-        self._client.update(CLAIMS, changed, namespace=key.namespace)
+        self._claim_client.update(changed)
 
 
-def may_change_finalizer(claim: Object) -> bool:
+def may_change_finalizer(claim: PersistentVolumeClaim) -> bool:
     """Tell whether the finalizer may be removed, or must be added."""
     return is_being_deleted(claim) == has_finalizer(claim, PVC_FINALIZER)
 
 
-def is_in_use(claim: Object, pod: Mapping[str, Any]) -> bool:
+def is_in_use(claim: PersistentVolumeClaim, pod: Pod) -> bool:
     """Tell whether a scheduled pod of the claim's namespace still needs it (``podUsesPVC``)."""
     def needs_own_claim() -> bool:
         return not is_shut_down(pod) and not not_made_for(claim, pod)
@@ -78,7 +82,7 @@ def is_in_use(claim: Object, pod: Mapping[str, Any]) -> bool:
     return bool(node_name(pod)) and any(not use.ephemeral or needs_own_claim() for use in uses)
 
 
-def is_shut_down(pod: Mapping[str, Any]) -> bool:
+def is_shut_down(pod: Pod) -> bool:
     """Tell whether the kubelet is done with a pod, which only finalizers keep (``podIsShutDown``)."""
     metadata = pod["metadata"]
     return bool(metadata.get("deletionTimestamp")) and metadata.get("deletionGracePeriodSeconds") == 0
@@ -91,25 +95,26 @@ class PVProtectionController:
 
     def __init__(self, context: Context) -> None:
         self.queue = context.new_queue()
-        self._client = context.client
-        self._informers = context.informers
+        self._volume_client = ResourceClient(context.client, PERSISTENT_VOLUMES)
+        self._volumes = context.informers.lister(PERSISTENT_VOLUMES)
 
     def handlers(self) -> Mapping[str, Handler]:
-        return {VOLUMES: enqueue_object(self.queue, lambda volume: may_be_deleted(volume) or is_unprotected(volume))}
+        return {PERSISTENT_VOLUMES: enqueue_object(
+            self.queue, lambda volume: may_be_deleted(volume) or is_unprotected(volume))}
 
     def sync(self, key: Key) -> None:
-        volume = self._informers.get(*key)
+        volume = self._volumes.get("", key.name)
         if volume is not None and may_be_deleted(volume):
-            self._client.update(VOLUMES, without_finalizer(volume, PV_FINALIZER))
+            self._volume_client.update(without_finalizer(volume, PV_FINALIZER))
         elif volume is not None and is_unprotected(volume):
-            self._client.update(VOLUMES, with_finalizer(volume, PV_FINALIZER))
+            self._volume_client.update(with_finalizer(volume, PV_FINALIZER))
 
 
-def may_be_deleted(volume: Object) -> bool:
+def may_be_deleted(volume: PersistentVolume) -> bool:
     """Tell whether a volume that is being deleted is kept by the protection alone, and is not bound."""
     phase = (volume.get("status") or {}).get("phase")
     return is_being_deleted(volume) and has_finalizer(volume, PV_FINALIZER) and phase != "Bound"
 
 
-def is_unprotected(volume: Object) -> bool:
+def is_unprotected(volume: PersistentVolume) -> bool:
     return not is_being_deleted(volume) and not has_finalizer(volume, PV_FINALIZER)

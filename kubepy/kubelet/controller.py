@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, cast
 
 from kubepy.api.errors import NotFound
-from kubepy.api.meta import Object, annotations_of, controller_of, name_of, namespace_of, uid_of
+from kubepy.api.meta import annotations_of, controller_of, name_of, namespace_of, uid_of
 from kubepy.api.objects.pods import is_pod_terminal, node_name
 from kubepy.apiserver.request import DeleteOptions
 from kubepy.kubelet.admission import Rejection, is_scheduled, rejection
@@ -46,7 +46,7 @@ from kubepy.runtime.informers import NODES, PODS, ResourceClient
 from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
 
 if TYPE_CHECKING:
-    from kubepy.api.typed import Node, Pod
+    from kubepy.api.typed import Node, Pod, PodStatus
 
 
 class Kubelet:
@@ -164,7 +164,7 @@ class Kubelet:
                 message = f'Outcome "{outcome}" is not known: it must be one of {known}'
                 self._recorder.event(pod, "Warning", "UnknownOutcome", message, host=name_of(node))
 
-    def _status(self, pod: Pod, node: Node, outcome: PodOutcome) -> Object:
+    def _status(self, pod: Pod, node: Node, outcome: PodOutcome) -> PodStatus:
         host_ip = internal_ip(node)
         return pod_status(pod, outcome, host_ip, self._pod_ip(pod, host_ip), self._clock.now())
 

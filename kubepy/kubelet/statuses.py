@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kubepy.api.clock import format_time
-from kubepy.api.meta import AnyObject, Object, name_of, namespace_of, uid_of
+from kubepy.api.meta import name_of, namespace_of, uid_of
 from kubepy.api.objects.pods import is_restartable_init_container
 from kubepy.kubelet.outcomes import COMPLETED, KILLED, RUNNING, PodOutcome
 
 if TYPE_CHECKING:
-    from kubepy.api.typed import Container, ContainerStatus, Pod
+    from kubepy.api.typed import Container, ContainerState, ContainerStatus, Pod, PodCondition, PodStatus
 
 OWN_CONDITIONS = ("Initialized", "Ready", "ContainersReady")
+NEVER: Any = None  # a time of the API that is null
 DEADLINE_REASON = "DeadlineExceeded"
 DEADLINE_MESSAGE = "Pod was active on the node longer than the specified deadline"
 
@@ -26,10 +27,12 @@ class ConditionValues(NamedTuple):
     message: str = ""
 
 
-def pod_status(pod: Pod, outcome: PodOutcome, host_ip: str, pod_ip: str, now: datetime) -> Object:
+def pod_status(pod: Pod, outcome: PodOutcome, host_ip: str, pod_ip: str, now: datetime) -> PodStatus:
     """Return the status that a kubelet reports for a pod with this outcome; qosClass and others' conditions stay."""
     old, time, spec = pod.get("status") or {}, format_time(now), pod["spec"]
-    status = {key: value for key, value in old.items() if key not in ("reason", "message")}
+    status: PodStatus = {**old}
+    status.pop("reason", None)
+    status.pop("message", None)
     status["conditions"] = _pod_conditions(pod, outcome, time)
     status["containerStatuses"] = [
         container_status(pod, container, outcome, time) for container in spec["containers"]
@@ -38,12 +41,12 @@ def pod_status(pod: Pod, outcome: PodOutcome, host_ip: str, pod_ip: str, now: da
         status["initContainerStatuses"] = [
             _init_container_status(pod, container, outcome, time) for container in spec["initContainers"]
         ]
-    status |= {"hostIP": host_ip, "hostIPs": [{"ip": host_ip}], "podIP": pod_ip, "podIPs": [{"ip": pod_ip}]}
-    status |= {"phase": outcome.phase, "startTime": old.get("startTime") or time}
-    return _acknowledged(pod, status)
+    return _acknowledged(pod, {
+        **status, "hostIP": host_ip, "hostIPs": [{"ip": host_ip}], "podIP": pod_ip, "podIPs": [{"ip": pod_ip}],
+        "phase": outcome.phase, "startTime": old.get("startTime") or time})
 
 
-def container_status(pod: Pod, container: Container, outcome: PodOutcome, time: str) -> Object:
+def container_status(pod: Pod, container: Container, outcome: PodOutcome, time: str) -> ContainerStatus:
     """Return one entry of ``containerStatuses``. The count of restarts never goes down."""
     before = _status_before(pod, container["name"])
     return {
@@ -54,7 +57,7 @@ def container_status(pod: Pod, container: Container, outcome: PodOutcome, time: 
         "ready": outcome.ready,
         "restartCount": max(outcome.restarts, before.get("restartCount", 0)),
         "started": outcome.state == "running",
-        "state": {outcome.state: _state(pod, container, outcome, time)},
+        "state": _state(pod, container, outcome, time),
     }
 
 
@@ -65,29 +68,30 @@ def _status_before(pod: Pod, container: str) -> ContainerStatus:
     return next((entry for entry in statuses if entry["name"] == container), missing)
 
 
-def _state(pod: Pod, container: Container, outcome: PodOutcome, time: str) -> Object:
+def _state(pod: Pod, container: Container, outcome: PodOutcome, time: str) -> ContainerState:
     before = _status_before(pod, container["name"]).get("state") or {}
     started = before.get("running", {}).get("startedAt") or time  # a container that was running keeps its start time
     if outcome.state == "running":
-        return {"startedAt": started}
+        return {"running": {"startedAt": started}}
     if outcome.state == "terminated":
-        return {"exitCode": outcome.exit_code, "finishedAt": time, "reason": outcome.reason, "startedAt": started}
+        return {"terminated": {"exitCode": outcome.exit_code, "finishedAt": time, "reason": outcome.reason,
+                               "startedAt": started}}
     message = outcome.message.format(
         container=container["name"],
         image=container["image"],
         pod=f"{name_of(pod)}_{namespace_of(pod)}({uid_of(pod)})",
     )
-    return {"message": message, "reason": outcome.reason}
+    return {"waiting": {"message": message, "reason": outcome.reason}}
 
 
-def _init_container_status(pod: Pod, container: Container, outcome: PodOutcome, time: str) -> Object:
+def _init_container_status(pod: Pod, container: Container, outcome: PodOutcome, time: str) -> ContainerStatus:
     """Return the status of an init container: a sidecar runs with the pod, any other has completed and is ready."""
     if is_restartable_init_container(container) and outcome.state != "terminated":
         return container_status(pod, container, RUNNING, time)
     return {**container_status(pod, container, COMPLETED, time), "ready": not is_restartable_init_container(container)}
 
 
-def _pod_conditions(pod: Pod, outcome: PodOutcome, time: str) -> list[AnyObject]:
+def _pod_conditions(pod: Pod, outcome: PodOutcome, time: str) -> list[PodCondition]:
     """Return the kubelet's conditions before those of others (pkg/kubelet/status/generate.go)."""
     old = {condition["type"]: condition for condition in (pod.get("status") or {}).get("conditions") or ()}
     own = {
@@ -97,16 +101,19 @@ def _pod_conditions(pod: Pod, outcome: PodOutcome, time: str) -> list[AnyObject]
     }
     if "PodScheduled" not in old:  # bound by its manifest, past the scheduler
         own["PodScheduled"] = ConditionValues("True")
-    generation = {"observedGeneration": pod["metadata"]["generation"]} if pod["metadata"].get("generation") else {}
-    conditions: list[AnyObject] = []
+    conditions: list[PodCondition] = []
     for kind, values in own.items():
         before = old.get(kind)
         since = before.get("lastTransitionTime") if before and before.get("status") == values.status else None
-        conditions.append({
-            "lastProbeTime": None, "lastTransitionTime": since or time, "status": values.status, "type": kind,
-            **({"message": values.message} if values.message else {}),
-            **({"reason": values.reason} if values.reason else {}), **generation,
-        })  # fmt: skip
+        condition: PodCondition = {"lastProbeTime": NEVER, "lastTransitionTime": since or time,
+                                   "status": values.status, "type": kind}
+        if values.message:
+            condition["message"] = values.message
+        if values.reason:
+            condition["reason"] = values.reason
+        if generation := pod["metadata"].get("generation"):
+            condition["observedGeneration"] = generation
+        conditions.append(condition)
     return [*conditions, *(condition for kind, condition in old.items() if kind not in own)]
 
 
@@ -138,24 +145,23 @@ def ready_condition(pod: Pod, outcome: PodOutcome) -> ConditionValues:
     return ConditionValues("False", "ReadinessGatesNotReady", ", ".join(messages)) if messages else containers
 
 
-def expired_status(pod: Pod, host_ip: str, pod_ip: str, now: datetime) -> Object:
+def expired_status(pod: Pod, host_ip: str, pod_ip: str, now: datetime) -> PodStatus:
     """Return the status of a pod that ran for longer than ``spec.activeDeadlineSeconds`` (``active_deadline.go``)."""
     status = pod_status(pod, KILLED, host_ip, pod_ip, now)
     return {**status, "reason": DEADLINE_REASON, "message": DEADLINE_MESSAGE}
 
 
-def rejected_status(pod: Pod, reason: str, message: str, now: datetime) -> Object:
+def rejected_status(pod: Pod, reason: str, message: str, now: datetime) -> PodStatus:
     """Return the status of a pod that its node does not admit: nothing of it has run (``rejectPod``)."""
     old = pod.get("status") or {}
-    status = {key: old[key] for key in ("qosClass",) if key in old}
-    status |= {"phase": "Failed", "reason": reason, "message": f"Pod was rejected: {message}",
-               "startTime": format_time(now)}  # fmt: skip
-    return _acknowledged(pod, status)
+    kept: PodStatus = {"qosClass": old["qosClass"]} if "qosClass" in old else {}
+    return _acknowledged(pod, {**kept, "phase": "Failed", "reason": reason, "message": f"Pod was rejected: {message}",
+                               "startTime": format_time(now)})
 
 
-def acknowledged_status(pod: Pod) -> Object:
+def acknowledged_status(pod: Pod) -> PodStatus:
     """Return the present status with the present generation as observed."""
-    status = _acknowledged(pod, dict(pod["status"]))
+    status = _acknowledged(pod, {**pod["status"]})
     generation = pod["metadata"]["generation"]
     status["conditions"] = [
         {**condition, "observedGeneration": generation} if condition["type"] in OWN_CONDITIONS else condition
@@ -164,6 +170,6 @@ def acknowledged_status(pod: Pod) -> Object:
     return status
 
 
-def _acknowledged(pod: Pod, status: Object) -> Object:
+def _acknowledged(pod: Pod, status: PodStatus) -> PodStatus:
     generation = pod["metadata"].get("generation")
     return {**status, "observedGeneration": generation} if generation else status

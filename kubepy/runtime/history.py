@@ -163,8 +163,8 @@ class History:
         return self._revisions.update({**revision, "revision": number})
 
     def label(self, revision: ControllerRevision, label: str, value: str) -> ControllerRevision:
-        metadata = {**revision["metadata"], "labels": {**labels_of(revision), label: value}}
-        return self._revisions.update({**revision, "metadata": metadata})
+        labels = {**labels_of(revision), label: value}
+        return self._revisions.update({**revision, "metadata": {**revision["metadata"], "labels": labels}})
 
     def delete(self, revisions: Collection[ControllerRevision]) -> None:
         for revision in revisions:

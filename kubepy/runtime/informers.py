@@ -34,14 +34,21 @@ CONTROLLER_REVISIONS: TypedResource[typed.ControllerRevision] = TypedResource("c
 CRON_JOBS: TypedResource[typed.CronJob] = TypedResource("cronjobs.batch")
 DAEMON_SETS: TypedResource[typed.DaemonSet] = TypedResource("daemonsets.apps")
 DEPLOYMENTS: TypedResource[typed.Deployment] = TypedResource("deployments.apps")
+ENDPOINTS: TypedResource[typed.Endpoints] = TypedResource("endpoints")
+ENDPOINT_SLICES: TypedResource[typed.EndpointSlice] = TypedResource("endpointslices.discovery.k8s.io")
 JOBS: TypedResource[typed.Job] = TypedResource("jobs.batch")
+NAMESPACES: TypedResource[typed.Namespace] = TypedResource("namespaces")
 NODES: TypedResource[typed.Node] = TypedResource("nodes")
 PERSISTENT_VOLUME_CLAIMS: TypedResource[typed.PersistentVolumeClaim] = TypedResource("persistentvolumeclaims")
+PERSISTENT_VOLUMES: TypedResource[typed.PersistentVolume] = TypedResource("persistentvolumes")
 PODS: TypedResource[typed.Pod] = TypedResource("pods")
 REPLICA_SETS: TypedResource[typed.ReplicaSet] = TypedResource("replicasets.apps")
 # The selector is read as a map; all else that the controller reads is as in a ReplicaSet.
 REPLICATION_CONTROLLERS: TypedResource[typed.ReplicaSet] = TypedResource("replicationcontrollers")
+RESOURCE_QUOTAS: TypedResource[typed.ResourceQuota] = TypedResource("resourcequotas")
+SERVICES: TypedResource[typed.Service] = TypedResource("services")
 STATEFUL_SETS: TypedResource[typed.StatefulSet] = TypedResource("statefulsets.apps")
+STORAGE_CLASSES: TypedResource[typed.StorageClass] = TypedResource("storageclasses.storage.k8s.io")
 
 
 class Index(Generic[ObjectT, Value]):
@@ -260,17 +267,17 @@ class ResourceClient(Generic[ObjectT]):
         """Read an object as it is stored now."""
         return cast(ObjectT, self._client.get(self._resource, name, namespace=namespace))
 
-    def create(self, obj: AnyObject, namespace: str) -> ObjectT:
+    def create(self, obj: ObjectT, namespace: str = "") -> ObjectT:
         return cast(ObjectT, self._client.create(self._resource, cast(Object, obj), namespace=namespace))
 
-    def update(self, obj: AnyObject) -> ObjectT:
+    def update(self, obj: ObjectT) -> ObjectT:
         return cast(ObjectT, self._client.update(self._resource, cast(Object, obj), namespace=namespace_of(obj)))
 
-    def update_status(self, obj: AnyObject, status: AnyObject) -> ObjectT:
+    def update_status(self, obj: ObjectT, status: AnyObject) -> ObjectT:
         """Write the object with this status; of its metadata only what ``status`` requests may change."""
         changed: Object = {**obj, "status": status}
         return cast(ObjectT, self._client.update(self._resource, changed, namespace=namespace_of(obj),
                                                  subresource="status"))
 
-    def delete(self, obj: AnyObject) -> None:
+    def delete(self, obj: ObjectT) -> None:
         self._client.delete(self._resource, obj["metadata"]["name"], namespace=namespace_of(obj))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from kubepy.api.clock import Clock
 from kubepy.api.errors import Status
-from kubepy.api.meta import Object, namespace_of
+from kubepy.api.meta import AnyObject, namespace_of
 from kubepy.api.scheme import Scheme
 from kubepy.api.watch import WatchEvent
 from kubepy.runtime.informers import Informers
@@ -101,7 +101,7 @@ def enqueue_object(queue: WorkQueue[Key], predicate: Callable[[Any], bool] = lam
     return handler
 
 
-def enqueue_all(queue: WorkQueue[Key], resource: str, objects: Iterable[Object]) -> None:
+def enqueue_all(queue: WorkQueue[Key], resource: str, objects: Iterable[AnyObject]) -> None:
     for obj in objects:
         queue.add(Key(resource, namespace_of(obj), obj["metadata"]["name"]))
 

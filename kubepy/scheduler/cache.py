@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from kubepy.api.meta import Object, labels_of, name_of, namespace_of
+from kubepy.api.meta import labels_of, name_of, namespace_of
 from kubepy.api.objects.nodes import is_unschedulable, taints_of
 from kubepy.api.objects.pods import HostPort, host_ports, is_pod_terminal, node_name, pod_requests, priority
 from kubepy.api.values.quantity import Quantity
@@ -103,7 +103,7 @@ class NodeInfo:
         present: Node = node if node is not None else {"metadata": {}}
         self.allocatable: Resources = resource_list((present.get("status") or {}).get("allocatable"))
         self.labels: Mapping[str, str] = labels_of(present)
-        self.taints: list[Object] = taints_of(present)
+        self.taints = taints_of(present)
         self.unschedulable = is_unschedulable(present)
 
     def add(self, pod: PodInfo) -> None:

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from kubepy.api.meta import AnyObject, labels_of
-from kubepy.runtime.reconcile import Informers
+from kubepy.runtime.informers import (
+    NAMESPACES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
+    STORAGE_CLASSES,
+    Informers,
+    Lister,
+)
 from kubepy.scheduler.cache import Cache, NodeInfo, PodInfo
+
+if TYPE_CHECKING:
+    from kubepy.api.typed import PersistentVolume, PersistentVolumeClaim, StorageClass
 
 # The actions of a cluster event, for which plugins register.
 NODE_ADD = "node added"
@@ -73,8 +83,20 @@ class Handle(NamedTuple):
     cache: Cache
     informers: Informers
 
+    @property
+    def claims(self) -> Lister[PersistentVolumeClaim]:
+        return self.informers.lister(PERSISTENT_VOLUME_CLAIMS)
+
+    @property
+    def volumes(self) -> Lister[PersistentVolume]:
+        return self.informers.lister(PERSISTENT_VOLUMES)
+
+    @property
+    def classes(self) -> Lister[StorageClass]:
+        return self.informers.lister(STORAGE_CLASSES)
+
     def namespace_labels(self, namespace: str) -> Mapping[str, str]:
-        obj = self.informers.get("namespaces", "", namespace)
+        obj = self.informers.lister(NAMESPACES).get("", namespace)
         return labels_of(obj) if obj is not None else {}
 
 

@@ -8,9 +8,17 @@ from typing import TYPE_CHECKING, Any, cast
 from kubepy.api.errors import NotFound
 from kubepy.api.meta import Object, annotations_of, is_being_deleted, name_of, namespace_of, uid_of
 from kubepy.api.objects.pods import is_pod_terminal, node_name, priority, set_condition
-from kubepy.api.objects.volumes import CLAIMS, CLASSES, SELECTED_NODE, VOLUMES, with_claim
+from kubepy.api.objects.volumes import SELECTED_NODE, with_claim
 from kubepy.runtime.event_series import SeriesRecorder
-from kubepy.runtime.informers import NODES, PODS, ResourceClient
+from kubepy.runtime.informers import (
+    NAMESPACES,
+    NODES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
+    PODS,
+    STORAGE_CLASSES,
+    ResourceClient,
+)
 from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
 from kubepy.scheduler.cache import Cache, NodeInfo, PodInfo, pod_info
 from kubepy.scheduler.cluster_events import (
@@ -49,6 +57,8 @@ class Scheduler:
         self._nodes = context.informers.lister(NODES)
         self._pods = context.informers.lister(PODS)
         self._pod_client = ResourceClient(context.client, PODS)
+        self._claim_client = ResourceClient(context.client, PERSISTENT_VOLUME_CLAIMS)
+        self._volume_client = ResourceClient(context.client, PERSISTENT_VOLUMES)
         self._clock = context.clock
         self._recorder = SeriesRecorder(context.client, self.name)
         self.queue = SchedulingQueue(context.clock.now, self._rank)
@@ -65,8 +75,8 @@ class Scheduler:
         return {
             NODES: self._node_changed,
             PODS: self._pod_changed,
-            "namespaces": lambda event: self._move_to_queue(namespace_event(event)),
-            **dict.fromkeys((CLAIMS, VOLUMES, CLASSES, CSI_NODES), volume_changed),
+            NAMESPACES: lambda event: self._move_to_queue(namespace_event(event)),
+            **dict.fromkeys((PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES, CSI_NODES), volume_changed),
             **dict.fromkeys(READ_ONLY, lambda event: None),  # so that informers hold them
         }
 
@@ -199,11 +209,11 @@ class Scheduler:
         for volume, claim in volumes.static_bindings:
             bound = with_claim(volume, claim)
             if bound is not volume:
-                self._client.update(VOLUMES, bound)
+                self._volume_client.update(bound)
         for claim in volumes.dynamic_provisions:
             if annotations_of(claim).get(SELECTED_NODE) != node:
-                metadata = {**claim["metadata"], "annotations": {**annotations_of(claim), SELECTED_NODE: node}}
-                self._client.update(CLAIMS, {**claim, "metadata": metadata}, namespace=key.namespace)
+                annotations = {**annotations_of(claim), SELECTED_NODE: node}
+                self._claim_client.update({**claim, "metadata": {**claim["metadata"], "annotations": annotations}})
 
     def _handle_scheduling_failure(self, key: Key, pod: Pod, diagnosis: Diagnosis, result: PostFilterResult) -> None:
         """Let the pod wait, and say why: ``result.message`` (``handleSchedulingFailure``)."""

@@ -7,9 +7,13 @@ Pure functions over plain dicts, on the hot paths of the scheduler and of the Da
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from kubepy.api.meta import AnyObject, Object, ObjectT
 from kubepy.api.values.gonumbers import int_or_none
+
+if TYPE_CHECKING:
+    from kubepy.api.typed import Taint
 
 NO_SCHEDULE = "NoSchedule"
 PREFER_NO_SCHEDULE = "PreferNoSchedule"
@@ -26,7 +30,7 @@ TAINT_NETWORK_UNAVAILABLE = "node.kubernetes.io/network-unavailable"
 METADATA_NAME = "metadata.name"  # the only field that matchFields knows
 
 
-def taints_of(node: AnyObject) -> list[Object]:
+def taints_of(node: AnyObject) -> list[Taint]:
     return (node.get("spec") or {}).get("taints") or []
 
 

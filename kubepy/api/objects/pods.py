@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from kubepy.api.clock import format_time, later, parse_time
-from kubepy.api.meta import AnyObject, Object
+from kubepy.api.meta import AnyObject, Object, ObjectT
 from kubepy.api.values.quantity import Quantity
 
 CONTAINER_LISTS = ("initContainers", "containers", "ephemeralContainers")  # as upstream visits them
@@ -34,7 +34,7 @@ def get_condition(pod: AnyObject, condition_type: str) -> Object | None:
     return None
 
 
-def set_condition(conditions: list[Object], condition: AnyObject, now: datetime) -> bool:
+def set_condition(conditions: list[ObjectT], condition: ObjectT, now: datetime) -> bool:
     """Put a condition into the list, in place of the one of its type or at the end (``UpdatePodCondition``).
 
     ``lastTransitionTime`` is now, or stays as it was if the status did not change. The list is changed, never the
@@ -44,9 +44,9 @@ def set_condition(conditions: list[Object], condition: AnyObject, now: datetime)
         if old.get("type") != condition["type"]:
             continue
         old_time = old.get("lastTransitionTime") if old.get("status") == condition["status"] else None
-        conditions[index] = {**condition, "lastTransitionTime": old_time or format_time(now)}
+        conditions[index] = cast(ObjectT, {**condition, "lastTransitionTime": old_time or format_time(now)})
         return conditions[index] != old
-    conditions.append({**condition, "lastTransitionTime": format_time(now)})
+    conditions.append(cast(ObjectT, {**condition, "lastTransitionTime": format_time(now)}))
     return True
 
 

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from datetime import datetime
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kubepy.api.clock import later, parse_time
-from kubepy.api.meta import AnyObject, Object
+from kubepy.api.meta import AnyObject
 from kubepy.api.objects.pods import Amounts, is_pod_terminal, pod_limits, pod_requests, qos_class
 from kubepy.api.objects.volumes import class_of
 from kubepy.api.values.quantity import NANO, Quantity
+
+if TYPE_CHECKING:
+    from kubepy.api.typed import ResourceQuotaStatus
 
 ResourceList = AnyObject
 
@@ -84,7 +87,7 @@ def total_usage(quota: AnyObject, evaluator: Evaluator, objects: Iterable[AnyObj
 
 
 def observed_status(quota: AnyObject, served: Iterable[str], list_objects: Callable[[str], Iterable[AnyObject]],
-                    now: datetime) -> Object:
+                    now: datetime) -> ResourceQuotaStatus:
     """Compute the status of a quota: its limits and their usage. Names that are about no served resource keep theirs.
 
     ``list_objects`` returns the objects of a resource in the quota's namespace.

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kubepy.api.meta import (
     AnyObject,
-    Object,
     ObjectT,
     annotations_of,
     is_being_deleted,
@@ -27,7 +26,10 @@ from kubepy.api.selectors import from_label_selector
 from kubepy.api.values.quantity import Quantity
 from kubepy.quoting import quote
 
-CLAIMS, VOLUMES, CLASSES = "persistentvolumeclaims", "persistentvolumes", "storageclasses.storage.k8s.io"
+if TYPE_CHECKING:
+    from kubepy.api.typed import PersistentVolume, PersistentVolumeClaim
+
+CLASSES = "storageclasses.storage.k8s.io"
 
 BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
 BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
@@ -94,12 +96,12 @@ def is_bound_to(volume: AnyObject, claim: AnyObject) -> bool:
     return claim_ref.get("uid") in (None, "", uid_of(claim))
 
 
-def with_claim(volume: Object, claim: AnyObject) -> Object:
+def with_claim(volume: PersistentVolume, claim: PersistentVolumeClaim) -> PersistentVolume:
     """Return the volume bound to the claim; the same object if it already is (``GetBindVolumeToClaim``)."""
-    claim_ref = volume["spec"].get("claimRef") or {}
     spec, metadata = volume["spec"], volume["metadata"]
-    bound_to = [claim_ref.get(field) for field in ("name", "namespace", "uid")]
-    if bound_to != [name_of(claim), namespace_of(claim), uid_of(claim)]:
+    claim_ref = spec.get("claimRef") or {}
+    bound_to = (claim_ref.get("name"), claim_ref.get("namespace"), claim_ref.get("uid"))
+    if bound_to != (name_of(claim), namespace_of(claim), uid_of(claim)):
         spec = {**spec, "claimRef": object_reference(claim)}
     if not is_bound_to(volume, claim) and BOUND_BY_CONTROLLER not in annotations_of(volume):
         metadata = {**metadata, "annotations": {**annotations_of(volume), BOUND_BY_CONTROLLER: "yes"}}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kubepy.api import errors
 from kubepy.api.meta import Object, owner_references
@@ -11,6 +11,9 @@ from kubepy.api.scheme import Resource
 from kubepy.api.types import Decoded, DecodeError
 from kubepy.apiserver.server import RequestScope, Server
 from kubepy.quoting import printable, quote
+
+if TYPE_CHECKING:
+    from kubepy.api.typed import OwnerReference
 
 DUPLICATE_OWNERS = (
     ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject "
@@ -149,7 +152,7 @@ def match_name(obj: Object, scope: RequestScope) -> None:
 
 def drop_duplicate_owners(server: Server, obj: Object) -> None:
     """Drop the repetition of an owner reference, with a warning (``dedupOwnerReferences``)."""
-    unique: list[Object] = []
+    unique: list[OwnerReference] = []
     duplicates = []
     for reference in owner_references(obj):
         if reference in unique:

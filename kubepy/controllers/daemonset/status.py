@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple
 
 from kubepy.controllers.daemonset.pods import oldest_first
 from kubepy.controllers.daemonset.state import DaemonSetState
@@ -40,7 +40,7 @@ def new_status(daemon_set: DaemonSet, counts: Counts, *, observed: bool) -> Daem
 
     As the API writes it: the first four counts always, the others only when they are not 0.
     """
-    status = {
+    status: DaemonSetStatus = {
         **(daemon_set.get("status") or {}),
         "desiredNumberScheduled": counts.desired,
         "currentNumberScheduled": counts.current,
@@ -49,13 +49,13 @@ def new_status(daemon_set: DaemonSet, counts: Counts, *, observed: bool) -> Daem
     }
     if observed:
         status["observedGeneration"] = daemon_set["metadata"].get("generation", 0)
-    optional = {
-        "updatedNumberScheduled": counts.updated,
-        "numberAvailable": counts.available,
-        "numberUnavailable": counts.desired - counts.available,
-    }
-    for name, value in optional.items():
-        status.pop(name, None)
-        if value:
-            status[name] = value
-    return cast("DaemonSetStatus", status)
+    status.pop("updatedNumberScheduled", None)
+    status.pop("numberAvailable", None)
+    status.pop("numberUnavailable", None)
+    if counts.updated:
+        status["updatedNumberScheduled"] = counts.updated
+    if counts.available:
+        status["numberAvailable"] = counts.available
+    if unavailable := counts.desired - counts.available:
+        status["numberUnavailable"] = unavailable
+    return status

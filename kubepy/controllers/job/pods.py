@@ -42,7 +42,7 @@ def has_tracking_finalizer(pod: Pod) -> bool:
 
 
 def without_tracking_finalizer(pod: Pod) -> Pod:
-    return cast("Pod", without(pod, FINALIZER))
+    return without(pod, FINALIZER)
 
 
 def new_pod(job: Job) -> Pod:

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from kubepy.api.meta import Object, annotations_of, name_of, namespace_of
-from kubepy.api.objects.volumes import BIND_COMPLETED, BOUND_BY_CONTROLLER, CLAIMS, VOLUMES, capacity, with_claim
+from kubepy.api.meta import annotations_of, name_of
+from kubepy.api.objects.volumes import BIND_COMPLETED, BOUND_BY_CONTROLLER, capacity, with_claim
 from kubepy.api.values.quantity import Quantity
 from kubepy.apiserver.client import Client
 from kubepy.runtime.events import Recorder
+from kubepy.runtime.informers import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, ResourceClient
+
+if TYPE_CHECKING:
+    from kubepy.api.typed import (
+        ObjectMeta,
+        PersistentVolume,
+        PersistentVolumeClaim,
+        PersistentVolumeClaimStatus,
+        PersistentVolumeSpec,
+        PersistentVolumeStatus,
+    )
 
 COMPONENT = "persistentvolume-controller"  # in events
 PRE_RESIZE_CAPACITY = "volume.alpha.kubernetes.io/pre-resize-capacity"
@@ -26,16 +37,18 @@ class Binder:
     """Writes claims and volumes for the controllers, but not what they are already; every method raises Status."""
 
     def __init__(self, client: Client, recorder: Recorder) -> None:
-        self._client = client
+        self._claims = ResourceClient(client, PERSISTENT_VOLUME_CLAIMS)
+        self._volumes = ResourceClient(client, PERSISTENT_VOLUMES)
+        self._clock = client.clock
         self._recorder = recorder
 
     # --- binding
 
-    def bind(self, volume: Object, claim: Object) -> None:
+    def bind(self, volume: PersistentVolume, claim: PersistentVolumeClaim) -> None:
         """Bind the volume first: when the second write fails, the claim is bound later by what the volume says."""
         bound = with_claim(volume, claim)
         if bound is not volume:
-            bound = self._client.update(VOLUMES, bound)
+            bound = self._volumes.update(bound)
         self.set_volume_phase(bound, "Bound")
         spec, annotations = claim["spec"], dict(annotations_of(claim))
         if spec.get("volumeName") != name_of(bound):
@@ -46,58 +59,63 @@ class Binder:
             claim = self.update_claim({**claim, "spec": spec}, annotations)
         self.set_claim_phase(claim, "Bound", bound)
 
-    def unbind(self, volume: Object) -> None:
+    def unbind(self, volume: PersistentVolume) -> None:
         """Undo a binding; a volume whose manifest reserves it for a claim stays reserved."""
-        spec, annotations = volume["spec"], dict(annotations_of(volume))
+        spec: PersistentVolumeSpec = {**volume["spec"]}
+        annotations = dict(annotations_of(volume))
         if annotations.pop(BOUND_BY_CONTROLLER, None) is not None:
-            spec = {key: value for key, value in spec.items() if key != "claimRef"}
+            spec.pop("claimRef", None)
         else:
-            spec = {**spec, "claimRef": {key: value for key, value in spec["claimRef"].items() if key != "uid"}}
-        changed = {**volume, "spec": spec, "metadata": with_annotations(volume, annotations)}
-        self.set_volume_phase(self._client.update(VOLUMES, changed), "Available")
+            spec["claimRef"] = {**spec["claimRef"]}
+            spec["claimRef"].pop("uid", None)
+        metadata = with_annotations(volume["metadata"], annotations)
+        self.set_volume_phase(self._volumes.update({**volume, "spec": spec, "metadata": metadata}), "Available")
 
-    def update_claim(self, claim: Object, annotations: dict[str, str]) -> Object:
+    def update_claim(self, claim: PersistentVolumeClaim, annotations: dict[str, str]) -> PersistentVolumeClaim:
         """Update a claim with these annotations."""
-        changed = {**claim, "metadata": with_annotations(claim, annotations)}
-        return self._client.update(CLAIMS, changed, namespace=namespace_of(claim))
+        return self._claims.update({**claim, "metadata": with_annotations(claim["metadata"], annotations)})
 
     # --- phases
 
-    def set_volume_phase(self, volume: Object, phase: str, event: PhaseEvent | None = None) -> Object:
+    def set_volume_phase(self, volume: PersistentVolume, phase: str,
+                         event: PhaseEvent | None = None) -> PersistentVolume:
         """Set the phase; ``event`` is recorded, and its message is written into the status."""
-        status = volume.get("status") or {}
+        status: PersistentVolumeStatus = {**(volume.get("status") or {})}
         if status.get("phase") == phase:
             return volume
-        status = {key: value for key, value in status.items() if key != "message"}
-        status |= {"phase": phase, "lastPhaseTransitionTime": self._client.clock.timestamp()}
+        status.pop("message", None)
+        status["phase"] = phase
+        status["lastPhaseTransitionTime"] = self._clock.timestamp()
         if event is not None:
             status["message"] = event.message
-        updated = self._client.update(VOLUMES, {**volume, "status": status}, subresource="status")
+        updated = self._volumes.update_status(volume, status)
         if event is not None:
             self._recorder.event(updated, *event)
         return updated
 
-    def set_claim_phase(self, claim: Object, phase: str, volume: Object | None = None,
-                        event: PhaseEvent | None = None) -> Object:
+    def set_claim_phase(self, claim: PersistentVolumeClaim, phase: str, volume: PersistentVolume | None = None,
+                        event: PhaseEvent | None = None) -> PersistentVolumeClaim:
         """Set the phase of a claim, and what it reports of its volume; ``event`` is recorded."""
-        before = claim.get("status") or {}
+        before: PersistentVolumeClaimStatus = claim.get("status") or {}
         if event is not None and before.get("phase") == phase:
             return claim
         status = claim_status(before, phase, volume)
         if status == before:
             return claim
-        updated = self._client.update(CLAIMS, {**claim, "status": status}, namespace=namespace_of(claim),
-                                      subresource="status")
+        updated = self._claims.update_status(claim, status)
         if event is not None:
             self._recorder.event(updated, *event)
         return updated
 
-def claim_status(before: Object, phase: str, volume: Object | None) -> Object:
+
+def claim_status(before: PersistentVolumeClaimStatus, phase: str,
+                 volume: PersistentVolume | None) -> PersistentVolumeClaimStatus:
     """Return the status of a claim in a phase, bound to a volume or to none (``updateClaimStatus``)."""
-    status: dict[str, Any] = {**before, "phase": phase}
+    status: PersistentVolumeClaimStatus = {**before, "phase": phase}
     if volume is None:
-        for field in ("accessModes", "capacity", "currentVolumeAttributesClassName"):
-            status.pop(field, None)
+        status.pop("accessModes", None)
+        status.pop("capacity", None)
+        status.pop("currentVolumeAttributesClassName", None)
         return status
     spec = volume["spec"]
     status["accessModes"] = spec.get("accessModes") or []
@@ -113,7 +131,8 @@ def claim_status(before: Object, phase: str, volume: Object | None) -> Object:
     return status
 
 
-def with_annotations(obj: Object, annotations: dict[str, str]) -> Object:
-    """Return the object's metadata with these annotations, without the field when there are none."""
-    metadata = {key: value for key, value in obj["metadata"].items() if key != "annotations"}
-    return {**metadata, "annotations": annotations} if annotations else metadata
+def with_annotations(metadata: ObjectMeta, annotations: dict[str, str]) -> ObjectMeta:
+    """Return the metadata with these annotations, without the field when there are none."""
+    changed: ObjectMeta = {**metadata}
+    changed.pop("annotations", None)
+    return {**changed, "annotations": annotations} if annotations else changed

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING, cast
 
 from kubepy.api.meta import (
-    Object,
     annotations_of,
     labels_of,
     name_of,
@@ -16,11 +16,8 @@ from kubepy.api.objects.pods import get_condition, is_pod_terminal, node_name
 from kubepy.api.objects.volumes import (
     BETA_STORAGE_PROVISIONER,
     BIND_COMPLETED,
-    CLAIMS,
-    CLASSES,
     SELECTED_NODE,
     STORAGE_PROVISIONER,
-    VOLUMES,
     class_of,
     default_class,
     find_volume,
@@ -33,7 +30,11 @@ from kubepy.api.objects.volumes import (
 )
 from kubepy.controllers.persistentvolume.binder import COMPONENT, Binder, PhaseEvent
 from kubepy.runtime.events import Recorder
+from kubepy.runtime.informers import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS, STORAGE_CLASSES
 from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent, enqueue_all, enqueue_object
+
+if TYPE_CHECKING:
+    from kubepy.api.typed import PersistentVolume, PersistentVolumeClaim, Pod, StorageClass
 
 NOTHING_TO_BIND = "no persistent volumes available for this claim and no storage class is set"
 FIRST_CONSUMER = "waiting for first consumer to be created before binding"
@@ -55,45 +56,49 @@ class ClaimController:
 
     def __init__(self, context: Context) -> None:
         self.queue = context.new_queue()
-        self._informers = context.informers
+        self._claims = context.informers.lister(PERSISTENT_VOLUME_CLAIMS)
+        self._volumes = context.informers.lister(PERSISTENT_VOLUMES)
+        self._classes = context.informers.lister(STORAGE_CLASSES)
+        self._pods = context.informers.lister(PODS)
         self._recorder = Recorder(context.client, COMPONENT)
         self._binder = Binder(context.client, self._recorder)
 
     # --- handlers
 
     def handlers(self) -> Mapping[str, Handler]:
-        return {CLAIMS: enqueue_object(self.queue), VOLUMES: self._volume_changed, CLASSES: self._class_changed,
-                "pods": self._pod_changed}
+        return {PERSISTENT_VOLUME_CLAIMS: enqueue_object(self.queue), PERSISTENT_VOLUMES: self._volume_changed,
+                STORAGE_CLASSES: self._class_changed, PODS: self._pod_changed}
 
     def _volume_changed(self, event: WatchEvent) -> None:
-        volume = event.new or event.old or {}
-        if claim_ref := volume["spec"].get("claimRef"):
-            self.queue.add(Key(CLAIMS, claim_ref.get("namespace", ""), claim_ref.get("name", "")))
-        elif event.new is not None and _became_available(event.old, event.new):
-            enqueue_all(self.queue, CLAIMS, self._unbound_claims())
+        old, new = cast("PersistentVolume | None", event.old), cast("PersistentVolume | None", event.new)
+        volume = new or old
+        if volume is not None and (claim_ref := volume["spec"].get("claimRef")):
+            self.queue.add(Key(PERSISTENT_VOLUME_CLAIMS, claim_ref.get("namespace", ""), claim_ref.get("name", "")))
+        elif new is not None and _became_available(old, new):
+            enqueue_all(self.queue, PERSISTENT_VOLUME_CLAIMS, self._unbound_claims())
 
     def _class_changed(self, event: WatchEvent) -> None:
         if event.new is not None:
             claims = (claim for claim in self._unbound_claims() if class_of(claim) in ("", event.key.name))
-            enqueue_all(self.queue, CLAIMS, claims)
+            enqueue_all(self.queue, PERSISTENT_VOLUME_CLAIMS, claims)
 
     def _pod_changed(self, event: WatchEvent) -> None:
         """Reconcile the claims of a pod that could not be scheduled: their events name the pods that they wait for."""
-        pod = event.new
-        if pod is None or node_name(pod) or not _is_unschedulable(pod) or (event.old and _is_unschedulable(event.old)):
+        old, pod = cast("Pod | None", event.old), cast("Pod | None", event.new)
+        if pod is None or node_name(pod) or not _is_unschedulable(pod) or (old and _is_unschedulable(old)):
             return
         for use in uses_of(pod):
-            claim = self._informers.get(CLAIMS, event.key.namespace, use.claim)
+            claim = self._claims.get(event.key.namespace, use.claim)
             if claim is not None and _is_unbound(claim):
-                self.queue.add(Key(CLAIMS, event.key.namespace, use.claim))
+                self.queue.add(Key(PERSISTENT_VOLUME_CLAIMS, event.key.namespace, use.claim))
 
-    def _unbound_claims(self) -> list[Object]:
-        return [claim for claim in self._informers.list(CLAIMS) if _is_unbound(claim)]
+    def _unbound_claims(self) -> list[PersistentVolumeClaim]:
+        return [claim for claim in self._claims.list() if _is_unbound(claim)]
 
     # --- sync
 
     def sync(self, key: Key) -> None:
-        claim = self._informers.get(*key)
+        claim = self._claims.get(key.namespace, key.name)
         if claim is None:
             return
         if not _is_unbound(claim):
@@ -103,10 +108,10 @@ class ClaimController:
         else:
             self._sync_unbound(claim)
 
-    def _sync_bound(self, claim: Object) -> None:
+    def _sync_bound(self, claim: PersistentVolumeClaim) -> None:
         """Keep a completed binding, or mark the claim Lost for good (``syncBoundClaim``)."""
         name = claim["spec"].get("volumeName")
-        volume = self._informers.get(VOLUMES, "", name) if name else None
+        volume = self._volumes.get("", name) if name else None
         claim_ref = volume["spec"].get("claimRef") if volume is not None else None
         if volume is not None and (not claim_ref or claim_ref.get("uid") == uid_of(claim)):
             self._binder.bind(volume, claim)
@@ -115,10 +120,10 @@ class ClaimController:
         message = MISBOUND if volume is not None else LOST_VOLUME if name else LOST_NAME
         self._binder.set_claim_phase(claim, "Lost", None, PhaseEvent("Warning", reason, message))
 
-    def _sync_naming_volume(self, claim: Object) -> None:
+    def _sync_naming_volume(self, claim: PersistentVolumeClaim) -> None:
         """Bind a claim that names its volume to that or to none (``syncUnboundClaim``)."""
         name = claim["spec"]["volumeName"]
-        volume = self._informers.get(VOLUMES, "", name)
+        volume = self._volumes.get("", name)
         if volume is None:
             self._binder.set_claim_phase(claim, "Pending")
         elif is_bound_to(volume, claim):
@@ -130,19 +135,20 @@ class ClaimController:
         else:
             self._binder.bind(volume, claim)
 
-    def _refuse(self, claim: Object, reason: str, message: str) -> None:
+    def _refuse(self, claim: PersistentVolumeClaim, reason: str, message: str) -> None:
         self._recorder.event(claim, "Warning", reason, message)
         self._binder.set_claim_phase(claim, "Pending")
 
-    def _sync_unbound(self, claim: Object) -> None:
+    def _sync_unbound(self, claim: PersistentVolumeClaim) -> None:
         """Bind a claim to a matching volume, give it the default class, or ask for a volume (``syncUnboundClaim``)."""
         waits = waits_for_consumer(self._class_of(claim))
-        volume = find_volume(claim, self._informers.list(VOLUMES), only_reserved=waits)
+        volume = find_volume(claim, self._volumes.list(), only_reserved=waits)
         if volume is not None:
             self._binder.bind(volume, claim)
-        elif not has_class(claim) and (default := default_class(self._informers.list(CLASSES))) is not None:
-            spec = {**claim["spec"], "storageClassName": name_of(default)}
-            self._binder.update_claim({**claim, "spec": spec}, annotations_of(claim))
+        elif not has_class(claim) and (default := default_class(self._classes.list())) is not None:
+            changed: PersistentVolumeClaim = {
+                **claim, "spec": {**claim["spec"], "storageClassName": name_of(default)}}
+            self._binder.update_claim(changed, annotations_of(claim))
         elif waits and SELECTED_NODE not in annotations_of(claim):
             self._report_waiting(claim)
         elif class_of(claim):
@@ -151,12 +157,12 @@ class ClaimController:
             self._recorder.event(claim, "Normal", "FailedBinding", NOTHING_TO_BIND)
             self._binder.set_claim_phase(claim, "Pending")
 
-    def _class_of(self, claim: Object) -> Object | None:
-        return self._informers.get(CLASSES, "", class_of(claim))
+    def _class_of(self, claim: PersistentVolumeClaim) -> StorageClass | None:
+        return self._classes.get("", class_of(claim))
 
-    def _report_waiting(self, claim: Object) -> None:
+    def _report_waiting(self, claim: PersistentVolumeClaim) -> None:
         """Record that the claim waits for its first consumer, or for the pods that are not scheduled yet."""
-        pods = [name_of(pod) for pod in self._informers.list("pods", namespace_of(claim))
+        pods = [name_of(pod) for pod in self._pods.list(namespace_of(claim))
                 if _is_unschedulable(pod) and not node_name(pod) and not is_pod_terminal(pod) and mounts(pod, claim)]
         if pods:
             message = f"waiting for pod{'s' if len(pods) > 1 else ''} {','.join(pods)} to be scheduled"
@@ -165,10 +171,10 @@ class ClaimController:
             self._recorder.event(claim, "Normal", "WaitForFirstConsumer", FIRST_CONSUMER)
         self._binder.set_claim_phase(claim, "Pending")
 
-    def _provision_external(self, claim: Object) -> None:
+    def _provision_external(self, claim: PersistentVolumeClaim) -> None:
         """Annotate the claim with the provisioner of its class (``provisionClaimOperationExternal``)."""
         storage_class = self._class_of(claim)
-        provisioner = (storage_class or {}).get("provisioner", "")
+        provisioner = storage_class.get("provisioner", "") if storage_class is not None else ""
         if storage_class is None or provisioner.startswith(IN_TREE):
             error = (NO_PLUGIN.format(provisioner) if storage_class
                      else f'storageclass.storage.k8s.io "{class_of(claim)}" not found')
@@ -180,7 +186,7 @@ class ClaimController:
             self._recorder.event(updated, "Normal", "ExternalProvisioning", waiting_for(provisioner))
 
 
-def _became_available(old: Object | None, new: Object) -> bool:
+def _became_available(old: PersistentVolume | None, new: PersistentVolume) -> bool:
     """Tell whether a volume can be bound now, or to other claims than before."""
     if (new.get("status") or {}).get("phase") != "Available":
         return False
@@ -189,11 +195,11 @@ def _became_available(old: Object | None, new: Object) -> bool:
     return bool((old.get("status") or {}).get("phase") != "Available")
 
 
-def _is_unbound(claim: Object) -> bool:
+def _is_unbound(claim: PersistentVolumeClaim) -> bool:
     return BIND_COMPLETED not in annotations_of(claim)
 
 
-def _is_unschedulable(pod: Object) -> bool:
+def _is_unschedulable(pod: Pod) -> bool:
     scheduled = get_condition(pod, "PodScheduled")
     return scheduled is not None and scheduled.get("status") == "False"
 

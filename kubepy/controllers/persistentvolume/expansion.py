@@ -7,15 +7,19 @@ expansion on the node, so that a claim has its new size at once.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from kubepy.api.meta import Object, name_of, namespace_of, uid_of
-from kubepy.api.objects.volumes import CLAIMS, VOLUMES, capacity, requested_size
+from kubepy.api.meta import name_of, uid_of
+from kubepy.api.objects.volumes import capacity, requested_size
 from kubepy.api.values.quantity import Quantity
 from kubepy.controllers.persistentvolume.provisioner import DRIVER
 from kubepy.runtime.events import Recorder
-from kubepy.runtime.reconcile import Context, Handler, Informers, Key, WatchEvent
+from kubepy.runtime.informers import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, Informers, ResourceClient
+from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
 from kubepy.runtime.workqueue import WorkQueue
+
+if TYPE_CHECKING:
+    from kubepy.api.typed import PersistentVolume, PersistentVolumeClaim, PersistentVolumeClaimStatus
 
 EXPANDER = "volume_expand"  # components in events
 RESIZER = f"external-resizer {DRIVER}"
@@ -24,15 +28,16 @@ RESIZER = f"external-resizer {DRIVER}"
 class Expansion(NamedTuple):
     """A bound claim that requests more than its capacity, and its volume."""
 
-    claim: Object
-    volume: Object
+    claim: PersistentVolumeClaim
+    volume: PersistentVolume
 
 
-def expansion_of(claim: Object | None, informers: Informers) -> Expansion | None:
-    """Return the claim and its volume when the volume must grow, or None."""
+def expansion_of(key: Key, informers: Informers) -> Expansion | None:
+    """Return the claim of this key and its volume when the volume must grow, or None."""
+    claim = informers.lister(PERSISTENT_VOLUME_CLAIMS).get(key.namespace, key.name)
     if claim is None or (claim.get("status") or {}).get("phase") != "Bound":
         return None
-    volume = informers.get(VOLUMES, "", claim["spec"].get("volumeName") or "")
+    volume = informers.lister(PERSISTENT_VOLUMES).get("", claim["spec"].get("volumeName") or "")
     if volume is None or (volume["spec"].get("claimRef") or {}).get("uid") != uid_of(claim):
         return None
     current = Quantity.parse((claim["status"].get("capacity") or {}).get("storage", "0"))
@@ -46,7 +51,8 @@ class _ExpandedClaims:
         self.queue: WorkQueue[Key] = context.new_queue()
 
     def handlers(self) -> Mapping[str, Handler]:
-        return {CLAIMS: self._claim_changed, VOLUMES: lambda event: None}  # so that informers hold them
+        return {PERSISTENT_VOLUME_CLAIMS: self._claim_changed,
+                PERSISTENT_VOLUMES: lambda event: None}  # so that informers hold them
 
     def _claim_changed(self, event: WatchEvent) -> None:
         old, new = event.old, event.new
@@ -66,7 +72,7 @@ class ExpandController(_ExpandedClaims):
 
     def sync(self, key: Key) -> None:
         """Record an event: no in-tree volume plugin is left that could expand the volume."""
-        expansion = expansion_of(self._informers.get(*key), self._informers)
+        expansion = expansion_of(key, self._informers)
         if expansion is not None:
             level = "Normal" if "csi" in expansion.volume["spec"] else "Warning"
             self._recorder.event(expansion.claim, level, "ExternalExpanding",
@@ -80,19 +86,21 @@ class SimulatedResizer(_ExpandedClaims):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._client = context.client
+        self._claim_client = ResourceClient(context.client, PERSISTENT_VOLUME_CLAIMS)
+        self._volume_client = ResourceClient(context.client, PERSISTENT_VOLUMES)
         self._informers = context.informers
         self._recorder = Recorder(context.client, RESIZER)
 
     def sync(self, key: Key) -> None:
-        expansion = expansion_of(self._informers.get(*key), self._informers)
+        expansion = expansion_of(key, self._informers)
         if expansion is None or (expansion.volume["spec"].get("csi") or {}).get("driver") != DRIVER:
             return
         claim, volume = expansion
         self._recorder.event(claim, "Normal", "Resizing", f"External resizer is resizing volume {name_of(volume)}")
         requested = {"storage": claim["spec"]["resources"]["requests"]["storage"]}
         if capacity(volume) < requested_size(claim):
-            self._client.update(VOLUMES, {**volume, "spec": {**volume["spec"], "capacity": requested}})
-        status = {**claim["status"], "allocatedResources": requested, "capacity": requested}
-        self._client.update(CLAIMS, {**claim, "status": status}, namespace=namespace_of(claim), subresource="status")
+            self._volume_client.update({**volume, "spec": {**volume["spec"], "capacity": requested}})
+        status: PersistentVolumeClaimStatus = {**claim["status"], "allocatedResources": requested,
+                                               "capacity": requested}
+        self._claim_client.update_status(claim, status)
         self._recorder.event(claim, "Normal", "VolumeResizeSuccessful", "Resize volume succeeded")

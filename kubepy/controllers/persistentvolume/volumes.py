@@ -7,13 +7,17 @@ paths below ``/tmp`` can be deleted, and only host paths and NFS shares recycled
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
-from kubepy.api.meta import Object, annotations_of, is_being_deleted, name_of, uid_of
-from kubepy.api.objects.volumes import CLAIMS, PROVISIONED_BY, VOLUMES, is_bound_to, modes_match
+from kubepy.api.meta import annotations_of, is_being_deleted, name_of, uid_of
+from kubepy.api.objects.volumes import PROVISIONED_BY, is_bound_to, modes_match
 from kubepy.controllers.persistentvolume.binder import COMPONENT, Binder, PhaseEvent
 from kubepy.runtime.events import Recorder
+from kubepy.runtime.informers import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, ResourceClient
 from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent, enqueue_object
+
+if TYPE_CHECKING:
+    from kubepy.api.typed import PersistentVolume, PersistentVolumeClaim
 
 
 class VolumeController:
@@ -23,31 +27,33 @@ class VolumeController:
 
     def __init__(self, context: Context) -> None:
         self.queue = context.new_queue()
-        self._client = context.client
-        self._informers = context.informers
+        self._volume_client = ResourceClient(context.client, PERSISTENT_VOLUMES)
+        self._volumes = context.informers.lister(PERSISTENT_VOLUMES)
+        self._claims = context.informers.lister(PERSISTENT_VOLUME_CLAIMS)
         self._recorder = Recorder(context.client, COMPONENT)
         self._binder = Binder(context.client, self._recorder)
 
     def handlers(self) -> Mapping[str, Handler]:
-        return {VOLUMES: enqueue_object(self.queue), CLAIMS: self._claim_changed}
+        return {PERSISTENT_VOLUMES: enqueue_object(self.queue), PERSISTENT_VOLUME_CLAIMS: self._claim_changed}
 
     def _claim_changed(self, event: WatchEvent) -> None:
         """Reconcile the volumes that the claim names, or named, and those bound to a deleted claim."""
-        names = {claim["spec"].get("volumeName") for claim in (event.old, event.new) if claim is not None}
-        if event.new is None and event.old is not None:
-            names |= {name_of(volume) for volume in self._informers.list(VOLUMES) if is_bound_to(volume, event.old)}
+        old, new = (cast("PersistentVolumeClaim | None", claim) for claim in (event.old, event.new))
+        names = {claim["spec"].get("volumeName") for claim in (old, new) if claim is not None}
+        if new is None and old is not None:
+            names |= {name_of(volume) for volume in self._volumes.list() if is_bound_to(volume, old)}
         for name in sorted(name for name in names if name):
-            self.queue.add(Key(VOLUMES, "", name))
+            self.queue.add(Key(PERSISTENT_VOLUMES, "", name))
 
     def sync(self, key: Key) -> None:
-        volume = self._informers.get(*key)
+        volume = self._volumes.get("", key.name)
         if volume is None:
             return
         claim_ref = volume["spec"].get("claimRef")
         if not claim_ref or not claim_ref.get("uid"):
             self._binder.set_volume_phase(volume, "Available")
             return
-        claim = self._informers.get(CLAIMS, claim_ref.get("namespace", ""), claim_ref["name"])
+        claim = self._claims.get(claim_ref.get("namespace", ""), claim_ref["name"])
         if claim is None or uid_of(claim) != claim_ref["uid"]:
             self._release(volume)
         elif not claim["spec"].get("volumeName"):
@@ -66,7 +72,7 @@ class VolumeController:
         else:
             self._binder.unbind(volume)
 
-    def _release(self, volume: Object) -> None:
+    def _release(self, volume: PersistentVolume) -> None:
         """Reclaim a volume whose claim was deleted. A volume that has Failed keeps that phase, but is tried again."""
         if (volume.get("status") or {}).get("phase") != "Failed":
             volume = self._binder.set_volume_phase(volume, "Released")
@@ -77,7 +83,7 @@ class VolumeController:
             self._recorder.event(volume, "Normal", "VolumeRecycled", "Volume recycled")
             self._binder.unbind(volume)
         elif reclaim.action == "delete" and not is_being_deleted(volume):
-            self._client.delete(VOLUMES, name_of(volume))
+            self._volume_client.delete(volume)
 
 
 class Reclaim(NamedTuple):
@@ -88,7 +94,7 @@ class Reclaim(NamedTuple):
     message: str = ""
 
 
-def decide_reclaim(volume: Object) -> Reclaim:
+def decide_reclaim(volume: PersistentVolume) -> Reclaim:
     """Decide what the reclaim policy of a released volume leads to (``reclaimVolume``)."""
     spec = volume["spec"]
     match spec.get("persistentVolumeReclaimPolicy"):
@@ -103,7 +109,7 @@ def decide_reclaim(volume: Object) -> Reclaim:
     return Reclaim("fail", "VolumeUnknownReclaimPolicy", "Volume has unrecognized PersistentVolumeReclaimPolicy")
 
 
-def _decide_deletion(volume: Object) -> Reclaim:
+def _decide_deletion(volume: PersistentVolume) -> Reclaim:
     spec, provisioner = volume["spec"], annotations_of(volume).get(PROVISIONED_BY, "")
     is_host_path_provisioner = provisioner == "kubernetes.io/host-path"
     is_in_tree = provisioner.startswith("kubernetes.io/") and not is_host_path_provisioner

@@ -99,7 +99,8 @@ def is_claim_owner_up_to_date(claim: PersistentVolumeClaim, stateful_set: Statef
     return all(_is_owned_by(claim, owner) == (owner is policy_owner) for owner in (stateful_set, pod))
 
 
-def with_claim_owner(claim: PersistentVolumeClaim, stateful_set: StatefulSet, pod: AnyObject, in_range: bool) -> Object:
+def with_claim_owner(claim: PersistentVolumeClaim, stateful_set: StatefulSet, pod: AnyObject, in_range: bool
+                     ) -> PersistentVolumeClaim:
     """Return the claim with the owners of the policy (``updateClaimOwnerRefForSetAndPod``)."""
     references = [reference for reference in owner_references(claim)
                   if not matches_owner(reference, stateful_set) and not matches_owner(reference, pod)]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
-from kubepy.api.meta import AnyObject, Object
+from kubepy.api.meta import AnyObject
 from kubepy.controllers.statefulset.pods import Replica, is_rolling
 from kubepy.controllers.statefulset.state import StatefulSetState
 
@@ -21,7 +21,7 @@ def compute_replica_status(state: StatefulSetState, replicas: Iterable[Replica])
     created = [replica for replica in replicas if replica.is_created]
     ready = [replica for replica in created if replica.is_running_and_ready]
     revisions = [replica.revision for replica in created if not replica.is_being_deleted]
-    status: Object = {
+    status: StatefulSetStatus = {
         "observedGeneration": state.stateful_set["metadata"].get("generation", 0),
         "currentRevision": state.current_revision,
         "updateRevision": state.update_revision,
@@ -29,9 +29,13 @@ def compute_replica_status(state: StatefulSetState, replicas: Iterable[Replica])
         "replicas": len(created),
         "availableReplicas": sum(map(state.is_available, ready)),
     }
-    counts = {"readyReplicas": len(ready), "currentReplicas": revisions.count(state.current_revision),
-              "updatedReplicas": revisions.count(state.update_revision)}
-    return cast("StatefulSetStatus", status | {name: value for name, value in counts.items() if value})
+    if ready:
+        status["readyReplicas"] = len(ready)
+    if current := revisions.count(state.current_revision):
+        status["currentReplicas"] = current
+    if updated := revisions.count(state.update_revision):
+        status["updatedReplicas"] = updated
+    return status
 
 
 def with_one_less_current(status: StatefulSetStatus) -> StatefulSetStatus:
@@ -39,9 +43,9 @@ def with_one_less_current(status: StatefulSetStatus) -> StatefulSetStatus:
 
     A pod of neither revision is not in the count: upstream then writes -1, which the API server refuses.
     """
-    left = max(status.get("currentReplicas", 0) - 1, 0)
-    rest = {name: value for name, value in status.items() if name != "currentReplicas"}
-    return cast("StatefulSetStatus", {**rest, "currentReplicas": left} if left else rest)
+    rest: StatefulSetStatus = {**status}
+    left = rest.pop("currentReplicas", 0) - 1
+    return {**rest, "currentReplicas": left} if left > 0 else rest
 
 
 def complete_rolling_update(stateful_set: StatefulSet, status: StatefulSetStatus) -> StatefulSetStatus:
@@ -50,8 +54,8 @@ def complete_rolling_update(stateful_set: StatefulSet, status: StatefulSetStatus
     counts = (status.get("updatedReplicas", 0), status.get("readyReplicas", 0), status.get("replicas", 0))
     if not is_rolling(stateful_set) or any(count != replicas for count in counts):
         return status
-    current = {"currentReplicas": replicas} if replicas else {}
-    return cast("StatefulSetStatus", {**status, "currentRevision": status["updateRevision"], **current})
+    completed: StatefulSetStatus = {**status, "currentRevision": status["updateRevision"]}
+    return {**completed, "currentReplicas": replicas} if replicas else completed
 
 
 def is_inconsistent(before: AnyObject, status: StatefulSetStatus) -> bool:

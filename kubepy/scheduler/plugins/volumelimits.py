@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from kubepy.api.meta import Object, name_of, namespace_of
-from kubepy.api.objects.volumes import CLAIMS, CLASSES, VOLUMES, class_of, uses_of
+from kubepy.api.meta import name_of, namespace_of
+from kubepy.api.objects.volumes import class_of, uses_of
+from kubepy.runtime.informers import TypedResource
 from kubepy.scheduler.cache import NodeInfo, PodInfo
 from kubepy.scheduler.framework import (
     POD_DELETE,
@@ -20,7 +21,10 @@ from kubepy.scheduler.framework import (
     Skip,
 )
 
-CSI_NODES = "csinodes.storage.k8s.io"
+if TYPE_CHECKING:
+    from kubepy.api.typed import CSINode, PersistentVolumeClaim
+
+CSI_NODES: TypedResource[CSINode] = TypedResource("csinodes.storage.k8s.io")
 
 
 class AttachedVolume(NamedTuple):
@@ -46,7 +50,7 @@ class NodeVolumeLimits(FilterPlugin):
 
     def filter(self, pod: PodInfo, state: AttachState, node_info: NodeInfo) -> PluginStatus | None:
         handle, new = state
-        limits = volume_limits(handle.informers.get(CSI_NODES, "", node_info.name))
+        limits = volume_limits(handle.informers.lister(CSI_NODES).get("", node_info.name))
         if not limits:
             return None
         attached: set[AttachedVolume] = set()
@@ -62,7 +66,7 @@ class NodeVolumeLimits(FilterPlugin):
         return POD_DELETE not in event.actions or event.old is None or bool(event.old["spec"].get("volumes"))
 
 
-def volume_limits(csi_node: Object | None) -> dict[str, int]:
+def volume_limits(csi_node: CSINode | None) -> dict[str, int]:
     """Return the greatest number of volumes for each driver that limits them."""
     drivers = csi_node["spec"].get("drivers") or () if csi_node is not None else ()
     counts = {driver["name"]: (driver.get("allocatable") or {}).get("count") for driver in drivers}
@@ -71,16 +75,16 @@ def volume_limits(csi_node: Object | None) -> dict[str, int]:
 
 def attached_volumes(pod: PodInfo, handle: Handle) -> set[AttachedVolume]:
     """Return the volumes of the pod's claims, those included that are still to be provisioned."""
-    claims = (handle.informers.get(CLAIMS, pod.namespace, use.claim) for use in uses_of(pod.pod))
+    claims = (handle.claims.get(pod.namespace, use.claim) for use in uses_of(pod.pod))
     volumes = (_attached_volume(claim, handle) for claim in claims if claim is not None)
     return {volume for volume in volumes if volume is not None}
 
 
-def _attached_volume(claim: Object, handle: Handle) -> AttachedVolume | None:
-    if (name := claim["spec"].get("volumeName")) and (volume := handle.informers.get(VOLUMES, "", name)) is not None:
+def _attached_volume(claim: PersistentVolumeClaim, handle: Handle) -> AttachedVolume | None:
+    if (name := claim["spec"].get("volumeName")) and (volume := handle.volumes.get("", name)) is not None:
         csi = volume["spec"].get("csi")
         return AttachedVolume(csi["driver"], csi["volumeHandle"]) if csi else None
-    storage_class = handle.informers.get(CLASSES, "", class_of(claim))
+    storage_class = handle.classes.get("", class_of(claim))
     if storage_class is None:
         return None
     return AttachedVolume(storage_class["provisioner"], f"{namespace_of(claim)}/{name_of(claim)}")

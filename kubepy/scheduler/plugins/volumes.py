@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from kubepy.api.meta import AnyObject, Object, annotations_of, is_being_deleted, labels_of, name_of, namespace_of
+from kubepy.api.meta import AnyObject, annotations_of, is_being_deleted, labels_of, name_of, namespace_of
 from kubepy.api.objects.volumes import (
-    CLAIMS,
-    CLASSES,
     SELECTED_NODE,
-    VOLUMES,
     Use,
     best_match,
     class_of,
@@ -39,7 +36,7 @@ from kubepy.scheduler.framework import (
 )
 
 if TYPE_CHECKING:
-    from kubepy.api.typed import Node, Volume
+    from kubepy.api.typed import Node, PersistentVolume, PersistentVolumeClaim, StorageClass, Volume
 
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
 ZONE_LABELS = (
@@ -52,16 +49,16 @@ class PodVolumeClaims(NamedTuple):
     """The claims of a pod, and the handle in which to find volumes and classes (``PodVolumeClaims``)."""
 
     handle: Handle
-    bound: list[Object]
-    delayed: list[Object]  # to be bound when the pod has a node
-    volumes: list[Object]  # candidates for these
+    bound: list[PersistentVolumeClaim]
+    delayed: list[PersistentVolumeClaim]  # to be bound when the pod has a node
+    volumes: list[PersistentVolume]  # candidates for these
 
 
 class PodVolumes(NamedTuple):
     """The volumes for the delayed claims of a pod on one node: those that are free, and claims that need a new one."""
 
-    static_bindings: list[tuple[Object, Object]]  # volume, claim
-    dynamic_provisions: list[Object]  # claims
+    static_bindings: list[tuple[PersistentVolume, PersistentVolumeClaim]]
+    dynamic_provisions: list[PersistentVolumeClaim]
 
 
 class VolumeBinding(FilterPlugin):
@@ -76,7 +73,7 @@ class VolumeBinding(FilterPlugin):
     def pre_filter(self, pod: PodInfo, handle: Handle) -> PreFilterResult | Skip | PluginStatus:
         claims = []
         for use in uses_of(pod.pod):
-            claim = handle.informers.get(CLAIMS, pod.namespace, use.claim)
+            claim = handle.claims.get(pod.namespace, use.claim)
             if (reason := _why_unusable(pod, use, claim)) or claim is None:
                 return PluginStatus((reason,), False, self.name)
             claims.append(claim)
@@ -85,13 +82,13 @@ class VolumeBinding(FilterPlugin):
         delayed = [claim for claim in claims if not is_bound(claim)]
         if any(not waits_for_consumer(_class_of(claim, handle)) for claim in delayed):
             return PluginStatus(("pod has unbound immediate PersistentVolumeClaims",), False, self.name)
-        volumes = open_to(delayed, handle.informers.list(VOLUMES)) if delayed else []
+        volumes = open_to(delayed, handle.volumes.list()) if delayed else []
         bound = [claim for claim in claims if is_bound(claim)]
         return PreFilterResult(PodVolumeClaims(handle, bound, delayed, volumes))
 
     def filter(self, pod: PodInfo, state: PodVolumeClaims, node_info: NodeInfo) -> PluginStatus | None:
         reasons = []
-        volumes = [state.handle.informers.get(VOLUMES, "", claim["spec"]["volumeName"]) for claim in state.bound]
+        volumes = [state.handle.volumes.get("", claim["spec"]["volumeName"]) for claim in state.bound]
         if any(volume is not None and not reaches(volume, node_info.node or {}) for volume in volumes):
             reasons.append(self.ELSEWHERE)
         if find_pod_volumes(state, node_info.node or {}) is None:
@@ -113,7 +110,7 @@ def _is_claim_of(pod: PodInfo, claim: AnyObject) -> bool:
     return namespace_of(claim) == pod.namespace and any(use.claim == name_of(claim) for use in uses_of(pod.pod))
 
 
-def _why_unusable(pod: PodInfo, use: Use, claim: Object | None) -> str:
+def _why_unusable(pod: PodInfo, use: Use, claim: PersistentVolumeClaim | None) -> str:
     """Say why a claim cannot be used at all, in upstream's words, or "" (``podHasPVCs``)."""
     if claim is None and use.ephemeral:
         return f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{use.claim}"'
@@ -127,8 +124,8 @@ def _why_unusable(pod: PodInfo, use: Use, claim: Object | None) -> str:
     return not_made_for(claim, pod.pod) if use.ephemeral else ""
 
 
-def _class_of(claim: Object, handle: Handle) -> Object | None:
-    return handle.informers.get(CLASSES, "", class_of(claim))
+def _class_of(claim: PersistentVolumeClaim, handle: Handle) -> StorageClass | None:
+    return handle.classes.get("", class_of(claim))
 
 
 def find_pod_volumes(claims: PodVolumeClaims, node: Node) -> PodVolumes | None:
@@ -138,7 +135,7 @@ def find_pod_volumes(claims: PodVolumeClaims, node: Node) -> PodVolumes | None:
     provisions = [claim for claim in claims.delayed if SELECTED_NODE in annotations_of(claim)]
     if any(annotations_of(claim)[SELECTED_NODE] != name_of(node) for claim in provisions):
         return None  # a volume is being provisioned for another node
-    bindings: list[tuple[Object, Object]] = []
+    bindings: list[tuple[PersistentVolume, PersistentVolumeClaim]] = []
     for claim in sorted((claim for claim in claims.delayed if claim not in provisions), key=requested_size):
         taken = {name_of(volume) for volume, _ in bindings}
         if (volume := best_match(claim, claims.volumes, node, taken=taken)) is not None:
@@ -150,7 +147,7 @@ def find_pod_volumes(claims: PodVolumeClaims, node: Node) -> PodVolumes | None:
     return None
 
 
-def _can_be_provisioned(claim: Object, node: Node, handle: Handle) -> bool:
+def _can_be_provisioned(claim: PersistentVolumeClaim, node: Node, handle: Handle) -> bool:
     """Tell whether the claim's class can provision a volume that reaches the node, by its ``allowedTopologies``."""
     storage_class = _class_of(claim, handle)
     if storage_class is None or storage_class.get("provisioner") in (None, "", NO_PROVISIONER):
@@ -189,7 +186,7 @@ class VolumeRestrictions(FilterPlugin):
     def pre_filter(self, pod: PodInfo, handle: Handle) -> PreFilterResult | Skip | PluginStatus:
         read_write_once_pod = set()
         for name in _shared_claims(pod):
-            claim = handle.informers.get(CLAIMS, pod.namespace, name)
+            claim = handle.claims.get(pod.namespace, name)
             if claim is None:
                 return PluginStatus((f'persistentvolumeclaim "{name}" not found',), False, self.name)
             if "ReadWriteOncePod" in (claim["spec"].get("accessModes") or ()):
@@ -281,9 +278,9 @@ class VolumeZone(FilterPlugin):
     def pre_filter(self, pod: PodInfo, handle: Handle) -> PreFilterResult | Skip:
         zones: list[tuple[str, frozenset[str]]] = []
         for use in uses_of(pod.pod):
-            claim = handle.informers.get(CLAIMS, pod.namespace, use.claim)
+            claim = handle.claims.get(pod.namespace, use.claim)
             name = claim["spec"].get("volumeName") if claim is not None else None
-            volume = handle.informers.get(VOLUMES, "", name) if name else None
+            volume = handle.volumes.get("", name) if name else None
             labels = labels_of(volume) if volume is not None else {}
             zones += [(key, frozenset(labels[key].split("__"))) for key in ZONE_LABELS if key in labels]
         return PreFilterResult(zones) if zones else SKIP

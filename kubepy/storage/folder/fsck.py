@@ -249,7 +249,7 @@ def repair(access: Access) -> Iterator[str]:
             yield f"{path}: belongs to no object, removed"
         else:
             settle_managers(folder, row, stage_managers(folder, row, 0, sync=True))
-            yield f"{path}: rewritten from the index"
+            yield f"{path}: made anew from the index"
     for path, _ in list(check_modes(folder, rows)):
         os.chmod(folder.absolute(path), 0o600)
         yield f"{path}: made private (mode 0600)"

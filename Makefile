@@ -49,6 +49,7 @@ $(VENV)/.installed: pyproject.toml
 	touch $@
 
 generated: $(VENV)/.installed
+	$(BIN)/python tools/generate_schemas.py
 	$(BIN)/python tools/generate_typed_dicts.py
 
 docs: $(VENV)/.installed

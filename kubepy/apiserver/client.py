@@ -53,7 +53,7 @@ CRDS = "customresourcedefinitions.apiextensions.k8s.io"
 PODS = GroupVersionResource.parse("pods")
 IDS_POSITION = "ids.position"
 REBUILT = 10**9  # revisions of an index that began with its cluster do not come so far
-_CREATE, _UPDATE, _PATCH, _DELETE = CreateOptions(), UpdateOptions(), PatchOptions(), DeleteOptions()
+_WRITE, _DELETE = WriteOptions(), DeleteOptions()
 
 
 class ObjectList(NamedTuple):
@@ -161,7 +161,7 @@ class Client:
         return self._list(Request("list", _named(resource), namespace or "", options=options))
 
     def create(self, resource: str | GroupVersionResource, obj: Object, *, namespace: str = "",
-               options: CreateOptions = _CREATE) -> Object:
+               options: CreateOptions = _WRITE) -> Object:
         """Create an object; returns it as stored.
 
         Raises AlreadyExists, Invalid, BadRequest, Forbidden (namespace terminating), NotFound (no such namespace).
@@ -169,7 +169,7 @@ class Client:
         return self._create(Request("create", _named(resource), namespace, options=options), obj)
 
     def update(self, resource: str | GroupVersionResource, obj: Object, *, namespace: str = "", subresource: str = "",
-               options: UpdateOptions = _UPDATE) -> Object:
+               options: UpdateOptions = _WRITE) -> Object:
         """Replace an object, its ``status`` or its ``scale``. With metadata.resourceVersion: only that version.
 
         Raises NotFound, Conflict, Invalid, BadRequest.
@@ -179,7 +179,7 @@ class Client:
         return self._update(Request("update", _named(resource), namespace, name, subresource, options), obj)
 
     def patch(self, resource: str | GroupVersionResource, name: str, patch: Patch, *, namespace: str = "",
-              subresource: str = "", options: PatchOptions = _PATCH) -> Object:
+              subresource: str = "", options: PatchOptions = _WRITE) -> Object:
         """Change an object, its ``status`` or its ``scale``, by a patch.
 
         Raises NotFound, Conflict, Invalid, BadRequest, UnsupportedMediaType.

@@ -18,7 +18,7 @@ from kubepy.cli.runtime.metadata_changes import (
     with_values,
 )
 from kubepy.cli.runtime.objects import CHANGE_CAUSE
-from kubepy.cli.runtime.options import field_manager_flag, filename_flag, local_flag, pairs_from
+from kubepy.cli.runtime.options import field_manager_flag, filename_flag, local_flag, split_args
 from kubepy.cli.runtime.output import printer_for
 
 
@@ -49,7 +49,7 @@ def annotate(factory: Factory, options: AnnotateOptions) -> None:
     KEY=VALUE sets an annotation, KEY- removes it. One that has a value already is only changed with --overwrite."""
     strategy = factory.dry_run_strategy(options)
     printer = printer_for(factory, options, "annotated", strategy)
-    resources, words = pairs_from(options.args, "annotation")
+    resources, words = split_args(options.args, "annotation")
     changes = MetadataChanges("annotations", *parse_annotations(words), strategy)
     options.validate(resources, changes, "rsrc")
     both = [key for key in changes.remove if key in changes.set]

@@ -18,7 +18,7 @@ from kubepy.cli.runtime.metadata_changes import (
     with_values,
 )
 from kubepy.cli.runtime.objects import record
-from kubepy.cli.runtime.options import field_manager_flag, filename_flag, local_flag, pairs_from
+from kubepy.cli.runtime.options import field_manager_flag, filename_flag, local_flag, split_args
 from kubepy.cli.runtime.output import printer_for
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
@@ -53,7 +53,7 @@ def label(factory: Factory, options: LabelOptions) -> None:
 
     KEY=VALUE sets a label, KEY- removes it. A label that has a value already is only changed with --overwrite."""
     strategy = factory.dry_run_strategy(options)
-    resources, words = pairs_from(options.args, "label")
+    resources, words = split_args(options.args, "label")
     changes = MetadataChanges("labels", *parse_labels(words), strategy)
     if options.list_ and options.output:
         raise CliError("--list and --output may not be specified together")

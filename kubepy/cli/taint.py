@@ -23,6 +23,7 @@ from kubepy.cli.runtime.options import (
     SelectorOptions,
     ValidateOptions,
     field_manager_flag,
+    split_args,
 )
 from kubepy.cli.runtime.output import printer_for
 from kubepy.lazy import lazy_imports
@@ -74,7 +75,7 @@ def taint(factory: Factory, options: TaintOptions) -> None:
     A taint is key=value:effect, or key:effect without a value; the effect is NoSchedule, PreferNoSchedule or NoExecute.
     """
     strategy, validation = factory.dry_run_strategy(options), options.field_validation()
-    resources, taints = split_args(options.args)
+    resources, taints = split_args(options.args, "taint", is_taint)
     if not resources:
         raise CliError("one or more resources must be specified as <resource> <name>")
     if not taints:
@@ -99,18 +100,9 @@ def taint(factory: Factory, options: TaintOptions) -> None:
         lambda info: _taint_node(factory, options, info, changes, strategy, validation))
 
 
-def split_args(words: list[str]) -> tuple[list[str], list[str]]:
-    """Split the words into resources and the taints after them. Raises CliError."""
-    resources: list[str] = []
-    taints: list[str] = []
-    for word in words:
-        if "=" in word or ":" in word or word.endswith("-"):
-            taints.append(word)
-        elif taints:
-            raise CliError(f"all resources must be specified before taint changes: {word}")
-        else:
-            resources.append(word)
-    return resources, taints
+def is_taint(word: str) -> bool:
+    """Return whether a word puts a taint on or takes one off, rather than naming a resource."""
+    return "=" in word or ":" in word or word.endswith("-")
 
 
 def _taint_node(factory: Factory, options: TaintOptions, info: Info, changes: TaintChanges,

@@ -21,7 +21,6 @@ from kubepy.apiserver.managedfields.scales import scale_managers, with_scale_man
 from kubepy.apiserver.managedfields.typed import TypedError, compare, field_set
 from kubepy.apiserver.managedfields.updater import Applied, ConflictsError, Write, apply
 from kubepy.apiserver.managedfields.validating import problems, text_of
-from kubepy.apiserver.request import WriteOptions
 from kubepy.apiserver.requests.creation import create_decoded
 from kubepy.apiserver.requests.decoding import PatchErrorStyle, decode_patched, drop_duplicate_owners
 from kubepy.apiserver.requests.scaling import SCALE, scale_paths, scale_to_change, store_scale
@@ -108,21 +107,20 @@ def _untyped(config: Object, detail: str) -> errors.Status:
 
 def _merge(scope: RequestScope, resource: Resource, live: Object, managers: Managers, config: Object) -> Applied:
     """Merge the configuration into the live object, or its Scale. Raises Conflict, and Status (500)."""
-    schema, options = scope.server.strategy(resource).field_schema(), scope.request.options
-    name, subresource = scope.request.write_options.field_manager, scope.request.subresource
-    write = Write(manager_of(name, APPLY, resource.api_version, subresource), resource.api_version,
+    schema, options = scope.server.strategy(resource).field_schema(), scope.request.write_options
+    subresource = scope.request.subresource
+    write = Write(manager_of(options.field_manager, APPLY, resource.api_version, subresource), resource.api_version,
                   scope.server.clock.timestamp(), tracking.ignored_by(resource, subresource))
     try:
-        applied = apply(live, config, schema, managers, write,
-                        force=isinstance(options, WriteOptions) and options.force)
+        applied = apply(live, config, schema, managers, write, force=options.force)
     except TypedError as error:
         raise _untyped(config, error.detail) from None
     except ConflictsError as error:
-        inherited = _applied_on_client(live, resource, schema) if name == KUBECTL else EMPTY
+        inherited = _applied_on_client(live, resource, schema) if options.field_manager == KUBECTL else EMPTY
         if conflicts := [conflict for conflict in error.conflicts if conflict.path not in inherited]:
             raise conflict_status(conflicts) from None
         applied = apply(live, config, schema, managers, write, force=True)
-    if name == KUBECTL and annotations_of(applied.object).get(LAST_APPLIED):
+    if options.field_manager == KUBECTL and annotations_of(applied.object).get(LAST_APPLIED):
         return applied._replace(object=_with_last_applied(applied.object, config))
     return applied
 

@@ -5,6 +5,7 @@ Upstream: ``pkg/apis/apps/validation/validation.go``, ``pkg/apis/core/validation
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from kubepy.api import selectors
@@ -116,17 +117,20 @@ DAEMON_SET_COUNTS = ("currentNumberScheduled", "numberMisscheduled", "desiredNum
 
 
 def validate_daemon_set(daemon_set: Object, old: Object | None = None) -> list[FieldError]:
-    """Validate a creation, or an update of ``old``, which tolerates what the old object had already.
-
-    The tolerances are worked out only if there are errors: most updates have none.
-    """
+    """Validate a creation, or an update of ``old``."""
     errors: Errors = []
     if old is not None:
         validate_selector_kept(daemon_set["spec"], old["spec"], errors)
-    spec_errors = _daemon_set_spec(daemon_set["spec"], TOLERANT_OF_NOTHING)
-    if spec_errors and old is not None:
-        spec_errors = _daemon_set_spec(daemon_set["spec"], template_options(old))
-    return errors + spec_errors
+    return errors + _tolerating(_daemon_set_spec, daemon_set, old)
+
+
+def _tolerating(validate_spec: Callable[[Object, PodOptions], Errors], workload: Object, old: Object | None) -> Errors:
+    """Validate the spec of a workload; an update tolerates what the old object had already.
+
+    The tolerances are worked out only if there are errors: most updates have none.
+    """
+    errors = validate_spec(workload["spec"], TOLERANT_OF_NOTHING)
+    return validate_spec(workload["spec"], template_options(old)) if errors and old is not None else errors
 
 
 def _daemon_set_spec(spec: Object, options: PodOptions) -> Errors:
@@ -205,9 +209,7 @@ ABOVE_REPLICAS = "cannot be greater than status.replicas"
 
 
 def validate_deployment(deployment: Object, old: Object | None = None) -> list[FieldError]:
-    errors = _deployment_spec(deployment["spec"], TOLERANT_OF_NOTHING)
-    if errors and old is not None:
-        errors = _deployment_spec(deployment["spec"], template_options(old))
+    errors = _tolerating(_deployment_spec, deployment, old)
     if old is not None:
         validate_selector_kept(deployment["spec"], old["spec"], errors)
     return errors
@@ -286,9 +288,7 @@ def validate_below_replicas(status: Object, counts: tuple[str, ...], errors: Err
 
 
 def validate_replica_set(replica_set: Object, old: Object | None = None) -> list[FieldError]:
-    errors = _replica_set_spec(replica_set["spec"], TOLERANT_OF_NOTHING)
-    if errors and old is not None:
-        errors = _replica_set_spec(replica_set["spec"], template_options(old))
+    errors = _tolerating(_replica_set_spec, replica_set, old)
     if old is not None:
         validate_selector_kept(replica_set["spec"], old["spec"], errors)
     return errors

@@ -25,7 +25,6 @@ NEGATIVE = "must be greater than or equal to 0"
 NOT_POSITIVE = "must be greater than zero"
 IMMUTABLE = "field is immutable"
 FILE_MODE = "must be a number between 0 and 0777 (octal), both inclusive"
-MAX_INT32 = 2**31 - 1
 
 
 def between(low: int, high: int) -> str:
@@ -119,13 +118,6 @@ def validate_local_non_reserved_path(target: str, path: str, errors: Errors) -> 
     validate_local_descending_path(target, path, errors)
     if target.startswith("..") and not target.startswith("../"):
         errors.append(invalid_value(path, target, "must not start with '..'"))
-
-
-def forbid(obj: dict[str, Any], names: Iterable[str], detail: str, path: str, errors: Errors) -> None:
-    """Forbid fields."""
-    for name in names:
-        if obj.get(name) is not None:
-            errors.append(forbidden_field(f"{path}.{name}", detail))
 
 
 # --- labels and selectors -------------------------------------------------------------------------------------------

@@ -181,23 +181,24 @@ def dns1123_subdomain_with_underscore(name: str) -> list[str]:
     """Check a DNS search path: a subdomain whose labels may start with and contain ``_``."""
     label = "_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
     pattern = rf"{label}(\.{label})*"
-    complaints = ["must be no more than 253 characters"] if len(name.encode()) > 253 else []
-    if not re.fullmatch(pattern, name):
-        rule = ("a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', "
-                "and must start and end with an alphanumeric character")
-        complaints.append(regex_error(rule, pattern, "example.com"))
-    return complaints
+    rule = ("a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and "
+            "must start and end with an alphanumeric character")
+    return _subdomain_like(name, pattern, rule, "example.com")
 
 
 def wildcard_subdomain(name: str) -> list[str]:
     """Check a host name like ``*.example.com``."""
     label = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
     pattern = rf"\*\.{label}(\.{label})*"
+    rule = ("a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must "
+            "consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character")
+    return _subdomain_like(name, pattern, rule, "*.example.com")
+
+
+def _subdomain_like(name: str, pattern: str, rule: str, example: str) -> list[str]:
     complaints = ["must be no more than 253 characters"] if len(name.encode()) > 253 else []
     if not re.fullmatch(pattern, name):
-        rule = ("a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must "
-                "consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character")
-        complaints.append(regex_error(rule, pattern, "*.example.com"))
+        complaints.append(regex_error(rule, pattern, example))
     return complaints
 
 

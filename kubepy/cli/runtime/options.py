@@ -13,7 +13,7 @@ of ``k8s.io/cli-runtime/pkg/genericclioptions`` and ``kubectl/pkg/cmd``, ``kubec
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple, NoReturn, dataclass_transform
 
 from kubepy.cli.errors import CliError, UsageError
@@ -399,12 +399,17 @@ class PruneOptions(Options):
     all: bool = bool_flag("all", help="Select all resources in the namespace of the specified resource types.")
 
 
-def pairs_from(args: list[str], change: str) -> tuple[list[str], list[str]]:
+def is_pair(word: str) -> bool:
+    """Return whether a word is ``key=value`` or ``key-``."""
+    return ("=" in word and word[0] != "=") or (word.endswith("-") and word != "-")
+
+
+def split_args(args: list[str], change: str, is_change: Callable[[str], bool] = is_pair) -> tuple[list[str], list[str]]:
     """Split ``TYPE NAME key=value key-`` into resources and changes (``GetResourcesAndPairs``). Raises CliError."""
     resources: list[str] = []
     changes: list[str] = []
     for word in args:
-        if ("=" in word and word[0] != "=") or (word.endswith("-") and word != "-"):
+        if is_change(word):
             changes.append(word)
         elif changes:
             raise CliError(f"all resources must be specified before {change} changes: {word}")

@@ -108,9 +108,9 @@ class Manager:
                 continue
             try:
                 settled(self.run_until_settled(done=stop))
-                pause = POLL_SECONDS
+                interval = POLL_SECONDS
                 while not stop() and not self.has_work():
-                    pause = self.wait_for_work(pause)
+                    interval = self.wait_for_work(interval)
                 pause = POLL_SECONDS
             except transient as error:
                 failed(error)

@@ -163,7 +163,7 @@ class Factory:
     @property
     def reconciles(self) -> bool:
         """True if commands that wait may run the controllers. Raises CliError."""
-        choice = self.options.reconcile or os.environ.get("KUBEPY_RECONCILE") or "auto"
+        choice = self.options.reconcile or os.environ.get("KUBEPY_RECONCILE") or self.cluster.settings.reconcile
         if choice not in ("auto", "never"):
             raise CliError(f'invalid --reconcile value {quote(choice)}: must be "auto" or "never"')
         return choice == "auto"

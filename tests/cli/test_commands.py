@@ -125,7 +125,7 @@ def test_flags_that_mean_nothing_are_still_read(kubepy: Kubepy, flags: str, erro
 
 
 def test_flags_for_server_are_taken(kubepy: Kubepy) -> None:
-    words = ("--kubeconfig=nope -s https://x --token=t --user=u --as=me --as-group=ops --request-timeout=5s -v=8 "
+    words = ("-s https://x --token=t --user=u --as=me --as-group=ops --request-timeout=5s -v=8 "
              "--vmodule=a=1,b=2 --log-flush-frequency=1m --cache-dir=/x --insecure-skip-tls-verify")
     assert kubepy("get", "pods", *words.split()) == Done("", "No resources found in default namespace.\n", 0)
 

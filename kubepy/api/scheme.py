@@ -288,7 +288,8 @@ class Scheme:
                 if name in (resource.plural, resource.singular_name) and group in ("", resource.group):
                     return resource
         return (self._first(lambda resources: _find(resources, name, group))
-                or self._first(lambda resources: _find_by_prefix(resources, name, group)))
+                or self._first(lambda resources: next(
+                    (resource for resource in _matching(resources, name) if resource.group.startswith(group)), None)))
 
     def also_short_named(self, word: str) -> list[Resource]:
         """Return the resources that share a short name with the one that it means; [] for a whole name."""
@@ -328,8 +329,3 @@ def _find(resources: Iterable[Resource], name: str, group: str) -> Resource | No
             if group == f"{version}.{resource.group}":
                 return resource.at(version)
     return None
-
-
-def _find_by_prefix(resources: Iterable[Resource], name: str, group: str) -> Resource | None:
-    """Find a resource by its name and the beginning of its group."""
-    return next((resource for resource in _matching(resources, name) if resource.group.startswith(group)), None)

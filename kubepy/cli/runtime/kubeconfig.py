@@ -69,7 +69,7 @@ class ConfigAccess(NamedTuple):
         """Read the contexts; a kubeconfig that is not there has none. Raises CliError for a file of another form."""
         try:
             if self.explicit:
-                return decode(self._explicit_content())
+                return decode(parse(files.read_bytes(self.explicit).decode(errors="replace")))
             with open(self.path, encoding="utf-8") as file:
                 return decode(json.load(file))
         except FileNotFoundError:
@@ -83,13 +83,6 @@ class ConfigAccess(NamedTuple):
         except ValueError as error:
             reason = str(error)
         raise CliError(f"error loading config file {quote(self.path)}: {reason}") from None
-
-    def _explicit_content(self) -> object:
-        try:
-            documents = yaml.load_all(files.read_bytes(self.explicit).decode(errors="replace"))
-        except yaml.YamlError as error:
-            raise ValueError(str(error).removeprefix("error converting YAML to JSON: ")) from None
-        return documents[0].object if documents else {}
 
     def require_file(self) -> None:
         """Raise CliError where --kubeconfig names a file that is not there."""
@@ -133,6 +126,15 @@ SECTIONS = {
 }
 
 
+def parse(text: str) -> object:
+    """Read YAML. Raises ValueError."""
+    try:
+        documents = yaml.load_all(text)
+    except yaml.YamlError as error:
+        raise ValueError(str(error).removeprefix("error converting YAML to JSON: ")) from None
+    return documents[0].object if documents else {}
+
+
 def decode(content: object) -> Kubeconfig:
     """Read an API object of kind Config. Raises ValueError in Go's words."""
     if not isinstance(content, dict):
@@ -145,13 +147,14 @@ def decode(content: object) -> Kubeconfig:
                          '"k8s.io/client-go/tools/clientcmd/api/latest/latest.go:50"')
     current = content.get("current-context") or ""
     _check(current, "string", "Config.current-context")
-    clusters, contexts, users = (_entries(content.get(section) or [], section) for section in SECTIONS)
+    clusters, contexts, users = (decode_entries(content.get(section) or [], section) for section in SECTIONS)
     known = {"kind", "apiVersion", "current-context", *SECTIONS}
     return Kubeconfig(current, clusters, contexts, users,
                       rest=tuple((key, value) for key, value in content.items() if key not in known))
 
 
-def _entries(items: object, section: str) -> Entries:
+def decode_entries(items: object, section: str) -> Entries:
+    """Read the entries of a section. Raises ValueError in Go's words."""
     field, go_type, types = SECTIONS[section]
     _check(items, f"[]v1.Named{go_type}", f"Config.{section}")
     entries: Entries = {}

@@ -145,7 +145,8 @@ class GlobalOptions(Options):
     client_key: str = string_flag("client-key", hidden=True)
     disable_compression: bool = bool_flag("disable-compression", hidden=True)
     insecure_skip_tls_verify: bool = bool_flag("insecure-skip-tls-verify", hidden=True)
-    kuberc: str = string_flag("kuberc", hidden=True)
+    kuberc: str = string_flag("kuberc", help="The file of preferences (see kubepy kuberc). KUBERC=off or "
+                              "KUBECTL_KUBERC=false: none is used.")
     log_flush_frequency: float = typed_flag("log-flush-frequency", 5.0, parse_flush_frequency, hidden=True)
     match_server_version: bool = bool_flag("match-server-version", hidden=True)
     password: str = string_flag("password", hidden=True)

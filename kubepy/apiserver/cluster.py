@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import suppress
-from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
-from kubepy.api.clock import Clock, Ids, parse_time
+from kubepy.api.clock import Clock, Ids
 from kubepy.api.errors import AlreadyExists
 from kubepy.api.meta import Object
 from kubepy.api.scheme import Resource, Scheme
 from kubepy.apiserver.client import CRDS, Client
 from kubepy.apiserver.kinds import new_strategy
 from kubepy.apiserver.server import Server
+from kubepy.apiserver.settings import parse_settings
 from kubepy.apiserver.strategies import Strategy
 from kubepy.lazy import lazy_imports
 from kubepy.storage import FolderError, Key, NoClusterError, Problem
@@ -30,7 +30,6 @@ with lazy_imports():
     from kubepy.apiserver.requests import handwritten
 
 UNFINISHED = "unfinished"  # in the store's meta values: the cluster is being made
-CLOCK_YEARS = range(1678, 2262)  # those of which 64 bits hold all nanoseconds from 1970, as Go counts them
 EVENTS_LAST = 3600.0  # seconds of cluster time that an event is kept
 # Every cluster has these (``pkg/controlplane/controller/systemnamespaces``, ``registry/scheduling``).
 NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
@@ -49,11 +48,9 @@ class Cluster:
         # Outside this package only for fsck and the composition root.
         self.store = FolderStore(folder, admit=self._admit, removal=self._removed, volatile={"events": EVENTS_LAST},
                                  now=self._now, lock_timeout=lock_timeout)
-        settings = self.store.settings()
-        self.clock = Clock(_fixed_time(settings))
-        if isinstance(settings.get("seed"), list | dict):
-            raise FolderError("kubepy.yaml: seed: must be a number or a string")
-        self.ids = Ids(settings.get("seed"))
+        self.settings = parse_settings(self.store.settings())
+        self.clock = Clock(self.settings.clock)
+        self.ids = Ids(self.settings.seed)
         self.scheme = Scheme(self._custom_resources)
         self._server = Server(self.scheme, self.clock, self.ids, self._new_strategy)
         self.client = Client(self.store, self._server)
@@ -150,17 +147,3 @@ class Cluster:
     def _custom_resources(self) -> Iterator[Resource]:
         for definition in self.client.list(CRDS).items:
             yield from customresources.resources_of(definition)
-
-
-def _fixed_time(settings: Object) -> Any:
-    text = settings.get("clock")
-    if text is None:
-        return None
-    try:
-        moment = parse_time(text).astimezone(UTC)
-    except (TypeError, ValueError, OverflowError):
-        raise FolderError(f"kubepy.yaml: clock: {text!r} is not a time such as 2026-11-20T10:13:48Z") from None
-    if moment.year not in CLOCK_YEARS:
-        raise FolderError(f"kubepy.yaml: clock: {text!r} is not between the years {CLOCK_YEARS[0]} and "
-                          f"{CLOCK_YEARS[-1]}")
-    return moment

@@ -82,7 +82,8 @@ def test_init_makes_ready_nodes_and_default_storage_class(bare: Kubepy) -> None:
     assert bare("get", "nodes", "-o", f"jsonpath={ready}").out == "node-1 True\nnode-2 True\n"
 
 
-NO_NODES = 'make some with "kubepy apply -f manifests/nodes.yaml", or begin with "kubepy init --nodes=3"\n'
+NO_NODES = ("make one with echo '{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"metadata\":{\"name\":\"node-1\"}}' | "
+            "kubepy create -f -\n")
 
 
 def test_cluster_without_nodes_says_what_comes_next(bare: Kubepy) -> None:
@@ -94,7 +95,7 @@ def test_cluster_without_nodes_says_what_comes_next(bare: Kubepy) -> None:
         bare("run", name, "--image=nginx")
     for _ in range(2):
         assert bare("controller", "--once", "-q") == Done(
-            "", f"note: 2 pods are Pending, since there are no nodes: {NO_NODES}", 0)
+            "", f"note: 2 pods (default/a …) are Pending: there are no nodes: {NO_NODES}", 0)
     bare("create", "-f", "-", stdin="{apiVersion: v1, kind: Node, metadata: {name: one}}")
     assert bare("controller", "--once", "-q") == Done("", "", 0)
 
@@ -125,7 +126,7 @@ def test_flags_that_mean_nothing_are_still_read(kubepy: Kubepy, flags: str, erro
 
 
 def test_flags_for_server_are_taken(kubepy: Kubepy) -> None:
-    words = ("--kubeconfig=nope -s https://x --token=t --user=u --as=me --as-group=ops --request-timeout=5s -v=8 "
+    words = ("-s https://x --token=t --user=u --as=me --as-group=ops --request-timeout=5s -v=8 "
              "--vmodule=a=1,b=2 --log-flush-frequency=1m --cache-dir=/x --insecure-skip-tls-verify")
     assert kubepy("get", "pods", *words.split()) == Done("", "No resources found in default namespace.\n", 0)
 
@@ -168,8 +169,7 @@ def test_warnings_are_yellow_on_terminal(monkeypatch: pytest.MonkeyPatch) -> Non
     assert warned() == "Warning: mind\n"
 
 
-@pytest.mark.parametrize("verb", ["exec", "logs", "port-forward", "attach", "cp", "debug", "proxy", "top",
-                                  "kuberc"])
+@pytest.mark.parametrize("verb", ["exec", "logs", "port-forward", "attach", "cp", "debug", "proxy", "top"])
 def test_unsupported_command_says_so_in_one_line(bare: Kubepy, verb: str) -> None:
     done = bare(verb, "pod/x", "--", "ls")
     assert (done.out, done.status) == ("", 1)

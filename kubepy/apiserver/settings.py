@@ -1,0 +1,78 @@
+"""The settings of a cluster: what its ``kubepy.yaml`` says, one field a key, checked when the cluster is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from kubepy.api.clock import parse_time
+from kubepy.quoting import printable, quote
+from kubepy.storage import FolderError
+
+CLOCK_YEARS = range(1678, 2262)  # those of which 64 bits hold all nanoseconds from 1970, as Go counts them
+AUTO, NEVER = "auto", "never"
+
+
+class ClusterSettings(NamedTuple):
+    """The settings with their types. A key that ``kubepy.yaml`` does not have takes its default.
+
+    :param clock: the moment at which the cluster's time stands; None is the system's time.
+    :param seed: what random draws are a function of; None draws from the system.
+    :param reconcile: ``auto`` or ``never``: whether commands run the controllers.
+    """
+
+    clock: datetime | None = None
+    seed: int | str | None = None
+    reconcile: str = AUTO
+
+
+def parse_settings(settings: Mapping[str, Any]) -> ClusterSettings:
+    """Check the settings of a cluster. Raises FolderError, which names the field."""
+    values: dict[str, Any] = {}
+    for key, value in settings.items():
+        if key == "formatVersion":  # storage has checked it
+            continue
+        if key not in PARSERS:
+            raise invalid(str(key), f"unknown setting: must be one of {', '.join(PARSERS)}")
+        if value is not None:
+            values[key] = PARSERS[key](value)
+    return ClusterSettings(**values)
+
+
+def invalid(field: str, message: str) -> FolderError:
+    """Build the error for a setting by the path of its field (``networking.serviceSubnet``)."""
+    return FolderError(printable(f"kubepy.yaml: {field}: {message}"))
+
+
+def choice(field: str, *allowed: str) -> Callable[[Any], str]:
+    """Build the parser of a setting that takes one of a few words."""
+    def parse(value: Any) -> str:
+        if value not in allowed:
+            raise invalid(field, f"{quote(str(value))} is not one of {', '.join(allowed)}")
+        return str(value)
+
+    return parse
+
+
+def _clock(value: Any) -> datetime:
+    try:
+        moment = parse_time(value).astimezone(UTC)
+    except (TypeError, ValueError, OverflowError):
+        raise invalid("clock", f"{value!r} is not a time such as 2026-11-20T10:13:48Z") from None
+    if moment.year not in CLOCK_YEARS:
+        raise invalid("clock", f"{value!r} is not between the years {CLOCK_YEARS[0]} and {CLOCK_YEARS[-1]}")
+    return moment
+
+
+def _seed(value: Any) -> Any:
+    if isinstance(value, list | dict):
+        raise invalid("seed", "must be a number or a string")
+    return value
+
+
+PARSERS: dict[str, Callable[[Any], Any]] = {
+    "clock": _clock,
+    "seed": _seed,
+    "reconcile": choice("reconcile", AUTO, NEVER),
+}

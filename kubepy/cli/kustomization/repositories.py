@@ -14,9 +14,7 @@ from contextlib import suppress
 from typing import NamedTuple
 from urllib.parse import parse_qsl
 
-from kubepy.api.cel.times import parse_duration
-from kubepy.api.cel.values import CelError
-from kubepy.api.values.goformat import format_duration
+from kubepy.api.values.goformat import format_duration, parse_duration
 from kubepy.cli.errors import CliError
 from kubepy.cli.files import create_folder
 from kubepy.quoting import printable, printable_lines, quote
@@ -111,9 +109,8 @@ def parse_query(query: str) -> tuple[str, float, bool]:
     if re.fullmatch(r"[+-]?\d{1,9}", text):
         timeout = float(text) if int(text) > 0 else TIMEOUT
     elif text:
-        with suppress(CelError):
-            nanos = parse_duration(text).nanos
-            timeout = nanos / 1e9 if nanos > 0 else TIMEOUT
+        with suppress(ValueError):
+            timeout = duration if (duration := parse_duration(text)) > 0 else TIMEOUT
     submodules = values.get("submodules", "") not in ("0", "f", "F", "false", "False", "FALSE")
     return values.get("ref") or values.get("version", ""), timeout, submodules
 

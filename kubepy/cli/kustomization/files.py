@@ -93,15 +93,15 @@ class FileLoader:
         """Return the text of a file. Raises CliError."""
         return self.read(path).decode(errors="replace")
 
-    def settings(self) -> str:
-        """Return the text of the only kustomization file of the folder. Raises CliError."""
+    def settings(self) -> tuple[str, str]:
+        """Return the name and the text of the only kustomization file of the folder. Raises CliError."""
         names = [name for name in NAMES if os.path.isfile(os.path.join(self.root, name))]
         if not names:
             raise CliError("unable to find one of 'kustomization.yaml', 'kustomization.yml' or 'Kustomization' in "
                            f"directory '{self.root}'")
         if len(names) > 1:
             raise CliError(f"Found multiple kustomization files under: {self.root}\n")
-        return self.text(names[0])
+        return names[0], self.text(names[0])
 
 
 def open_folder(path: str, *, restricted: bool = True) -> FileLoader:

@@ -141,9 +141,12 @@ def json_transformer(loader: FileLoader, config: Object) -> Transformer:
 
 def _merge_selected(resources: ResMap, selected: Sequence[KustomizedResource], change: Object, options: Object) -> None:
     """Merge a patch into resources; those that it deletes are left out. Raises CliError for ids that become one."""
+    meta = {**(change.get("metadata") or {})}
+    for name in ("labels", "annotations"):  # upstream reads and writes them as texts
+        if isinstance(meta.get(name), dict):
+            meta[name] = {key: "null" if value is None else value for key, value in meta[name].items()}
     for resource in selected:
-        version = resource.object["apiVersion"]
-        _merge(resource, {**change, "apiVersion": version}, options)
+        _merge(resource, {**change, "apiVersion": resource.object["apiVersion"], "metadata": meta}, options)
     kept, resources.all = [resource for resource in resources if resource.object], []
     for resource in kept:
         resources.append(resource)

@@ -295,6 +295,8 @@ def _merge_data(old: KustomizedResource, generated: KustomizedResource) -> None:
             new["metadata"][name] = merged
     new["metadata"] = {**meta, **new["metadata"], "name": meta["name"]}
     if generated.behavior == "merge":
+        if origin := annotations_of(old.object).get("config.kubernetes.io/origin"):
+            new["metadata"]["annotations"]["config.kubernetes.io/origin"] = origin
         for name in ("data", "binaryData"):
             if merged := {**(old.object.get(name) or {}), **(new.get(name) or {})}:
                 new[name] = merged

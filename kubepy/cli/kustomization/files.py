@@ -163,9 +163,12 @@ def _missing(shown: str, path: str) -> str:
     return f"evalsymlink failure on '{shown}' : lstat {path}: no such file or directory"
 
 
-def contents_of(text: str, *, old_booleans: bool = False) -> list[Any]:
-    """Return the documents of a text as kustomize reads objects. Raises CliError."""
+def contents_of(text: str, *, old_booleans: bool = False, blank: str | None = None) -> list[Any]:
+    """Return the documents of a text as kustomize reads objects. Raises CliError.
+
+    :param blank: stands for nulls that are not written out.
+    """
     try:
-        return [document.object for document in yaml.load_all(text, old_booleans=old_booleans)]
+        return [document.object for document in yaml.load_all(text, old_booleans=old_booleans, blank=blank)]
     except yaml.YamlError as error:
         raise CliError(str(error).removeprefix("error converting YAML to JSON: ")) from None

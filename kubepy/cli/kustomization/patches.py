@@ -56,7 +56,7 @@ def patch_transformer(loader: FileLoader, config: Object) -> Transformer:
             if len(merges) > 1:
                 raise CliError("Multiple Strategic-Merge Patches in one `patches` entry is not allowed to set "
                                f"`patches.target` field: {source}")
-            _merge_selected(resources, resources.select(target), merges[0].object, options)
+            _merge_selected(resources, resources.select(target), merges[0], options)
         for patch in merges or () if target is None else ():
             try:
                 resource = resources.named(patch.id)
@@ -112,7 +112,7 @@ def strategic_merge_transformer(loader: FileLoader, config: Object) -> Transform
 
     def transform(resources: ResMap) -> None:
         for patch in patches:
-            _merge_selected(resources, [resources.named(patch.id)], patch.object, {})
+            _merge_selected(resources, [resources.named(patch.id)], patch, {})
 
     return transform
 
@@ -139,12 +139,14 @@ def json_transformer(loader: FileLoader, config: Object) -> Transformer:
     return transform
 
 
-def _merge_selected(resources: ResMap, selected: Sequence[KustomizedResource], change: Object, options: Object) -> None:
+def _merge_selected(resources: ResMap, selected: Sequence[KustomizedResource], patch: KustomizedResource,
+                    options: Object) -> None:
     """Merge a patch into resources; those that it deletes are left out. Raises CliError for ids that become one."""
+    change = patch.object
     meta = {**(change.get("metadata") or {})}
     for name in ("labels", "annotations"):  # upstream reads and writes them as texts
         if isinstance(meta.get(name), dict):
-            meta[name] = {key: "null" if value is None else value for key, value in meta[name].items()}
+            meta[name] = {key: patch.text_at(("metadata", name, key), value) for key, value in meta[name].items()}
     for resource in selected:
         _merge(resource, {**change, "apiVersion": resource.object["apiVersion"], "metadata": meta}, options)
     kept, resources.all = [resource for resource in resources if resource.object], []
@@ -157,6 +159,7 @@ def _merge(resource: KustomizedResource, change: Object, options: Object) -> Non
     before = resource.id
     if options.get("allowNameChange") or options.get("allowKindChange"):
         resource.remember()
+    resource.drop_blanks()
     merged = merge(resource.object, change)
     if not merged:
         resource.object = {}

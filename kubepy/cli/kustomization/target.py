@@ -16,7 +16,6 @@ from kubepy.cli.kustomization import plugins, schemas
 from kubepy.cli.kustomization.configurations import EMPTY, load_configurations, load_crds
 from kubepy.cli.kustomization.fieldspecs import METADATA_LABELS
 from kubepy.cli.kustomization.files import FileLoader, HttpStatusError, contents_of, open_folder
-from kubepy.cli.kustomization.merges import text_of
 from kubepy.cli.kustomization.origins import (
     ORIGIN,
     Origin,
@@ -89,8 +88,8 @@ def _build(loader: FileLoader, warn: Warn) -> list[Object]:
         for key, value in list(annotations.items()):
             if key in BUILD_ANNOTATIONS:
                 del annotations[key]
-            elif not isinstance(value, str | dict | list):
-                annotations[key] = "null" if value is None else text_of(value)
+            else:
+                annotations[key] = resource.text_at(("metadata", "annotations", key), value)
         if not annotations:
             resource.object["metadata"].pop("annotations", None)
     if "managedByLabel" in metadata:

@@ -11,19 +11,18 @@ from types import FrameType
 from kubepy.api.clock import format_time
 from kubepy.cli.errors import CliError, SilentExit
 from kubepy.cli.runtime.command import command
-from kubepy.cli.runtime.driver import note_missing_nodes, settle
+from kubepy.cli.runtime.driver import is_git_at_work, note_missing_nodes, settle
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import bool_flag, duration_flag
 from kubepy.cli.runtime.options import Options
 from kubepy.controlplane import MANAGER_LOCK, build_manager, manager_lock, settled_checkpoint
-from kubepy.controlplane.manager import POLL_SECONDS
 from kubepy.controlplane.summary import Due, Summary, SyncFailure
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable
 from kubepy.runtime.reconcile import Key
 
 with lazy_imports():
-    from kubepy.cli.git import repository as git_repository
+    from kubepy.controlplane import manager as managers
     from kubepy.storage import errors as storage_errors
 
 
@@ -87,7 +86,7 @@ def _once(factory: Factory, options: ControllerOptions) -> None:
                 return
         others_run = True
         factory.progress.show(f"waiting {factory.progress.seconds()}s", about="for another process")
-        cluster.clock.sleep(POLL_SECONDS)
+        cluster.clock.sleep(managers.POLL_SECONDS)
 
 
 # --- watch
@@ -116,7 +115,7 @@ def _watch(factory: Factory, options: ControllerOptions) -> None:
                     raise CliError(f"the controllers of {factory.folder} are run by {holder} already")
                 stopped = partial(_is_stopped, received, is_lost)
                 manager.run(stopped, settled, retried, failed,
-                            paused=lambda: git_repository.is_git_at_work(str(factory.folder)))
+                            paused=lambda: is_git_at_work(str(factory.folder)))
         if received == [signal.SIGINT]:  # SIGTERM is how a watch is meant to end
             raise SilentExit(128 + signal.SIGINT)
 

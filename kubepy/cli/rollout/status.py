@@ -46,6 +46,7 @@ def status(factory: Factory, options: StatusOptions) -> None:
     if options.revision < 0:
         raise CliError(f"revision must be a positive integer: {options.revision}")
     count = 0
+    factory.catches_up = not options.watch  # else every state is printed on the way there
 
     def follow(info: Info) -> None:
         nonlocal count

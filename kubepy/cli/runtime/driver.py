@@ -1,24 +1,35 @@
-"""Run the controllers while a command waits for something that they bring about, and say how far they are."""
+"""Run the controllers when a command reads the cluster, and while one waits for something that they bring about."""
 
 from __future__ import annotations
 
+import errno
+import os
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from kubepy.controlplane import CHECKPOINT, MANAGER_LOCK, build_manager, manager_lock
+from kubepy.controlplane import CHECKPOINT, MANAGER_LOCK, build_manager, manager_lock, settled_checkpoint
 from kubepy.controlplane.checkpoint import latest
-from kubepy.controlplane.manager import POLL_SECONDS, Manager
+from kubepy.lazy import lazy_imports
+from kubepy.storage import FolderError, LockTimeoutError, NoClusterError
+
+with lazy_imports():
+    from kubepy.controlplane import manager as managers
 
 if TYPE_CHECKING:
     from kubepy.api.meta import Object
     from kubepy.apiserver.client import Client
     from kubepy.apiserver.cluster import Cluster
     from kubepy.cli.runtime.progress import Progress
+    from kubepy.controlplane.manager import Manager
     from kubepy.controlplane.summary import Summary
 
 NOTE_SECONDS = 2  # after which a user at a terminal is told that there are no nodes to run on
 TAKE_OVER_SECONDS = 1.0  # how soon a waiting command notices that the process that ran the controllers has ended
 REMEDY = 'make some with "kubepy apply -f manifests/nodes.yaml", or begin with "kubepy init --nodes=3"'
+LOCK_SECONDS = 60.0  # how old a lock of git may be before it counts as left behind by a git that was killed
+UNDER_WAY = ("index.lock", "MERGE_HEAD", "rebase-merge", "rebase-apply", "CHERRY_PICK_HEAD", "REVERT_HEAD")
+NOT_WRITABLE = (errno.EROFS, errno.EACCES, errno.EPERM)
 
 
 def note_missing_nodes(client: Client, say: Callable[[str], None]) -> None:
@@ -42,16 +53,50 @@ def settle(progress: Progress, manager: Manager, quiet_for: float = 0.0, stop: C
     return manager.run_until_settled(quiet_for, is_over, skip_waits=skip_waits)
 
 
-class Driver:
-    """Lets a command wait for something that the controllers bring about.
+def is_git_at_work(folder: str) -> bool:
+    """Return whether git is changing the working tree around a folder: it holds the lock of its index."""
+    directory = _git_directory(os.path.realpath(folder))
+    if directory is None:
+        return False
+    try:
+        return time.time() - os.stat(os.path.join(directory, "index.lock")).st_mtime < LOCK_SECONDS
+    except OSError:
+        return False
 
-    It runs them itself, a burst of work at a time, and releases the manager's lock between bursts: other commands may
-    wait as well, and ``kubepy controller`` may start.
+
+def is_git_amid_changes(folder: str) -> bool:
+    """Return whether git is changing the working tree around a folder, or waits for a merge or rebase to be ended."""
+    directory = _git_directory(os.path.realpath(folder))
+    return directory is not None and any(os.path.lexists(os.path.join(directory, name)) for name in UNDER_WAY)
+
+
+def _git_directory(folder: str) -> str | None:
+    """Return the directory with the index of the working tree around a folder, without running git."""
+    path = os.path.join(folder, ".git")
+    if not os.path.lexists(path):
+        parent = os.path.dirname(folder)
+        return _git_directory(parent) if parent != folder else None
+    if os.path.isdir(path):
+        return path
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:  # of a linked worktree, or a submodule
+            return os.path.join(folder, file.read().removeprefix("gitdir:").strip())
+    except OSError:
+        return None
+
+
+class Driver:
+    """Runs the controllers in a command: what is due before it reads, and what it waits for.
+
+    It does a burst of work at a time, and releases the manager's lock between bursts: other commands may wait as well,
+    and ``kubepy controller`` may start.
     """
 
-    def __init__(self, cluster: Cluster, progress: Progress, say: Callable[[str], None], *, reconciles: bool) -> None:
+    def __init__(self, cluster: Cluster, folder: str, progress: Progress, say: Callable[[str], None], *,
+                 reconciles: bool) -> None:
         """Without ``reconciles`` it only waits for another process to run the controllers."""
         self._cluster = cluster
+        self._folder = folder
         self._progress = progress
         self._say = say
         self._reconciles = reconciles
@@ -60,6 +105,36 @@ class Driver:
         self._noted = False
         self._has_settled = False
         self._others_run_until = 0.0  # when to look again whether another process runs the controllers
+
+    def react(self) -> bool:
+        """Let the controllers do what is due now, as they would have done by now in a cluster; wait for nothing.
+
+        Returns whether there was work. It stays undone where another process runs the controllers or writes, where git
+        is in the midst of changing the folder, and where the folder cannot be written.
+        """
+        if not self._reconciles:
+            return False
+        if self._manager is not None:
+            self._manager.poll()
+            is_idle = not self._manager.has_work()
+        else:
+            is_idle = settled_checkpoint(self._cluster, 0.0) is not None
+        store = self._cluster.store
+        if is_idle or store.holder(MANAGER_LOCK) is not None or is_git_amid_changes(self._folder):
+            return False
+        patience, store.lock_timeout = store.lock_timeout, 0.0
+        try:
+            return self._run(lambda: False)
+        except LockTimeoutError:
+            return False  # another process writes: the command reads what stands
+        except NoClusterError:
+            raise
+        except FolderError as error:
+            if not (isinstance(error.__cause__, OSError) and error.__cause__.errno in NOT_WRITABLE):
+                self._say(f"note: the controllers could not work: {error}")
+            return False
+        finally:
+            store.lock_timeout = patience
 
     def wait_until(self, done: Callable[[], bool], timeout: float | None = None, about: str = "") -> bool:
         """Wait until ``done()`` holds, at most ``timeout`` seconds of real time (None: for ever), and return it.
@@ -74,12 +149,15 @@ class Driver:
             progress.show(f"waiting {progress.seconds()}s", about=about)
             return deadline is not None and clock.monotonic() >= deadline
 
-        pause = POLL_SECONDS
+        pause = managers.POLL_SECONDS
+        is_first = True
         while not done():
             if is_over():
                 self._note_missing_nodes()
                 return False
-            if self._reconciles and self._run(lambda: done() or is_over()):
+            has_work = is_first or self._manager is None or self._manager.has_work()
+            is_first = False
+            if self._reconciles and has_work and self._run(lambda: done() or is_over(), skip_waits=True):
                 continue
             self._note_missing_nodes()
             if not self._reconciles and not self._warned:
@@ -91,7 +169,7 @@ class Driver:
                 pause = self._manager.wait_for_work(seconds)
             else:
                 clock.sleep(seconds)
-                pause = POLL_SECONDS
+                pause = managers.POLL_SECONDS
         return True
 
     def has_observed(self, obj: Object) -> bool:
@@ -101,18 +179,18 @@ class Driver:
         checkpoint = latest(self._cluster.store.meta(CHECKPOINT))
         return checkpoint is not None and int(obj["metadata"]["resourceVersion"]) <= checkpoint.revision
 
-    def _run(self, stop: Callable[[], bool]) -> bool:
-        """Do a burst of work, if there is any and no other process does it; return whether something was done."""
-        manager, clock = self._manager, self._cluster.clock
-        if clock.monotonic() < self._others_run_until or (manager is not None and not manager.has_work()):
+    def _run(self, stop: Callable[[], bool], *, skip_waits: bool = False) -> bool:
+        """Do a burst of work, if no other process runs the controllers; return whether it was done."""
+        clock = self._cluster.clock
+        if clock.monotonic() < self._others_run_until:
             return False
         with manager_lock(self._cluster) as is_lost:
             if is_lost is None:
                 self._others_run_until = clock.monotonic() + TAKE_OVER_SECONDS
                 return False
-            if manager is None:
-                manager = self._manager = build_manager(self._cluster)
-            manager.run_until_settled(done=stop, skip_waits=True)
+            if self._manager is None:
+                self._manager = build_manager(self._cluster)
+            settle(self._progress, self._manager, stop=stop, skip_waits=skip_waits)
             self._has_settled = True
             return True
 

@@ -46,6 +46,7 @@ class Factory:
         self.stderr = stderr or sys.stderr or io.StringIO()
         self.options = GlobalOptions()
         self.may_create = False
+        self.catches_up = True  # False for commands that never write, such as diff
         self._is_dry_run = False
         self._warned: dict[str, None] = {}
         self._logged: set[tuple[str, str]] = set()
@@ -62,6 +63,7 @@ class Factory:
         """Return ``none``, ``client`` or ``server``; the old boolean values warn. In a dry run no folder is made."""
         strategy, warning, place = options.dry_run_value()
         if strategy != NONE:
+            self.catches_up = False
             self._is_dry_run = self._is_dry_run or self.may_create
             self.may_create = False
         if warning:
@@ -171,7 +173,17 @@ class Factory:
     @cached_property
     def driver(self) -> drivers.Driver:
         """The driver that runs the controllers while a command waits (``driver.wait_until``)."""
-        return drivers.Driver(self.cluster, self.progress, self.say, reconciles=self.reconciles)
+        return drivers.Driver(self.cluster, self.folder, self.progress, self.say, reconciles=self.reconciles)
+
+    def catch_up(self) -> bool:
+        """Let the controllers do what is due, before a command reads the cluster for the first time.
+
+        Returns whether they did: what was read before may be stale.
+        """
+        if not self.catches_up or not self.has_cluster:
+            return False
+        self.catches_up = False
+        return self.driver.react()
 
     def ticks(self, pause: float) -> Iterator[None]:
         """Yield for each round of a watch, ``pause`` seconds apart, until --request-timeout has passed."""

@@ -58,6 +58,7 @@ class Resource(NamedTuple):
     scale_paths: tuple[tuple[str, ...], ...] = ()
     printer_columns: tuple[PrinterColumn, ...] = ()
     deprecation: str = ""  # the warning that every request for it gets
+    computed_from: str = ""  # the resource of whose objects these are made at each request: they are not stored
     is_older: bool = False  # ``version`` is not the one that discovery prefers and storage keeps
 
     @property
@@ -106,6 +107,7 @@ class Resource(NamedTuple):
 
 
 CREATE_ONLY = ("create",)
+READ_ONLY = ("get", "list")
 
 # What a v1.36 API server serves, in the order of discovery. What it does with each kind: `kubepy.apiserver.kinds`.
 BUILT_IN: tuple[Resource, ...] = (
@@ -199,6 +201,10 @@ BUILT_IN: tuple[Resource, ...] = (
     Resource("volumeattachments", "VolumeAttachment", "storage.k8s.io", namespaced=False, subresources=("status",)),
     Resource("volumeattributesclasses", "VolumeAttributesClass", "storage.k8s.io", namespaced=False,
              short_names=("vac",)),
+    # metrics-server's, an aggregated API.
+    Resource("nodes", "NodeMetrics", "metrics.k8s.io", "v1beta1", namespaced=False, verbs=READ_ONLY,
+             computed_from="nodes"),
+    Resource("pods", "PodMetrics", "metrics.k8s.io", "v1beta1", verbs=READ_ONLY, computed_from="pods"),
 )
 
 

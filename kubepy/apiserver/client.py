@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 with lazy_imports():
     from kubepy.apiserver.managedfields import tracking
-    from kubepy.apiserver.requests import creation, deletion, patching, pods, scaling, updating
+    from kubepy.apiserver.requests import creation, deletion, metrics, patching, pods, scaling, updating
 
 # Aliases, because the method ``Client.list`` hides the builtin inside its class.
 Objects = list[Object]
@@ -213,6 +213,9 @@ class Client:
         resource, request = self._resolve(request)
         if request.subresource and request.subresource not in resource.subresources:
             raise errors.no_such_resource()
+        if resource.computed_from:
+            subject = self._get(request._replace(resource=_named(resource.computed_from)))
+            return metrics.first_of(resource, subject, self._metrics_of(resource, [subject]))
         key = Key(resource.key, request.namespace, request.name)
         if self._batch:
             obj = self._batch.transaction.get(key)
@@ -228,6 +231,9 @@ class Client:
 
     def _list(self, request: Request) -> ObjectList:
         resource, request = self._resolve(request)
+        if resource.computed_from:
+            subjects = self._list(request._replace(resource=_named(resource.computed_from)))
+            return subjects._replace(items=self._metrics_of(resource, subjects.items))
         namespace = request.namespace or None
         if self._batch:
             transaction = self._batch.transaction
@@ -244,6 +250,11 @@ class Client:
         if request.resource.version not in ("", resource.version):
             objects = [self._in_version(request, resource, obj) for obj in objects]
         return ObjectList(objects, str(revision), problems)
+
+    def _metrics_of(self, resource: Resource, subjects: Objects) -> Objects:
+        """Return the metrics of pods or nodes that have any."""
+        pods = self.list(PODS).items if resource.kind == "NodeMetrics" else []
+        return metrics.metrics_of(resource, subjects, pods, self.clock.now())
 
     def _create(self, request: Request, obj: Any) -> Object:
         if request.subresource:

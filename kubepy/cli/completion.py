@@ -264,7 +264,7 @@ def suffixed(values: Callable[[Factory, Options], list[str]], *suffixes: str) ->
 
 
 def _types(factory: Factory) -> list[str]:
-    return [resource.plural for resource in factory.scheme]
+    return list(dict.fromkeys(resource.plural for resource in factory.scheme))
 
 
 def _verbs() -> list[str]:
@@ -306,6 +306,8 @@ WORDS: Mapping[Path, Words] = {
     ("cordon",): names_of("nodes"),
     ("uncordon",): names_of("nodes"),
     ("drain",): names_of("nodes"),
+    ("top", "node"): once(lambda factory: names(factory, "nodes")),
+    ("top", "pod"): once(lambda factory: names(factory, "pods")),
     ("explain",): once(_types),
     ("events",): nothing,
     ("auth", "can-i"): lambda factory, options, word: _types(factory) if options.args else _verbs(),

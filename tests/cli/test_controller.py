@@ -222,7 +222,8 @@ def test_watch_works_until_signal(kubepy, tmp_path, number, status):
     kubepy("init", "--nodes=2")
     with watching(tmp_path) as process:
         kubepy("apply", "-f", "-", stdin=DAEMON_SET)
-        until(lambda: "2" in kubepy("get", "ds", "agent", "-o", "jsonpath={.status.numberAvailable}").stdout)
+        until(lambda: "2" in kubepy("get", "ds", "agent", "-o", "jsonpath={.status.numberAvailable}",
+                                    "--reconcile=never").stdout)
         process.send_signal(number)
         output, errors = process.communicate(timeout=20)
         assert process.returncode == status

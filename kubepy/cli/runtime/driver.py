@@ -5,8 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from kubepy.controlplane import CHECKPOINT, MANAGER_LOCK, build_manager, manager_lock, settled_checkpoint
 from kubepy.controlplane.checkpoint import latest
@@ -24,22 +24,65 @@ if TYPE_CHECKING:
     from kubepy.controlplane.manager import Manager
     from kubepy.controlplane.summary import Summary
 
-NOTE_SECONDS = 2  # after which a user at a terminal is told that there are no nodes to run on
+NOTE_SECONDS = 2  # after which a user at a terminal is told why pods have no node
 TAKE_OVER_SECONDS = 1.0  # how soon a waiting command notices that the process that ran the controllers has ended
-REMEDY = 'make some with "kubepy apply -f manifests/nodes.yaml", or begin with "kubepy init --nodes=3"'
+# A node whose status is empty becomes Ready when the controllers run.
+NEW_NODE = """echo '{{"apiVersion":"v1","kind":"Node","metadata":{{"name":"{}"}}}}' | kubepy create -f -"""
 LOCK_SECONDS = 60.0  # how old a lock of git may be before it counts as left behind by a git that was killed
 UNDER_WAY = ("index.lock", "MERGE_HEAD", "rebase-merge", "rebase-apply", "CHERRY_PICK_HEAD", "REVERT_HEAD")
 NOT_WRITABLE = (errno.EROFS, errno.EACCES, errno.EPERM)
 
 
-def note_missing_nodes(client: Client, say: Callable[[str], None]) -> None:
-    """Tell the user that pods wait for a node where there is none, which kubectl's own messages do not say."""
-    if client.list("nodes").items:
-        return
-    unbound = sum(1 for pod in client.list("pods").items if not pod["spec"].get("nodeName"))
-    if unbound:
-        pods = "1 pod is" if unbound == 1 else f"{unbound} pods are"
-        say(f"note: {pods} Pending, since there are no nodes: {REMEDY}")
+def note_unscheduled_pods(client: Client, say: Callable[[str], None]) -> None:
+    """Tell the user which pods have no node, why, and the command that helps: kubectl's own messages do not say."""
+    waiting: dict[str, list[Object]] = {}  # by the scheduler's message
+    for pod in client.list("pods").items:
+        if pod["spec"].get("nodeName") or "deletionTimestamp" in pod["metadata"]:
+            continue
+        condition: Object = next((condition for condition in pod.get("status", {}).get("conditions") or ()
+                          if condition["type"] == "PodScheduled" and condition["status"] == "False"), {})
+        waiting.setdefault(condition.get("message", ""), []).append(pod)
+    nodes = client.list("nodes").items if waiting else []
+    if waiting and not nodes:
+        waiting = {"there are no nodes": [pod for pods in waiting.values() for pod in pods]}
+    for message, pods in waiting.items():
+        if message:
+            first, count = pods[0]["metadata"], len(pods)
+            name = f"{first['namespace']}/{first['name']}"
+            subject = f"pod {name} is" if count == 1 else f"{count} pods ({name} …) are"
+            reason = message.partition(". no new claims")[0].partition(". preemption:")[0].rstrip(".")
+            say(f"note: {subject} Pending: {reason}: {remedy(message, pods[0], nodes)}")
+
+
+def remedy(message: str, pod: Object, nodes: Sequence[Object]) -> str:
+    """Return the command that helps an unschedulable pod most, by the scheduler's message."""
+    def on_node(command: str, matches: Callable[[Object], Any], suffix: Callable[[Object], str]) -> str | None:
+        node = next((node for node in nodes if matches(node["spec"])), None)
+        return f'"{command} {node["metadata"]["name"]}{suffix(node["spec"])}"' if node else None
+
+    def is_own(taint: Object) -> bool:
+        return "node.kubernetes.io/" not in taint["key"] and taint["effect"] != "PreferNoSchedule"
+
+    def first_taint(spec: Object) -> str:
+        taint = next(filter(is_own, spec["taints"]))
+        return f" {taint['key']}:{taint['effect']}-"
+
+    selector = pod["spec"].get("nodeSelector") or {}
+    labels = "".join(f" {key}={value}" for key, value in selector.items())
+    details = f'"kubepy describe pod {pod["metadata"]["name"]} -n {pod["metadata"]["namespace"]}" shows more'
+    commands: dict[str, Callable[[], str | None]] = {
+        "there are no nodes": lambda: f"make one with {NEW_NODE.format('node-1')}",
+        "unschedulable": lambda: on_node("kubepy uncordon", lambda spec: spec.get("unschedulable"), lambda spec: ""),
+        "untolerated taint": lambda: on_node(
+            "kubepy taint nodes", lambda spec: any(map(is_own, spec.get("taints") or ())), first_taint),
+        "affinity/selector": lambda: labels and on_node("kubepy label nodes", lambda spec: True, lambda spec: labels),
+        "Insufficient": lambda: f"another node may help: {NEW_NODE.format(f'node-{len(nodes) + 1}')}",
+        "Too many pods": lambda: f"another node may help: {NEW_NODE.format(f'node-{len(nodes) + 1}')}",
+        "persistentvolumeclaim": lambda: f'"kubepy describe pvc -n {pod["metadata"]["namespace"]}" shows the claims',
+        "PersistentVolumeClaims": lambda: f'"kubepy describe pvc -n {pod["metadata"]["namespace"]}" shows the claims',
+    }
+    found = (command() for words, command in commands.items() if words in message)
+    return next(filter(None, found), details)
 
 
 def settle(progress: Progress, manager: Manager, quiet_for: float = 0.0, stop: Callable[[], bool] = lambda: False, *,
@@ -153,13 +196,13 @@ class Driver:
         is_first = True
         while not done():
             if is_over():
-                self._note_missing_nodes()
+                self._note_unscheduled()
                 return False
             has_work = is_first or self._manager is None or self._manager.has_work()
             is_first = False
             if self._reconciles and has_work and self._run(lambda: done() or is_over(), skip_waits=True):
                 continue
-            self._note_missing_nodes()
+            self._note_unscheduled()
             if not self._reconciles and not self._warned:
                 if self._cluster.store.holder(MANAGER_LOCK) is None:
                     self._say("no controller is running (--reconcile=never): waiting for another process to run one")
@@ -194,9 +237,9 @@ class Driver:
             self._has_settled = True
             return True
 
-    def _note_missing_nodes(self) -> None:
-        """Warn of missing nodes once, and not before the controllers have come to rest: they may create pods yet."""
+    def _note_unscheduled(self) -> None:
+        """Say once why pods have no node, when the controllers have come to rest: before, they may create pods yet."""
         if self._noted or not self._progress.is_watched or self._progress.seconds() < NOTE_SECONDS:
             return
-        note_missing_nodes(self._cluster.client, self._say)
+        note_unscheduled_pods(self._cluster.client, self._say)
         self._noted = True

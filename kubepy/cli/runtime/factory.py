@@ -57,7 +57,8 @@ class Factory:
         options.validate()
         options.timeout_seconds()
         self.options = options
-        self.may_create = may_create
+        must_exist = options.must_exist or os.environ.get("KUBEPY_MUST_EXIST", "") not in ("", "0", "false")
+        self.may_create = may_create and not must_exist
 
     def dry_run_strategy(self, options: DryRunOptions) -> str:
         """Return ``none``, ``client`` or ``server``; the old boolean values warn. In a dry run no folder is made."""
@@ -127,7 +128,11 @@ class Factory:
             if self._is_dry_run and not self.has_cluster:
                 cluster = clusters.Cluster.open(self._scratch.name, create=True)
             else:
+                is_new = self.may_create and not self.has_cluster
                 cluster = clusters.Cluster.open(self.folder, create=self.may_create)
+                if is_new and self.stderr.isatty():
+                    self.say(f"note: made a cluster in {os.path.realpath(self.folder)}; it has no nodes: make one with "
+                             + drivers.NEW_NODE.format("node-1"))
         except storage_errors.NoClusterError:
             raise self._no_cluster(self.folder) from None
         cluster.client.warn = self.warn

@@ -202,16 +202,16 @@ def test_target_follows_usage_over_time(hpa: HpaLab) -> None:
     assert hpa.status["currentMetrics"] == [{"type": "Resource", "resource": {"name": "cpu", "current": {
         "averageUtilization": 50, "averageValue": "100m"}}}]
     assert hpa.at(61).replicas == 4
-    assert hpa.events()[0] == ("Warning FailedGetResourceMetric: failed to get cpu utilization: did not receive metrics "
-                               "for targeted pods (pods might be unready)")
-    assert hpa.events()[2:] == ["Normal SuccessfulRescale: New size: 4; reason: cpu resource utilization (percentage of "
-                                "request) above target"]
+    assert hpa.events()[0] == ("Warning FailedGetResourceMetric: failed to get cpu utilization: did not receive "
+                               "metrics for targeted pods (pods might be unready)")
+    assert hpa.events()[2:] == ["Normal SuccessfulRescale: New size: 4; reason: cpu resource utilization (percentage "
+                                "of request) above target"]
     assert hpa.status["lastScaleTime"] == "2026-11-20T10:01:01Z"
-    assert hpa.at(300).replicas == 4
-    assert hpa.conditions() == ["AbleToScale=True ScaleDownStabilized", "ScalingActive=True ValidMetricFound",
+    assert hpa.at(300).replicas == 6  # what was recommended at 61 s, and was more than the double then
+    assert hpa.conditions() == ["AbleToScale=True SucceededRescale", "ScalingActive=True ValidMetricFound",
                                 "ScalingLimited=False DesiredWithinRange"]
-    assert hpa.at(700).replicas == 1
-    assert hpa.events()[-1] == "Normal SuccessfulRescale: New size: 1; reason: All metrics below target"
+    assert hpa.at(700).replicas == 3
+    assert hpa.events()[-1] == "Normal SuccessfulRescale: New size: 3; reason: All metrics below target"
 
 
 def test_average_values_of_memory_and_of_one_container(hpa: HpaLab) -> None:
@@ -227,8 +227,8 @@ def test_average_values_of_memory_and_of_one_container(hpa: HpaLab) -> None:
     assert hpa.status["currentMetrics"][1]["containerResource"] == {
         "name": "cpu", "container": "web", "current": {"averageUtilization": 150, "averageValue": "300m"}}
     assert hpa.at(60).replicas == 10
-    assert ("Normal SuccessfulRescale: New size: 10; reason: cpu container resource utilization (percentage of request) "
-            "above target") in hpa.events()
+    assert ("Normal SuccessfulRescale: New size: 10; reason: cpu container resource utilization (percentage of "
+            "request) above target") in hpa.events()
 
 
 def test_target_without_metrics_is_left_alone(hpa: HpaLab) -> None:
@@ -257,8 +257,8 @@ def test_missing_requests_are_named(hpa: HpaLab) -> None:
 
 @pytest.mark.parametrize(("metric", "event"), [
     ({"type": "Pods", "pods": {"metric": {"name": "qps"}, "target": {"type": "AverageValue", "averageValue": "10"}}},
-     "FailedGetPodsMetric: unable to get metric qps: unable to fetch metrics from custom metrics API: no custom metrics "
-     "API (custom.metrics.k8s.io) registered"),
+     "FailedGetPodsMetric: unable to get metric qps: unable to fetch metrics from custom metrics API: no custom "
+     "metrics API (custom.metrics.k8s.io) registered"),
     ({"type": "Object", "object": {"metric": {"name": "hits"}, "target": {"type": "Value", "value": "10"},
                                    "describedObject": {"apiVersion": "v1", "kind": "Service", "name": "web"}}},
      "FailedGetObjectMetric: unable to get metric hits: unable to fetch metrics from custom metrics API: no custom "

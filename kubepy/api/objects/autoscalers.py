@@ -128,11 +128,13 @@ def _metric_status_to_v1(metric: AnyObject) -> Object:
     for key in ("resource", "containerResource"):
         if (source := metric.get(key)) is not None:
             current = source.get("current") or {}
-            utilization = current.get("averageUtilization")
-            return {"type": metric["type"], key: {
-                "name": source.get("name", ""), **({} if utilization is None else {"currentAverageUtilization": utilization}),
-                "currentAverageValue": current.get("averageValue", "0"),
-                **({"container": source["container"]} if "container" in source else {})}}
+            converted: Object = {"name": source.get("name", "")}
+            if (utilization := current.get("averageUtilization")) is not None:
+                converted["currentAverageUtilization"] = utilization
+            converted["currentAverageValue"] = current.get("averageValue", "0")
+            if "container" in source:
+                converted["container"] = source["container"]
+            return {"type": metric["type"], key: converted}
     return {"type": metric.get("type", "")}
 
 

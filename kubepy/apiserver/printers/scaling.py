@@ -66,13 +66,15 @@ def _share(target: dict[str, Any], status: dict[str, Any] | None, named: bool, p
 @printer("Name", "cpu", "memory", "Window")
 def print_pod_metrics(obj: Object, now: datetime) -> list[Cell]:
     usage = total({name: Quantity.parse(amount) for name, amount in container["usage"].items()}
-                  for container in obj["containers"])
-    return [obj["metadata"]["name"], *(str(usage.get(name, Quantity(0))) for name in MEASURED), obj["window"]]
+                  for container in obj.get("containers") or ())
+    amounts = (str(usage.get(name, Quantity(0))) for name in MEASURED)
+    return [obj["metadata"]["name"], *amounts, obj.get("window", "")]
 
 
 @printer("Name", "cpu", "memory", "Window")
 def print_node_metrics(obj: Object, now: datetime) -> list[Cell]:
-    return [obj["metadata"]["name"], *(obj["usage"][name] for name in MEASURED), obj["window"]]
+    usage = obj.get("usage") or {}
+    return [obj["metadata"]["name"], *(usage.get(name, "0") for name in MEASURED), obj.get("window", "")]
 
 
 # --- the others ---------------------------------------------------------------------------------------------------

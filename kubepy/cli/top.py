@@ -115,6 +115,8 @@ def top_pod(factory: Factory, options: TopPodOptions) -> None:
     name = options.name("pod [NAME | -l label]")
     if name and (options.selector or options.field_selector):
         raise CliError("only one of NAME or selector can be provided")
+    if name and options.all_namespaces:
+        raise CliError("an empty namespace may not be set when a resource name is provided")
     check_selector(options.selector)
     factory.catch_up()
     metrics = read_pod_metrics(factory, options, name)

@@ -128,6 +128,7 @@ def test_without_figures_there_are_no_metrics(cluster: Kubepy, folder: Path) -> 
 @pytest.mark.parametrize(("words", "message"), [
     (["pod", "--sort-by=age"], "error: --sort-by accepts only cpu or memory\n"),
     (["pod", "a", "-l", "b=c"], "error: only one of NAME or selector can be provided\n"),
+    (["pod", "a", "-A"], "error: an empty namespace may not be set when a resource name is provided\n"),
     (["node", "a", "-l", "b=c"], "error: only one of NAME or --selector can be provided\n"),
     (["node", "a", "b"], "error: node [NAME | -l label]\nSee 'kubepy top node -h' for help and examples\n"),
     (["pod", "-l", "a=b=c"], "error: found '=', expected: ',' or 'end of string'\n"),

@@ -103,7 +103,7 @@ def running_containers(status: AnyObject) -> set[str]:
     if status.get("phase") != "Running":
         return set()
     entries = [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]
-    return {entry["name"] for entry in entries if "running" in (entry.get("state") or {})}
+    return {entry.get("name", "") for entry in entries if "running" in (entry.get("state") or {})}
 
 
 def divided_amounts(resource: str, containers: list[str], annotations: Mapping[str, str],

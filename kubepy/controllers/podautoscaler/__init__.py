@@ -106,7 +106,7 @@ class HorizontalController:
         finally:
             if (status := reconciliation.status) != (autoscaler.get("status") or {}):
                 self._autoscaler_client.update_status(autoscaler, status)
-            self.queue.add_after(key, SYNC_PERIOD)
+            self.queue.add_after(key, SYNC_PERIOD, repeating=True)
 
     def _reconcile(self, run: Reconciliation) -> None:
         """Bring the target to the size that it is to have (``reconcileAutoscaler``). Raises ReconcileError."""
@@ -248,7 +248,7 @@ class Reconciliation:
     def set_condition(self, kind: str, status: str, reason: str, message: str) -> None:
         """Set a condition in its place in the list (``setConditionInList``)."""
         conditions: list[Object] = list(self.status.get("conditions") or ())
-        index = next((index for index, one in enumerate(conditions) if one["type"] == kind), len(conditions))
+        index = next((index for index, one in enumerate(conditions) if one.get("type") == kind), len(conditions))
         before = conditions[index] if index < len(conditions) else {}
         since = before.get("lastTransitionTime") if before.get("status") == status else None
         conditions[index:index + 1] = [{"type": kind, "status": status, "reason": reason, "message": message,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 CPU_INITIALIZATION_PERIOD = timedelta(minutes=5)  # in which the first samples of cpu are not trusted
 INITIAL_READINESS_DELAY = timedelta(seconds=30)  # a pod that is not ready after it has been so, once this has passed
-MAX_REPLICAS = 2**31 - 1
+MAX_INT32 = 2**31 - 1
 
 
 class MetricsError(Exception):
@@ -98,7 +98,7 @@ def get_resource_replicas(sample: Sample, target: int, container: str = "") -> P
         if requested == 0:
             raise MetricsError("no metrics returned matched known pods")
         used = sum(known.values())
-        utilization = used * 100 // requested
+        utilization = min(used * 100 // requested, MAX_INT32)
         return Usage(utilization / target, used // len(known), utilization)
 
     return _propose(sample, groups, values, measure, lambda name: requests[name] * max(100, target) // 100)
@@ -157,7 +157,7 @@ def _propose(sample: Sample, groups: PodGroups, values: Values, measure: Callabl
 
 
 def _replicas(number: float) -> int:
-    return min(math.ceil(number), MAX_REPLICAS)
+    return min(math.ceil(number), MAX_INT32)
 
 
 # --- pods ---------------------------------------------------------------------------------------------------------
@@ -186,7 +186,7 @@ def is_unready_for_cpu(pod: Pod, metric: PodMetric, now: datetime) -> bool:
     condition, started_text = get_condition(pod, "Ready"), (pod.get("status") or {}).get("startTime")
     if condition is None or not started_text:
         return True
-    started, is_ready = parse_time(started_text), condition["status"] != "False"
+    started, is_ready = parse_time(started_text), condition.get("status") != "False"
     since = parse_time(condition["lastTransitionTime"]) if condition.get("lastTransitionTime") else started
     if started + CPU_INITIALIZATION_PERIOD > now:
         return not is_ready or metric.timestamp < since + metric.window

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import IO, TYPE_CHECKING
 
 from kubepy.cli.errors import CliError, SilentExit
+from kubepy.cli.program import KUBEPY, renamed
 from kubepy.cli.runtime.options import DEFAULT_NAMESPACE, NONE, DryRunOptions, GlobalOptions
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable_lines, quote
@@ -37,7 +38,11 @@ class Factory:
 
     ``may_create``: the command writes new objects, so a folder that is missing becomes a cluster; in a dry run no
     folder is made, and an empty temporary cluster answers in its place.
+
+    :ivar program: the name that the program was called by.
     """
+
+    program = KUBEPY
 
     def __init__(self, stdin: IO[str] | None = None, stdout: IO[str] | None = None,
                  stderr: IO[str] | None = None) -> None:
@@ -201,12 +206,14 @@ class Factory:
     def say(self, text: str, prefix: str = "") -> None:
         """Write a message to stderr, after everything printed so far; terminal controls in it are escaped.
 
+        The program's name in it becomes the one that the program was called by.
+
         :param prefix: printed before it, unescaped: colours.
         """
         if self._progress is not None:
             self._progress.clear()
         self.stdout.flush()
-        self.stderr.write(f"{prefix}{printable_lines(text)}\n")
+        self.stderr.write(f"{prefix}{printable_lines(renamed(text, self.program))}\n")
         self.stderr.flush()
 
     def warn(self, text: str) -> None:

@@ -18,7 +18,7 @@ import click
 from kubepy.api.meta import Object
 from kubepy.api.scheme import Resource
 from kubepy.cli.errors import CliError, UnprefixedError, is_expected, unless_missing
-from kubepy.cli.program import KUBECTL, KUBEPY
+from kubepy.cli.names import KUBECTL, KUBEPY
 from kubepy.cli.runtime.command import Command, command, load, root_command
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import Flag, FlagSyntaxError, HelpRequested
@@ -182,21 +182,21 @@ def complete_words(factory: Factory, words: list[str], *, as_cobra: bool) -> Com
     line = line_of(before)
     if not line.path and line.rest and not line.rest[0].startswith("-"):
         return Completion(*plugins.completions(line.rest, word, factory.program))
-    found = _next_words(factory, line, word)
+    found = next_words(factory, line, word)
     if found is None:
         return Completion()
     candidates = sorted({candidate for candidate in found if candidate.startswith(word)})
     if not as_cobra:
         return Completion(candidates)
     if word.startswith("-") and "=" not in word:
-        return Completion(_flag_completions(line, word), NO_FILES)
-    flag, value = _flag_with_value(line, word)
+        return Completion(flag_completions(line, word), NO_FILES)
+    flag, value = flag_with_value(line, word)
     if flag is not None:
         candidates = [candidate[len(word) - len(value):].removesuffix("=") for candidate in candidates]
         if not candidates:
-            return _file_completion(flag)
+            return file_completion(flag)
     goes_on = bool(candidates) and all(candidate.endswith(("=", "/", ":")) for candidate in candidates)
-    return Completion([_described(line, candidate) for candidate in candidates],
+    return Completion([described(line, candidate) for candidate in candidates],
                       NO_FILES | (NO_SPACE if goes_on else 0))
 
 
@@ -218,7 +218,7 @@ def flags_of(line: Line) -> dict[str, Flag]:
     return {flag.long: flag for flag in [*GLOBAL_FLAGS, *line.command.flags]}
 
 
-def _flag_with_value(line: Line, word: str) -> tuple[Flag | None, str]:
+def flag_with_value(line: Line, word: str) -> tuple[Flag | None, str]:
     """Return the flag whose value is being typed, and the value so far: ``-o js``, ``--output=js``."""
     flags = flags_of(line)
     name, equals, value = word.partition("=")
@@ -227,21 +227,21 @@ def _flag_with_value(line: Line, word: str) -> tuple[Flag | None, str]:
     return _unfinished_flag(flags, line.rest), word
 
 
-def _flag_completions(line: Line, word: str) -> list[str]:
+def flag_completions(line: Line, word: str) -> list[str]:
     """Return the flags that begin with a word, by their long and short names, with their help."""
     listed = sorted((flag for flag in flags_of(line).values() if not flag.deprecated), key=lambda flag: flag.long)
     return [f"{name}\t{flag.help}".rstrip("\t") for flag in listed
             for name in (f"--{flag.long}", f"-{flag.short}" if flag.short else "") if name.startswith(word)]
 
 
-def _file_completion(flag: Flag) -> Completion:
+def file_completion(flag: Flag) -> Completion:
     """Return the completion of a flag whose values are not known: files, for flags that take them."""
     if flag.long == "filename":
         return Completion(("json", "yaml", "yml"), FILE_EXTENSIONS)
     return Completion((), FOLDERS if flag.long in ("kustomize", "output-directory", "state") else DEFAULT)
 
 
-def _described(line: Line, candidate: str) -> str:
+def described(line: Line, candidate: str) -> str:
     """Return a candidate with its description, if it is a command."""
     entry = line.command.listed.get(candidate)
     if entry:
@@ -251,7 +251,7 @@ def _described(line: Line, candidate: str) -> str:
     return candidate
 
 
-def _next_words(factory: Factory, line: Line, word: str) -> Iterable[str] | None:
+def next_words(factory: Factory, line: Line, word: str) -> Iterable[str] | None:
     """Return values of the flag that is being typed, or flags, or sub-commands and words of the command.
 
     None for words that the command cannot have.

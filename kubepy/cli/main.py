@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import IO
 
 import click
@@ -10,7 +10,7 @@ import click
 from kubepy import KUBERNETES_VERSION, __version__
 from kubepy.cli.commands import COMMANDS, GROUPS, OWN_GROUP
 from kubepy.cli.errors import UnprefixedError, guarded
-from kubepy.cli.program import KUBECTL, KUBEPY, renamed
+from kubepy.cli.names import KUBECTL, KUBEPY, renamed, suggestions
 from kubepy.cli.runtime.command import Command, Entry, description, footer, options_text, show_help
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import Parser, bool_flag
@@ -106,25 +106,3 @@ def _without_command(factory: Factory, options: Options) -> None:
         factory.print(f"{KUBEPY} {__version__} (Kubernetes {KUBERNETES_VERSION})")
         return
     show_help(factory)
-
-
-_SUGGEST_FOR = {"delete": ("rm", "remove"), "describe": ("inspect",), "get": ("list", "ls")}  # cobra's SuggestFor
-# The largest edit distance at which a command is suggested. kubectl has no "git", which is two edits away from "get".
-_EDITS = {"git": 1}
-
-
-def suggestions(word: str, commands: Iterable[str]) -> list[str]:
-    """Return the commands whose names are two edits away at most or begin with the word, and those it stands for."""
-    return [name for name in commands
-            if edit_distance(word.lower(), name) <= _EDITS.get(name, 2) or name.startswith(word.lower())
-            or word.lower() in _SUGGEST_FOR.get(name, ())]
-
-
-def edit_distance(word: str, other: str) -> int:
-    """Return Levenshtein's distance."""
-    row = list(range(len(other) + 1))
-    for i, a in enumerate(word, 1):
-        previous, row = row, [i]
-        for j, b in enumerate(other, 1):
-            row.append(min(previous[j] + 1, row[-1] + 1, previous[j - 1] + (a != b)))
-    return row[-1]

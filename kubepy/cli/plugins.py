@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, NoReturn
 
 from kubepy.cli.errors import UnprefixedError, os_error_text
-from kubepy.cli.program import KUBEPY, plugin_prefix
+from kubepy.cli.names import KUBEPY, plugin_prefix
 from kubepy.cli.runtime.command import Entry, command, root_command
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import bool_flag

@@ -1,5 +1,4 @@
-"""The ``kubepy`` program, and the names that it goes by. Imports are inside the handler of Ctrl-C, so that it never
-shows a traceback.
+"""The ``kubepy`` program. Imports are inside the handler of Ctrl-C, so that it never shows a traceback.
 
 Through a link named ``kubectl`` it is kubectl in every word. kubectl itself runs ``kubectl-kubepy`` as a plugin, and
 asks ``kubectl_complete-kubepy`` to complete the plugin's words (``kubectl/pkg/cmd/plugin/plugin_completion.go``).
@@ -12,7 +11,8 @@ import sys
 from collections.abc import Sequence
 from io import TextIOWrapper
 
-KUBEPY, KUBECTL, PLUGIN = "kubepy", "kubectl", "kubectl kubepy"
+from kubepy.cli.names import KUBECTL, KUBEPY, PLUGIN
+
 # What the first word of a process stands for: the program's name in messages, and the words before the given ones.
 _CALLED: dict[str, tuple[str, list[str]]] = {
     "kubectl": (KUBECTL, []),
@@ -50,8 +50,14 @@ def run() -> int:
 
 
 def called_as(argv: Sequence[str]) -> tuple[str, list[str]]:
-    """Return the program's name by the link or script that was called, and the words of the command line."""
-    program, before = _CALLED.get(os.path.basename(argv[0]), (KUBEPY, []))
+    """Return the program's name by the link or script that was called, and the words of the command line.
+
+    A script named kubectl that ends in ``exec kubepy "$@"`` counts as a link: where sh is dash, ``$_`` still names it.
+    """
+    called = os.path.basename(argv[0])
+    if called == KUBEPY and os.path.basename(os.environ.get("_", "")) == KUBECTL:
+        called = KUBECTL
+    program, before = _CALLED.get(called, (KUBEPY, []))
     return program, [*before, *(as_text(word) for word in argv[1:])]
 
 
@@ -60,29 +66,6 @@ def as_text(word: str) -> str:
     if word.isascii():
         return word
     return os.fsencode(word).decode(errors="replace")
-
-
-def renamed(text: str, program: str) -> str:
-    """Return a message or help with the name that the program was called by.
-
-    Only the program itself is renamed ("kubepy get", "kubepy's"), no path or setting (".kubepy/", "kubepy.dev/…"), and
-    no object of that name in quotes.
-    """
-    if program == KUBEPY or KUBEPY not in text:
-        return text
-    import re
-
-    return re.sub(rf"(?<![\w./=-]){KUBEPY}(?= \S|'s)", program, text)
-
-
-def program_of(path: str) -> str:
-    """Return the program's name in the path of a command: ``kubectl`` in ``kubectl rollout undo``."""
-    return PLUGIN if f"{path} ".startswith(f"{PLUGIN} ") else path.partition(" ")[0]
-
-
-def plugin_prefix(program: str) -> str:
-    """Return what the names of plugins begin with; kubepy as a plugin of kubectl keeps its own plugins."""
-    return f"{KUBECTL if program == KUBECTL else KUBEPY}-"
 
 
 def _drop_output() -> None:

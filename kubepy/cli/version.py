@@ -6,7 +6,7 @@ import os
 
 from kubepy import KUBERNETES_VERSION, KUSTOMIZE_VERSION, __version__
 from kubepy.cli.errors import CliError
-from kubepy.cli.program import KUBECTL, renamed
+from kubepy.cli.names import KUBECTL, renamed
 from kubepy.cli.runtime.command import command, options_text
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import bool_flag, string_flag
@@ -29,16 +29,16 @@ class VersionOptions(Options):
 
 
 @command("version", VersionOptions, examples="""
-# The version of kubepy, and the version of Kubernetes that it keeps to
+# The versions of the client, of kustomize and of the server
 kubepy version
 
-# For a script
-kubepy version -o json
+# Only the client's, for a script
+kubepy version --client -o json
 """)
 def version(factory: Factory, options: VersionOptions) -> None:
     """Print the client and server version information.
 
-    kubepy is both, and keeps to one version of Kubernetes."""
+    The program is both client and server, and keeps to one version of Kubernetes."""
     if options.args:
         raise CliError(printable(f"extra arguments: [{' '.join(options.args)}]"))
     if options.output not in ("", "yaml", "json"):

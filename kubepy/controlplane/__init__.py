@@ -45,6 +45,7 @@ with lazy_imports():
         ttlafterfinished,
         volumeprotection,
     )
+    from kubepy.controlplane import verbose
 
 if TYPE_CHECKING:
     from kubepy.apiserver.cluster import Cluster
@@ -108,8 +109,11 @@ def build_manager(cluster: Cluster) -> Manager:
         return [resource for resource in store.resources() if scheme.is_served(resource)]
 
     checkpoints = CheckpointStore(lambda: store.meta(CHECKPOINT), lambda text: store.set_meta(CHECKPOINT, text))
-    return Manager(cluster.client, context.informers, cluster.clock, new_reconcilers(context),
-                   resources=served_resources, checkpoints=checkpoints)
+    reconcilers = new_reconcilers(context)
+    if cluster.logger is not None:
+        reconcilers = verbose.logged(reconcilers, cluster.logger)
+    return Manager(cluster.client, context.informers, cluster.clock, reconcilers, resources=served_resources,
+                   checkpoints=checkpoints)
 
 
 def settled_checkpoint(cluster: Cluster, within: float, *, of_this_version: bool = True) -> Checkpoint | None:

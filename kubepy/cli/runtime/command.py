@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, TypeVar
 import click
 
 from kubepy.cli.errors import FlagError, SilentExit, UsageError
-from kubepy.cli.program import KUBEPY, plugin_prefix, program_of, renamed
+from kubepy.cli.names import KUBEPY, plugin_prefix, program_of, renamed
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import Flag, FlagSyntaxError, HelpRequested, Parsed, Parser
 from kubepy.cli.runtime.options import GLOBAL_FLAGS, CommandLine, GlobalOptions, Options
@@ -148,6 +148,7 @@ class Command(click.Group):
             if flag.deprecated and options.changed(flag.long):
                 factory.say(f"Flag --{flag.long} has been deprecated, {flag.deprecated}")
         factory.use(self.global_options_of(values), may_create=self.creates)
+        factory.chunk_size = getattr(options, "chunk_size", 0)
         (self.run or self._run_group)(factory, options)
         factory.finish()
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from kubepy.api.meta import Object, annotations_of
 from kubepy.cli.errors import CliError
-from kubepy.cli.program import program_of
+from kubepy.cli.names import program_of
 from kubepy.cli.runtime.options import Options
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote

@@ -177,6 +177,11 @@ class GlobalOptions(Options):
         if (self.as_group or self.as_uid or self.as_user_extra) and not self.as_:
             raise CliError("requesting uid, groups or user-extra for kubepy without impersonating a user")
 
+    def module_levels(self) -> dict[str, int]:
+        """Return the verbosity of single modules (``--vmodule``)."""
+        parts = [part.partition("=") for part in self.vmodule.split(",") if part]
+        return {pattern: int(level) for pattern, _, level in parts}
+
     def timeout_seconds(self) -> float:
         """Return --request-timeout in seconds, 0 for none. Raises CliError."""
         try:

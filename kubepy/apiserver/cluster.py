@@ -56,6 +56,7 @@ class Cluster:
         self.scheme = Scheme(self._custom_resources)
         self._server = Server(self.scheme, self.clock, self.ids, self._new_strategy)
         self.client = self._own_client = Client(self.store, self._server)
+        self.controller_client = self.client
         self.logger: Logger | None = None  # of the work of the controllers (-v)
 
     @classmethod

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import IO
 
@@ -19,7 +20,7 @@ from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
 
 with lazy_imports():
-    from kubepy.cli import plugins
+    from kubepy.cli import kuberc, plugins
 
 ABOUT = """A Kubernetes cluster that is a folder of YAML files, with kubectl's commands."""
 ABOUT_KUBECTL = """kubectl works on a Kubernetes cluster, which is a folder of YAML files here."""
@@ -41,12 +42,24 @@ def main(words: Sequence[str], *, program: str = KUBEPY, stdin: IO[str] | None =
 
     def execute() -> None:
         try:
-            with root.make_context(program, list(words), obj=factory) as context:
+            with root.make_context(program, with_preferences(root, list(words), factory), obj=factory) as context:
                 root.invoke(context)
         finally:
             factory.close()
 
     return guarded(execute, factory.say)
+
+
+def with_preferences(root: Root, words: list[str], factory: Factory) -> list[str]:
+    """Return a command line with the aliases and defaults of a file of preferences (kuberc).
+
+    The file is the one that --kuberc or $KUBERC names, or the user's own, which counts under the name of kubectl.
+    """
+    if os.environ.get("KUBECTL_KUBERC", "").lower() == "false" or not (
+            any(word.startswith("--kuberc") for word in words) or os.environ.get("KUBERC")
+            or (factory.program == KUBECTL and os.path.exists(os.path.expanduser("~/.kube/kuberc")))):
+        return words
+    return kuberc.applied(root, words, factory)
 
 
 class Root(Command):

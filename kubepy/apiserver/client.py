@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from kubepy.api import errors
 from kubepy.api.clock import Clock, Ids
@@ -31,7 +31,7 @@ from kubepy.apiserver.request import (
     UpdateOptions,
     WriteOptions,
 )
-from kubepy.apiserver.server import RequestScope, Server
+from kubepy.apiserver.server import Rehearsal, RequestScope, Server
 from kubepy.apiserver.transaction import RequestTransaction
 from kubepy.lazy import lazy_imports
 from kubepy.storage import Change, CompactedError, ConflictError, Key, Problem, Snapshot
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from kubepy.storage.interfaces import Store, Transaction
 
 with lazy_imports():
+    from kubepy.apiserver import rehearsal
     from kubepy.apiserver.managedfields import tracking
     from kubepy.apiserver.requests import creation, deletion, patching, pods, scaling, updating
 
@@ -49,7 +50,10 @@ Changes = list[Change]
 Events = list[WatchEvent]
 Observed = Callable[[Key], Object | None]
 
+T = TypeVar("T")
 CRDS = "customresourcedefinitions.apiextensions.k8s.io"
+WEBHOOK_CONFIGURATIONS = tuple(f"{type_}webhookconfigurations.admissionregistration.k8s.io"
+                               for type_ in ("mutating", "validating"))
 PODS = GroupVersionResource.parse("pods")
 IDS_POSITION = "ids.position"
 REBUILT = 10**9  # revisions of an index that began with its cluster do not come so far
@@ -224,7 +228,7 @@ class Client:
             raise errors.not_found(resource.key, request.name)
         if request.subresource == "scale":
             return scaling.read_scale(resource, obj)
-        return self._in_version(request, resource, obj)
+        return self._in_version(request, obj)
 
     def _list(self, request: Request) -> ObjectList:
         resource, request = self._resolve(request)
@@ -242,19 +246,18 @@ class Client:
             strategy = self._server.strategy(resource)
             objects = strategy.select(objects, selectors.label_selector, selectors.field_selector)
         if request.resource.version not in ("", resource.version):
-            objects = [self._in_version(request, resource, obj) for obj in objects]
+            objects = [self._in_version(request, obj) for obj in objects]
         return ObjectList(objects, str(revision), problems)
 
     def _create(self, request: Request, obj: Any) -> Object:
         if request.subresource:
             return self._create_subresource(request, obj)
-        with self._scope(_in_namespace_of(request, obj)) as scope:
-            created = creation.create(scope, obj)
-        return self._in_version(request, scope.resource, created)
+        created = self._write(_in_namespace_of(request, obj), lambda scope: creation.create(scope, obj))
+        return self._in_version(request, created)
 
     def _create_subresource(self, request: Request, body: Any) -> Object:
         """Bind or evict a pod. Raises NotFound, MethodNotAllowed for other subresources."""
-        with self._scope(request) as scope:
+        def create_subresource(scope: RequestScope) -> None:
             if request.subresource not in scope.resource.subresources:
                 raise errors.no_such_resource()
             if request.subresource == "eviction":
@@ -263,25 +266,22 @@ class Client:
                 pods.bind(scope, (body.get("target") or {}).get("name", ""))
             else:
                 raise errors.method_not_allowed()
+
+        self._write(request, create_subresource)
         return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
 
     def _update(self, request: Request, obj: Object) -> Object:
-        with self._scope(_in_namespace_of(request, obj)) as scope:
-            if request.subresource == "scale":
-                return scaling.replace_scale(scope, obj)
-            stored = updating.update(scope, obj)
-        return self._in_version(request, scope.resource, stored)
+        if request.subresource == "scale":
+            return self._write(_in_namespace_of(request, obj), lambda scope: scaling.replace_scale(scope, obj))
+        stored = self._write(_in_namespace_of(request, obj), lambda scope: updating.update(scope, obj))
+        return self._in_version(request, stored)
 
     def _patch(self, request: Request, patch: Patch) -> Object:
-        with self._scope(request) as scope:
-            patched = patching.patch_object(scope, patch)
-        if request.subresource == "scale":
-            return patched
-        return self._in_version(request, scope.resource, patched)
+        patched = self._write(request, lambda scope: patching.patch_object(scope, patch))
+        return patched if request.subresource == "scale" else self._in_version(request, patched)
 
     def _delete(self, request: Request) -> Object:
-        with self._scope(request) as scope:
-            return deletion.delete(scope)
+        return self._write(request, lambda scope: deletion.delete(scope))
 
     def _delete_collection(self, request: Request) -> Objects:
         options = request.options if isinstance(request.options, CollectionOptions) else CollectionOptions()
@@ -290,7 +290,7 @@ class Client:
             raise errors.method_not_allowed()
         with self.joined():
             chosen = self._list(request._replace(verb="list", options=options.list)).items
-            return [self._delete(request._replace(verb="delete", name=obj["metadata"]["name"], options=options.delete))
+            return [self._delete(request._replace(name=obj["metadata"]["name"], options=options.delete))
                     for obj in chosen]
 
     def _resolve(self, request: Request) -> tuple[Resource, Request]:
@@ -299,6 +299,20 @@ class Client:
         if request.namespace and not resource.namespaced:
             request = request._replace(namespace="")
         return resource, request
+
+    def _write(self, request: Request, carry_out: Callable[[RequestScope], T]) -> T:
+        """Carry out a request in a transaction, again and again until the webhooks that it meets have answered."""
+        if self._batch:
+            with self._scope(request) as scope:
+                return carry_out(scope)
+        with Rehearsal(self._server) as run:
+            while True:
+                try:
+                    with self._scope(request) as scope:
+                        run.begin()
+                        return carry_out(scope)
+                except rehearsal.CallsPending as pending:
+                    run.call(pending)
 
     @contextmanager
     def _scope(self, request: Request) -> Iterator[RequestScope]:
@@ -309,9 +323,9 @@ class Client:
         with self.transaction(dry_run) as transaction:
             yield RequestScope(self._server, transaction, request, resource)
 
-    def _in_version(self, request: Request, resource: Resource, obj: Object) -> Object:
+    def _in_version(self, request: Request, obj: Object) -> Object:
         """Return an object in the version that the request is made in."""
-        version = request.resource.version
+        version, resource = request.resource.version, self._server.scheme.by_key(request.resource.group_resource)
         if not version or version == resource.version:
             return obj
         return self._server.strategy(resource).in_version(obj, resource.at(version).api_version)
@@ -360,6 +374,7 @@ class Client:
         :param observed: returns an object as the caller last saw it. Changes from outside get their ``old`` from it,
             and are left out if the caller has seen that very version.
         """
+        self._server.webhooks.forget()
         with self._storage_transaction() as transaction:
             since = transaction.revision if self._since is None else self._since
             events: Events = []
@@ -378,8 +393,11 @@ class Client:
 
     @contextmanager
     def joined(self) -> Iterator[None]:
-        """Run all requests inside the block in one transaction: the batch that is open, or one of their own."""
-        if self._batch:
+        """Run all requests inside the block in one transaction: the batch that is open, or one of their own.
+
+        Where there are webhooks each runs on its own: nothing is to be locked while those are called.
+        """
+        if self._batch or any(self._store.list(resource).objects for resource in WEBHOOK_CONFIGURATIONS):
             yield
             return
         with self._storage_transaction() as transaction:

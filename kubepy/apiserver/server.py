@@ -7,8 +7,8 @@ transaction that it runs in; :class:`Attributes` add the objects that admission 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple, Self
 
 from kubepy.api import errors
 from kubepy.api.clock import Clock, Ids
@@ -17,11 +17,17 @@ from kubepy.api.scheme import Resource, Scheme
 from kubepy.apiserver.request import Request
 from kubepy.apiserver.strategies import Strategy
 from kubepy.apiserver.transaction import RequestTransaction
+from kubepy.lazy import lazy_imports
 from kubepy.storage import Key
+
+with lazy_imports():  # for requests that write
+    from kubepy.apiserver import rehearsal
 
 # The requester, as a UserInfo. There are no users here, so it is the one that a new cluster has, unless he
 # impersonates another one.
 ADMINISTRATOR: Object = {"username": "kubernetes-admin", "groups": ["kubeadm:cluster-admins", "system:authenticated"]}
+
+MAX_RUNS = 200  # of one request: each calls the webhooks that the one before has met
 
 
 def drop(warning: str) -> None:
@@ -32,12 +38,16 @@ class Server:
     """The scheme and strategies of a cluster, its clock and ids, the requester, and the receiver of warnings.
 
     :param new_strategy: makes the strategy of a resource; it is kept until :meth:`forget_strategies`.
+    :param webhook_services: the setting ``webhooks``: the URLs of the Services of webhooks.
     """
 
-    def __init__(self, scheme: Scheme, clock: Clock, ids: Ids, new_strategy: Callable[[Resource], Strategy]) -> None:
+    def __init__(self, scheme: Scheme, clock: Clock, ids: Ids, new_strategy: Callable[[Resource], Strategy],
+                 webhook_services: Mapping[str, str]) -> None:
         self.scheme = scheme
         self.clock = clock
         self.ids = ids
+        self._webhook_services = webhook_services
+        self._webhooks: rehearsal.WebhookCalls | None = None
         self.warn: Callable[[str], None] = drop
         self.requester: Object = ADMINISTRATOR
         self._new_strategy = new_strategy
@@ -68,6 +78,13 @@ class Server:
             strategy = self._strategies[resource.key] = self._new_strategy(preferred)
         return strategy
 
+    @property
+    def webhooks(self) -> rehearsal.WebhookCalls:
+        """The calls of webhooks by this server."""
+        if self._webhooks is None:
+            self._webhooks = rehearsal.WebhookCalls(self._webhook_services)
+        return self._webhooks
+
     def forget_strategies(self) -> None:
         """Make all strategies anew: a CustomResourceDefinition has changed."""
         self._strategies.clear()
@@ -77,13 +94,58 @@ class Server:
             self.warn(warning)
 
 
+class Rehearsal:
+    """Runs a request again and again until all webhooks that it meets have answered.
+
+    :mod:`kubepy.apiserver.rehearsal` says why. Ids and time repeat from run to run; the warnings of the last run are given when it has ended.
+    """
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._ids, self._clock, self._warn = server.ids, server.clock, server.warn
+        self._recorded = rehearsal.RecordedIds(server.ids)
+        self._warnings: list[str] = []
+        self._runs = 0
+
+    def __enter__(self) -> Self:
+        self._server.warn = self._warnings.append
+        if self._ids.seed is None:  # with a seed they repeat by themselves
+            self._server.ids = self._recorded
+        self._server.webhooks.begin_rehearsal()
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._server.ids, self._server.clock, self._server.warn = self._ids, self._clock, self._warn
+        self._server.webhooks.end_rehearsal()
+        for warning in self._warnings:
+            self._warn(warning)
+
+    def begin(self) -> None:
+        """Begin a run, inside its transaction: time stands still from the first one on."""
+        if self._runs == 0:
+            self._server.clock = Clock(self._clock.now())
+        self._runs += 1
+
+    def call(self, pending: rehearsal.CallsPending) -> None:
+        """Call the webhooks that a run was waiting for, outside its transaction. Raises Conflict after many runs."""
+        if self._runs > MAX_RUNS:
+            raise errors.Conflict("Operation cannot be fulfilled: the object keeps changing while webhooks are called")
+        self._server.webhooks.rehearse(pending.calls, self._ids)
+        self._recorded.rewind()
+        self._warnings.clear()
+
+
 class RequestScope(NamedTuple):
-    """A request in its transaction. ``resource`` is what the request is about, in its preferred version."""
+    """A request in its transaction. ``resource`` is what the request is about, in its preferred version.
+
+    ``is_internal``: the server makes the request itself while it carries out another one; admission does not see it.
+    """
 
     server: Server
     transaction: RequestTransaction
     request: Request
     resource: Resource
+    is_internal: bool = False
 
     @property
     def name(self) -> str:
@@ -114,12 +176,20 @@ class RequestScope(NamedTuple):
 class Attributes(NamedTuple):
     """A creation (``old`` is None), update or deletion (``obj`` is deleted) as admission plugins look at it.
 
-    ``obj`` belongs to the request: plugins that complete it change it.
+    ``obj`` belongs to the request: plugins that complete it change it. ``body`` is the kind of ``obj`` where that is
+    not the resource's: a Scale, Eviction or Binding.
     """
 
     scope: RequestScope
     obj: Object
     old: Object | None = None
+    is_deletion: bool = False
+    body: Resource | None = None
+
+    @property
+    def operation(self) -> str:
+        """CREATE, UPDATE or DELETE."""
+        return "DELETE" if self.is_deletion else "CREATE" if self.old is None else "UPDATE"
 
     @property
     def server(self) -> Server:

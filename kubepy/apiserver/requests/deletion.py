@@ -39,7 +39,9 @@ def delete(scope: RequestScope) -> Object:
     admission.check_deletion(scope)
     old = transaction.require(scope.key)
     _check_options(scope, old, options)
-    admission.check_policies(Attributes(scope, old), "DELETE")
+    attributes = Attributes(scope, old, is_deletion=True)
+    admission.admit(attributes)
+    admission.validate(attributes)
     if scope.resource.key == "namespaces" and (kept := namespace_kept(old, options, now)) is not None:
         return transaction.update(scope.key, kept, old)
     state = _begin_cleanup(old, now) if scope.resource.key == CRDS else old

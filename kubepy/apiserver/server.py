@@ -97,7 +97,8 @@ class Server:
 class Rehearsal:
     """Runs a request again and again until all webhooks that it meets have answered.
 
-    :mod:`kubepy.apiserver.rehearsal` says why. Ids and time repeat from run to run; the warnings of the last run are given when it has ended.
+    :mod:`kubepy.apiserver.rehearsal` says why. Ids and time repeat from run to run. The warnings of the last run are
+    given when it has ended.
     """
 
     def __init__(self, server: Server) -> None:

@@ -45,15 +45,15 @@ def resolve(client_config: Object, timeout: int, services: Mapping[str, str],
     shown = f"https://{server_name}:{port}{_joined(service.get('path') or '')}?timeout={timeout}s"
     if address := services.get(f"{namespace}/{name}:{port}") or services.get(f"{namespace}/{name}"):
         return Endpoint(shown, address, server_name, ca_bundle)
-    return Endpoint(shown, ca_bundle=ca_bundle, problem=_why_unreachable(get(Key("services", namespace, name)), name,
-                                                                         port))
+    reason = unreachable_reason(get(Key("services", namespace, name)), name, port)
+    return Endpoint(shown, ca_bundle=ca_bundle, problem=reason)
 
 
 def _joined(path: str) -> str:
     return posixpath.normpath(f"/{path.lstrip('/')}")
 
 
-def _why_unreachable(service: Object | None, name: str, port: int) -> str:
+def unreachable_reason(service: Object | None, name: str, port: int) -> str:
     """Say why a Service cannot be called (``apiserver/pkg/util/proxy``, ``ResolveEndpoint``)."""
     if service is None:
         return f"service {quote(name)} not found"

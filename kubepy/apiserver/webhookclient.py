@@ -51,7 +51,7 @@ class CallError(Exception):
     """A call without a review for an answer."""
 
 
-class ConfigurationError(Exception):
+class ClientConfigError(Exception):
     """A webhook that cannot be called as it is configured."""
 
 
@@ -70,11 +70,11 @@ def _answer(call: WebhookCall, ids: Ids) -> Answer:
             f'"request":{{"uid":{json.dumps(uid)},{call.request[1:]}}}')
     endpoint, deadline = call.endpoint, time.monotonic() + call.timeout
     try:
-        context = _tls_context(endpoint) if endpoint.url.startswith("https:") else None
+        context = tls_context(endpoint) if endpoint.url.startswith("https:") else None
         if endpoint.problem:
             raise _unreachable(endpoint, endpoint.problem)
-        return Answer(uid, call.api_version, _decode(call, *_post(endpoint, body.encode(), deadline, context)))
-    except ConfigurationError as error:
+        return Answer(uid, call.api_version, decode_review(call, *post(endpoint, body.encode(), deadline, context)))
+    except ClientConfigError as error:
         return Answer(uid, call.api_version, {}, str(error), "could not get REST client")
     except CallError as error:
         return Answer(uid, call.api_version, {}, str(error))
@@ -89,13 +89,13 @@ def _unreachable(endpoint: Endpoint, problem: str) -> CallError:
 # --- HTTP -----------------------------------------------------------------------------------------------------------
 
 
-def _post(endpoint: Endpoint, body: bytes, deadline: float,
+def post(endpoint: Endpoint, body: bytes, deadline: float,
           context: ssl.SSLContext | None) -> tuple[int, str, bytes]:
     """Post a body; returns status, content type and body of the answer. Raises CallError, TimeoutError."""
     for attempt in range(MAX_RETRIES + 1):
-        connection = _connect(endpoint, deadline, context)
+        connection = connect(endpoint, deadline, context)
         try:
-            status, headers, content = _exchange(connection, endpoint, body, deadline)
+            status, headers, content = exchange(connection, endpoint, body, deadline)
         finally:
             connection.close()
         wait = headers.get("Retry-After", "")
@@ -107,7 +107,7 @@ def _post(endpoint: Endpoint, body: bytes, deadline: float,
     return status, headers.get("Content-Type", ""), content
 
 
-def _exchange(connection: http.client.HTTPConnection, endpoint: Endpoint, body: bytes,
+def exchange(connection: http.client.HTTPConnection, endpoint: Endpoint, body: bytes,
               deadline: float) -> tuple[int, http.client.HTTPMessage, bytes]:
     """Send the request and read the whole answer before the deadline. Raises CallError, TimeoutError."""
     parts = urlsplit(endpoint.url)
@@ -121,7 +121,10 @@ def _exchange(connection: http.client.HTTPConnection, endpoint: Endpoint, body: 
         content = b""
         while not response.isclosed():
             sock.settimeout(_left(deadline))
-            content += response.read1(65536)
+            chunk = response.read1(65536)
+            if not chunk:
+                break
+            content += chunk
             if len(content) > MAX_RESPONSE:
                 raise CallError(f"the response is longer than {MAX_RESPONSE} bytes")
         return response.status, response.headers, content
@@ -162,7 +165,7 @@ def _reason(error: OSError) -> str:
     return (error.strerror or str(error)).lower()
 
 
-def _connect(endpoint: Endpoint, deadline: float, context: ssl.SSLContext | None) -> http.client.HTTPConnection:
+def connect(endpoint: Endpoint, deadline: float, context: ssl.SSLContext | None) -> http.client.HTTPConnection:
     """Open a connection, with TLS for an https address. Raises CallError, TimeoutError."""
     base = urlsplit(endpoint.address)
     host, is_secure = base.hostname or "", base.scheme == "https"
@@ -175,28 +178,24 @@ def _connect(endpoint: Endpoint, deadline: float, context: ssl.SSLContext | None
     except socket.gaierror:
         raise _unreachable(endpoint, f"dial tcp: lookup {host}: no such host") from None
     except OSError as error:
-        where = _address_text(_resolved(host, port))
+        # Go names the first address of those that it has tried.
+        where = _address_text(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][4])
         raise _unreachable(endpoint, f"dial tcp {where}: connect: {_reason(error)}") from None
     if is_secure and context is not None:
         connection.sock.settimeout(_left(deadline))
-        connection.sock = _with_tls(endpoint, context, connection.sock, host)
+        connection.sock = handshake(endpoint, context, connection.sock, host)
     return connection
-
-
-def _resolved(host: str, port: int) -> Any:
-    """Return the address that Go's dialer names: the last one that it tried, which is the first of the first family."""
-    return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][4]
 
 
 # --- TLS ------------------------------------------------------------------------------------------------------------
 
 
-def _tls_context(endpoint: Endpoint) -> ssl.SSLContext:
+def tls_context(endpoint: Endpoint) -> ssl.SSLContext:
     """Make a context that trusts the caBundle, or without one the system's roots. Raises CallError."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname = False  # checked in _check_names
-    context.verify_flags |= ssl.VerifyFlags(_NO_CHECK_TIME)
-    context.verify_flags &= ~ssl.VerifyFlags.VERIFY_X509_STRICT
+    context.check_hostname = False  # name_problem checks it
+    strict = int(ssl.VerifyFlags.VERIFY_X509_STRICT)  # Go is not
+    context.verify_flags = ssl.VerifyFlags(int(context.verify_flags) & ~strict | _NO_CHECK_TIME)
     if not endpoint.ca_bundle:
         context.load_default_certs()
         return context
@@ -205,16 +204,16 @@ def _tls_context(endpoint: Endpoint) -> ssl.SSLContext:
     except (binascii.Error, UnicodeDecodeError):
         pem = ""
     if "-----BEGIN CERTIFICATE-----" not in pem:
-        raise ConfigurationError("unable to load root certificates: unable to parse bytes as PEM block")
+        raise ClientConfigError("unable to load root certificates: unable to parse bytes as PEM block")
     try:
         context.load_verify_locations(cadata=pem)
     except ssl.SSLError:
-        raise ConfigurationError("unable to load root certificates: failed to parse certificate: x509: malformed "
+        raise ClientConfigError("unable to load root certificates: failed to parse certificate: x509: malformed "
                                  "certificate") from None
     return context
 
 
-def _with_tls(endpoint: Endpoint, context: ssl.SSLContext, sock: socket.socket, host: str) -> ssl.SSLSocket:
+def handshake(endpoint: Endpoint, context: ssl.SSLContext, sock: socket.socket, host: str) -> ssl.SSLSocket:
     """Do the handshake and check the certificate as Go does. Raises CallError, TimeoutError."""
     def refused(detail: str) -> CallError:
         return _unreachable(endpoint, f"tls: failed to verify certificate: x509: {detail}")
@@ -233,13 +232,13 @@ def _with_tls(endpoint: Endpoint, context: ssl.SSLContext, sock: socket.socket, 
     except OSError as error:
         raise _unreachable(endpoint, "EOF" if error.errno in (None, 0) else _reason(error)) from None
     certificate = secured.getpeercert() or {}
-    if problem := _time_problem(certificate) or _name_problem(certificate, endpoint.server_name, host):
+    if problem := time_problem(certificate) or name_problem(certificate, endpoint.server_name, host):
         secured.close()
         raise refused(problem)
     return secured
 
 
-def _time_problem(certificate: Mapping[str, Any]) -> str:
+def time_problem(certificate: Mapping[str, Any]) -> str:
     now = datetime.now(UTC)
     since, until = (datetime.fromtimestamp(ssl.cert_time_to_seconds(certificate[field]), UTC)
                     for field in ("notBefore", "notAfter"))
@@ -249,7 +248,7 @@ def _time_problem(certificate: Mapping[str, Any]) -> str:
     return f"{words} {format_time(now)} is after {format_time(until)}" if now > until else ""
 
 
-def _name_problem(certificate: Mapping[str, Any], name: str, host: str) -> str:
+def name_problem(certificate: Mapping[str, Any], name: str, host: str) -> str:
     """Check the certificate's names for that of the server; the host to which its Service is mapped will do as well."""
     names = [(kind, value) for kind, value in certificate.get("subjectAltName", ()) if kind in ("DNS", "IP Address")]
     if any(_is_named(names, wanted) for wanted in (name, host)):
@@ -289,12 +288,12 @@ def _ip(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
 # --- the answer -----------------------------------------------------------------------------------------------------
 
 
-def _decode(call: WebhookCall, status: int, content_type: str, content: bytes) -> Mapping[str, object]:
+def decode_review(call: WebhookCall, status: int, content_type: str, content: bytes) -> Mapping[str, object]:
     """Return the review that is the answer. Raises CallError."""
     media_type = content_type.partition(";")[0].strip().lower()
     text = content.decode(errors="replace")
     if not 200 <= status <= 206:
-        raise CallError(_status_text(status, text, media_type))
+        raise CallError(status_text(status, text, media_type))
     if not content:
         raise CallError(f"0-length response with status code: {status} and content type: {content_type}")
     try:
@@ -302,14 +301,15 @@ def _decode(call: WebhookCall, status: int, content_type: str, content: bytes) -
     except YamlError as error:
         raise CallError(f"couldn't get version/kind; json parse error: {error.message}") from None
     if not isinstance(review, dict):
+        word = {list: "array", str: "string", bool: "bool", type(None): "null"}.get(type(review), "number")
         raise CallError("couldn't get version/kind; json parse error: json: cannot unmarshal "
-                        f"{_json_word(review)} into Go value of type struct {{ APIVersion string "
+                        f"{word} into Go value of type struct {{ APIVersion string "
                         '"json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }')
-    _check_kind(call, review)
+    check_kind(call, review)
     return review
 
 
-def _status_text(status: int, text: str, media_type: str) -> str:
+def status_text(status: int, text: str, media_type: str) -> str:
     """Word an HTTP error as client-go does; the message of a Status is taken from the answer."""
     try:
         answer = read_json(text)
@@ -327,11 +327,7 @@ def _status_text(status: int, text: str, media_type: str) -> str:
     return f"the server responded with the status code {status} but did not return more information"
 
 
-def _json_word(value: object) -> str:
-    return {list: "array", str: "string", bool: "bool", type(None): "null"}.get(type(value), "number")
-
-
-def _check_kind(call: WebhookCall, review: Mapping[str, object]) -> None:
+def check_kind(call: WebhookCall, review: Mapping[str, object]) -> None:
     """Refuse what cannot be decoded as a review of the version that was sent. Raises CallError."""
     version, kind = str(review.get("apiVersion") or ""), str(review.get("kind") or "")
     if not kind or not version:

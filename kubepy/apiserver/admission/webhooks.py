@@ -166,7 +166,7 @@ def _mutate(hook: Hook, attributes: Attributes, state: _Reinvocation) -> None:
         if not hook.ignores_failure:
             raise _failed_calling(hook, error) from None
         review = Review(None, [])
-    if review.denial is None and review.patch and _apply(hook, review.patch, seen, attributes):
+    if review.denial is None and review.patch and apply_patch(hook, review.patch, seen, attributes):
         state.require()
         state.is_needed = True
     state.add(hook)
@@ -174,7 +174,7 @@ def _mutate(hook: Hook, attributes: Attributes, state: _Reinvocation) -> None:
         raise review.denial
 
 
-def _apply(hook: Hook, patch: list[Any], seen: Attributes, attributes: Attributes) -> bool:
+def apply_patch(hook: Hook, patch: list[Any], seen: Attributes, attributes: Attributes) -> bool:
     """Change the object of a request by a patch of what a webhook has seen of it; tell whether that changed it."""
     if attributes.is_deletion:
         raise errors.internal_error(f"admission webhook {quote(hook.name)} attempted to modify the object, which is "
@@ -273,21 +273,22 @@ def _answers(invocations: Sequence[tuple[Invocation, Attributes]], attributes: A
                            attributes.transaction.get)
         version = next((version for version in hook.spec.get("admissionReviewVersions") or ()
                         if version in REVIEW_VERSIONS), "v1")
-        request = json.dumps(_request(seen, resource), separators=(",", ":"))
+        request = json.dumps(admission_request(seen, resource), separators=(",", ":"))
         calls.append(WebhookCall(endpoint, timeout, f"{REVIEW_GROUP}/{version}", REVIEW_KIND, request))
     return server.webhooks.answers(calls, server.ids)
 
 
-def _request(seen: Attributes, resource: Resource) -> Object:
+def admission_request(seen: Attributes, resource: Resource) -> Object:
     """Make the AdmissionRequest of a review, without its uid, in upstream's order of fields."""
     described = request_attributes(seen, resource)
     dry_run = described.pop("dryRun")
     described = {name: value for name, value in described.items() if value or name not in _EMPTY}
     return {**described, "object": None if seen.is_deletion else seen.obj,
-            "oldObject": seen.obj if seen.is_deletion else seen.old, "dryRun": dry_run, "options": _options(seen)}
+            "oldObject": seen.obj if seen.is_deletion else seen.old, "dryRun": dry_run,
+            "options": operation_options(seen)}
 
 
-def _options(attributes: Attributes) -> Object:
+def operation_options(attributes: Attributes) -> Object:
     """Return the options of the request as its CreateOptions, UpdateOptions or DeleteOptions."""
     request = attributes.scope.request
     options: Object = {"kind": f"{attributes.operation.title()}Options", "apiVersion": "meta.k8s.io/v1"}
@@ -318,13 +319,13 @@ def _read(hook: Hook, answer: Answer, attributes: Attributes, *, mutating: bool)
         if response is None:
             raise ValueError("webhook response was absent")
         if is_v1:
-            _check_v1(response, answer, version, mutating=mutating)
+            check_v1_response(response, answer, version, mutating=mutating)
     except ValueError as error:
         raise CallingError(f"received invalid webhook response: {error}") from None
     patch = _patch(response) if mutating else []
     for warning in response.get("warnings") or ():
         attributes.server.warn(str(warning))
-    return Review(None, patch) if response.get("allowed") else Review(_denial(hook, response.get("status")), [])
+    return Review(None, patch) if response.get("allowed") else Review(denial_of(hook, response.get("status")), [])
 
 
 def _response(review: Mapping[str, Any]) -> Object | None:
@@ -350,7 +351,7 @@ def _mistyped(value: object, field: str, go_type: str) -> CallingError:
                         f"field {field} of type {go_type}")
 
 
-def _check_v1(response: Object, answer: Answer, version: str, *, mutating: bool) -> None:
+def check_v1_response(response: Object, answer: Answer, version: str, *, mutating: bool) -> None:
     """Check what ``v1`` requires of a response. Raises ValueError."""
     if response.get("uid", "") != answer.uid:
         raise ValueError(f"expected response.uid={quote(answer.uid)}, got {quote(response.get('uid') or '')}")
@@ -401,7 +402,7 @@ def _patch(response: Object) -> list[Any]:
     return patch
 
 
-def _denial(hook: Hook, status: Object | None) -> errors.Status:
+def denial_of(hook: Hook, status: Object | None) -> errors.Status:
     """Make the error of a request that a webhook has denied (``ToStatusErr``)."""
     status = status or {}
     message, reason = status.get("message") or status.get("reason"), status.get("reason") or ""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from kubepy.api import errors
 from kubepy.api.clock import Clock, Ids
@@ -226,9 +226,8 @@ class Client:
                 self.warn(self._store.describe(problem))
         if obj is None:
             raise errors.not_found(resource.key, request.name)
-        if request.subresource == "scale":
-            return scaling.read_scale(resource, obj)
-        return self._in_version(request, obj)
+        [obj] = self._shown(resource, request, [obj])
+        return scaling.read_scale(resource, obj) if request.subresource == "scale" else obj
 
     def _list(self, request: Request) -> ObjectList:
         resource, request = self._resolve(request)
@@ -241,19 +240,20 @@ class Client:
         revision, objects, problems = snapshot
         for problem in problems:
             self.warn(self._store.describe(problem))
+        if resource.custom:
+            objects = self._shown(resource, request, objects)
         selectors = request.list_options
         if selectors.label_selector or selectors.field_selector:
             strategy = self._server.strategy(resource)
             objects = strategy.select(objects, selectors.label_selector, selectors.field_selector)
-        if request.resource.version not in ("", resource.version):
-            objects = [self._in_version(request, obj) for obj in objects]
+        if not resource.custom:
+            objects = self._shown(resource, request, objects)
         return ObjectList(objects, str(revision), problems)
 
     def _create(self, request: Request, obj: Any) -> Object:
         if request.subresource:
             return self._create_subresource(request, obj)
-        created = self._write(_in_namespace_of(request, obj), lambda scope: creation.create(scope, obj))
-        return self._in_version(request, created)
+        return self._write(self._of_object(request, obj), lambda scope: creation.create(scope, obj))
 
     def _create_subresource(self, request: Request, body: Any) -> Object:
         """Bind or evict a pod. Raises NotFound, MethodNotAllowed for other subresources."""
@@ -270,15 +270,26 @@ class Client:
         self._write(request, create_subresource)
         return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
 
+    def _of_object(self, request: Request, obj: Object) -> Request:
+        """Return the request in the namespace of its object, and for a custom one in its version, if it names none."""
+        metadata = obj.get("metadata")
+        if not request.namespace and isinstance(metadata, dict):
+            request = request._replace(namespace=metadata.get("namespace", ""))
+        if not request.resource.version and isinstance(api_version := obj.get("apiVersion"), str):
+            resource = self._server.scheme.get(request.resource.group_resource)
+            if resource is not None and resource.custom and api_version.startswith(f"{resource.group}/"):
+                version = api_version.rpartition("/")[2]
+                request = request._replace(resource=request.resource._replace(version=version))
+        return request
+
     def _update(self, request: Request, obj: Object) -> Object:
+        request = self._of_object(request, obj)
         if request.subresource == "scale":
-            return self._write(_in_namespace_of(request, obj), lambda scope: scaling.replace_scale(scope, obj))
-        stored = self._write(_in_namespace_of(request, obj), lambda scope: updating.update(scope, obj))
-        return self._in_version(request, stored)
+            return self._write(request, lambda scope: scaling.replace_scale(scope, obj))
+        return self._write(request, lambda scope: updating.update(scope, obj))
 
     def _patch(self, request: Request, patch: Patch) -> Object:
-        patched = self._write(request, lambda scope: patching.patch_object(scope, patch))
-        return patched if request.subresource == "scale" else self._in_version(request, patched)
+        return self._write(request, lambda scope: patching.patch_object(scope, patch))
 
     def _delete(self, request: Request) -> Object:
         return self._write(request, lambda scope: deletion.delete(scope))
@@ -294,8 +305,13 @@ class Client:
                     for obj in chosen]
 
     def _resolve(self, request: Request) -> tuple[Resource, Request]:
-        """Return the resource of a request, and the request without a namespace if the resource has none."""
+        """Return the resource of a request, and the request without a namespace if the resource has none.
+
+        A custom resource is that of the version that the request names, or else of the one that is stored.
+        """
         resource = self._server.resource_of(request)
+        if resource.custom:
+            resource = resource.at(request.resource.version or resource.storage_version or resource.version)
         if request.namespace and not resource.namespaced:
             request = request._replace(namespace="")
         return resource, request
@@ -304,15 +320,35 @@ class Client:
         """Carry out a request in a transaction, again and again until the webhooks that it meets have answered."""
         if self._batch:
             with self._scope(request) as scope:
-                return carry_out(scope)
+                result = carry_out(scope)
+            return self._result(scope, result)
         with Rehearsal(self._server) as run:
             while True:
                 try:
                     with self._scope(request) as scope:
                         run.begin()
-                        return carry_out(scope)
+                        result = carry_out(scope)
+                    break
                 except rehearsal.CallsPending as pending:
                     run.call(pending)
+        return self._result(scope, result)
+
+    def _result(self, scope: RequestScope, result: T) -> T:
+        """Return the result of a request; an object in the request's version, whichever is stored."""
+        if not isinstance(result, dict) or result.get("kind") != scope.resource.kind:
+            return result  # none, a Scale, an answer
+        [shown] = self._shown(scope.resource, scope.request, [result])
+        return cast(T, shown)
+
+    def _shown(self, resource: Resource, request: Request, objects: Objects) -> Objects:
+        """Return objects in the version that the request names; without one they stay in that of storage."""
+        version = request.resource.version
+        if not version or (not resource.custom and version == resource.version):
+            return objects
+        return self._server.in_version(resource.at(version), objects, self._find)
+
+    def _find(self, key: Key) -> Object | None:
+        return self._batch.transaction.get(key) if self._batch else self._store.get(key)
 
     @contextmanager
     def _scope(self, request: Request) -> Iterator[RequestScope]:
@@ -323,16 +359,12 @@ class Client:
         with self.transaction(dry_run) as transaction:
             yield RequestScope(self._server, transaction, request, resource)
 
-    def _in_version(self, request: Request, obj: Object) -> Object:
-        """Return an object in the version that the request is made in."""
-        version, resource = request.resource.version, self._server.scheme.by_key(request.resource.group_resource)
-        if not version or version == resource.version:
-            return obj
-        return self._server.strategy(resource).in_version(obj, resource.at(version).api_version)
-
     def with_managed_fields(self, obj: Object) -> Object:
         """Return an object with its managedFields as the API shows them; storage keeps less of them."""
-        resource = self._server.scheme.for_kind(obj.get("apiVersion", ""), obj.get("kind", ""))
+        api_version = obj.get("apiVersion", "")
+        resource = self._server.scheme.for_kind(api_version, obj.get("kind", ""))
+        if resource and resource.custom:
+            resource = resource.at(api_version.rpartition("/")[2])
         return tracking.shown(resource, self._server.strategy(resource).field_schema(), obj) if resource else obj
 
     # --- changes ----------------------------------------------------------------------------------------------------
@@ -446,14 +478,6 @@ class Client:
 
 def _named(resource: str | GroupVersionResource) -> GroupVersionResource:
     return GroupVersionResource.parse(resource) if isinstance(resource, str) else resource
-
-
-def _in_namespace_of(request: Request, obj: Object) -> Request:
-    """Return the request, in the namespace of its object if it names none."""
-    metadata = obj.get("metadata")
-    if request.namespace or not isinstance(metadata, dict):
-        return request
-    return request._replace(namespace=metadata.get("namespace", ""))
 
 
 def _event(change: Change, observed: Observed | None) -> WatchEvent:

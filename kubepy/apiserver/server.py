@@ -8,7 +8,7 @@ transaction that it runs in; :class:`Attributes` add the objects that admission 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self, cast
 
 from kubepy.api import errors
 from kubepy.api.clock import Clock, Ids
@@ -20,8 +20,11 @@ from kubepy.apiserver.transaction import RequestTransaction
 from kubepy.lazy import lazy_imports
 from kubepy.storage import Key
 
-with lazy_imports():  # for requests that write
-    from kubepy.apiserver import rehearsal
+with lazy_imports():
+    from kubepy.apiserver import (
+        conversion,  # for objects in several versions
+        rehearsal,  # for requests that write
+    )
 
 # The requester, as a UserInfo. There are no users here, so it is the one that a new cluster has, unless he
 # impersonates another one.
@@ -60,7 +63,8 @@ class Server:
         """
         resource = self.scheme.get(request.resource.group_resource)
         version = request.resource.version
-        if resource is None or (version and version not in (resource.version, *resource.other_versions)):
+        if resource is None or (version and version not in (resource.version, *resource.other_versions,
+                                                            resource.storage_version)):
             raise errors.no_such_resource()
         if version and version != resource.version and request.verb not in ("create", "update"):
             # Those two warn of the version in which their object is written, when it is decoded.
@@ -70,13 +74,30 @@ class Server:
         return resource
 
     def strategy(self, resource: Resource) -> Strategy:
-        strategy = self._strategies.get(resource.key)
+        """Return the strategy of a resource: a custom one has its own in each version, a built-in one is converted."""
+        key = f"{resource.key}/{resource.version}" if resource.custom else resource.key
+        strategy = self._strategies.get(key)
         if strategy is None:
-            preferred = self.scheme.get(resource.key) if resource.is_older else resource
+            preferred = self.scheme.get(resource.key) if resource.is_older and not resource.custom else resource
             if preferred is None:
                 raise errors.no_such_resource()
-            strategy = self._strategies[resource.key] = self._new_strategy(preferred)
+            strategy = self._strategies[key] = self._new_strategy(preferred)
         return strategy
+
+    def in_version(self, resource: Resource, objects: Sequence[Object],
+                   get: Callable[[Key], Object | None]) -> list[Object]:
+        """Return objects in the version of ``resource``; they are not changed.
+
+        :param get: reads other objects: the Service of a conversion webhook.
+
+        Raises Status for a conversion that fails, and CallsPending.
+        """
+        api_version, strategy = resource.api_version, self.strategy(resource)
+        if all(obj.get("apiVersion") == api_version for obj in objects):
+            return list(objects)
+        if resource.custom:
+            return conversion.Converter(self.webhooks, self.ids, get).convert(cast("Any", strategy), objects)
+        return [strategy.in_version(obj, api_version) for obj in objects]
 
     @property
     def webhooks(self) -> rehearsal.WebhookCalls:
@@ -137,7 +158,10 @@ class Rehearsal:
 
 
 class RequestScope(NamedTuple):
-    """A request in its transaction. ``resource`` is what the request is about, in its preferred version.
+    """A request in its transaction.
+
+    ``resource`` is what the request is about: a custom one in the version of the request, a built-in one in its
+    preferred version, to which objects are converted when they are decoded.
 
     ``is_internal``: the server makes the request itself while it carries out another one; admission does not see it.
     """
@@ -172,6 +196,35 @@ class RequestScope(NamedTuple):
 
     def with_name(self, name: str) -> RequestScope:
         return self._replace(request=self.request._replace(name=name))
+
+    # Storage keeps custom resources in a version of its own: these methods convert from it and to it.
+
+    def get(self) -> Object | None:
+        """Return the object that the request names."""
+        obj = self.transaction.get(self.key)
+        return self._in_version(self.resource, obj) if obj is not None and self.resource.custom else obj
+
+    def require(self) -> Object:
+        """Return the object that the request names. Raises NotFound."""
+        obj = self.transaction.require(self.key)
+        return self._in_version(self.resource, obj) if self.resource.custom else obj
+
+    def create(self, obj: Object) -> Object:
+        """Store a new object; returns it as stored. Raises AlreadyExists."""
+        return self.transaction.create(self.key, self._to_storage(obj))
+
+    def update(self, obj: Object, old: Object) -> Object:
+        """Replace ``old``, which :meth:`get` has returned; returns the object as stored. Raises NotFound, Conflict."""
+        if self.resource.custom:
+            return self.transaction.update(self.key, self._to_storage(obj), self.transaction.require(self.key))
+        return self.transaction.update(self.key, obj, old)
+
+    def _to_storage(self, obj: Object) -> Object:
+        storage_version = self.resource.storage_version
+        return self._in_version(self.resource.at(storage_version), obj) if storage_version else obj
+
+    def _in_version(self, resource: Resource, obj: Object) -> Object:
+        return self.server.in_version(resource, [obj], self.transaction.get)[0]
 
 
 class Attributes(NamedTuple):

@@ -166,7 +166,7 @@ def _mutate(hook: Hook, attributes: Attributes, state: _Reinvocation) -> None:
         if not hook.ignores_failure:
             raise _failed_calling(hook, error) from None
         review = Review(None, [])
-    if review.denial is None and review.patch and apply_patch(hook, review.patch, seen, attributes):
+    if review.denial is None and review.patch and apply_patch(invocation, review.patch, seen, attributes):
         state.require()
         state.is_needed = True
     state.add(hook)
@@ -174,13 +174,15 @@ def _mutate(hook: Hook, attributes: Attributes, state: _Reinvocation) -> None:
         raise review.denial
 
 
-def apply_patch(hook: Hook, patch: list[Any], seen: Attributes, attributes: Attributes) -> bool:
+def apply_patch(invocation: Invocation, patch: list[Any], seen: Attributes, attributes: Attributes) -> bool:
     """Change the object of a request by a patch of what a webhook has seen of it; tell whether that changed it."""
+    hook, resource = invocation
     if attributes.is_deletion:
         raise errors.internal_error(f"admission webhook {quote(hook.name)} attempted to modify the object, which is "
                                     "not supported for this operation")
     patcher = Patcher(clone(seen.obj), MAX_COPIED_BYTES)
-    strategy = attributes.server.strategy(attributes.body or attributes.resource)
+    server = attributes.server
+    strategy = server.strategy(attributes.body or resource)
     try:
         for operation in patch:
             patcher.apply(operation)
@@ -191,6 +193,8 @@ def apply_patch(hook: Hook, patch: list[Any], seen: Attributes, attributes: Attr
         raise errors.internal_error(str(error)) from None
     changed.setdefault("metadata", {})
     strategy.default(changed)
+    if attributes.body is None and attributes.resource.custom:
+        [changed] = server.in_version(attributes.resource, [changed], attributes.transaction.get)
     obj = attributes.obj
     restore(changed["metadata"], obj["metadata"], "managedFields")
     if changed == obj:
@@ -256,9 +260,7 @@ def _shown(obj: Object, attributes: Attributes, resource: Resource) -> Object:
     strategy = attributes.scope.strategy
     if obj["metadata"].get("managedFields"):
         obj = tracking.shown(attributes.resource, strategy.field_schema(), obj)
-    if obj.get("apiVersion") != resource.api_version:
-        obj = strategy.in_version(obj, resource.api_version)
-    return obj
+    return attributes.server.in_version(resource, [obj], attributes.transaction.get)[0]
 
 
 def _answers(invocations: Sequence[tuple[Invocation, Attributes]], attributes: Attributes) -> list[Answer]:

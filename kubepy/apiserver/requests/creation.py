@@ -74,7 +74,7 @@ def create_decoded(scope: RequestScope, new: Object, managed_fields: Callable[[]
     attributes = Attributes(scope, new)
     admission.validate(attributes)
     charges = admission.charge_quotas(attributes)
-    stored = scope.transaction.create(scope.key, new)
+    stored = scope.create(new)
     scope.transaction.charge(charges)
     return stored
 

@@ -37,7 +37,7 @@ def delete(scope: RequestScope) -> Object:
     """
     options, transaction, now = scope.request.delete_options, scope.transaction, scope.server.clock.now()
     admission.check_deletion(scope)
-    old = transaction.require(scope.key)
+    old = scope.require()
     _check_options(scope, old, options)
     attributes = Attributes(scope, old, is_deletion=True)
     admission.admit(attributes)
@@ -48,7 +48,7 @@ def delete(scope: RequestScope) -> Object:
     deletion = decide(scope.strategy, state, options, now)
     if deletion.removed:
         return transaction.delete(scope.key)
-    return transaction.update(scope.key, deletion.state, old)
+    return scope.update(deletion.state, old)
 
 
 def _check_options(scope: RequestScope, old: Object, options: DeleteOptions) -> None:

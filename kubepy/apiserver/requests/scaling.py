@@ -93,7 +93,7 @@ def update_scale(scope: RequestScope, change: Callable[[Object], Object]) -> Obj
 
     Raises NotFound, BadRequest, Conflict, Invalid.
     """
-    paths, old = scale_paths(scope.resource), scope.transaction.require(scope.key)
+    paths, old = scale_paths(scope.resource), scope.require()
     before = scale_to_change(scope.resource, paths, old)
     after = change(before)
     managed_fields = None

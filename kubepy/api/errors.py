@@ -136,7 +136,7 @@ class InternalError(Status):
 def status_of(message: str, reason: str, code: int, *, name: str = "", kind: str = "",
               causes: Sequence[Cause] = ()) -> Status:
     """Make the error of a Status that another server has answered with; its reason decides about the class."""
-    known: type[Status] = next((known for known in Status.__subclasses__() if known.reason == reason), Status)
+    known: type[Status] = next((known for known in Status.__subclasses__() if known.reason == reason != ""), Status)
     status = known(message, name=name, kind=kind, causes=causes)
     status.code, status.reason = code, reason
     return status

@@ -38,7 +38,7 @@ def admit(attributes: Attributes) -> None:
         check_namespace(attributes)
     plugins = kind_of(attributes.resource).mutating
     _run(plugins, attributes)
-    _call_mutating(attributes, plugins)
+    call_mutating_webhooks(attributes, plugins)
 
 
 def validate(attributes: Attributes) -> None:
@@ -46,24 +46,30 @@ def validate(attributes: Attributes) -> None:
     if attributes.scope.is_internal:
         return
     _run(kind_of(attributes.resource).validating, attributes)
-    _check(attributes)
+    check_policies(attributes)
+    call_validating_webhooks(attributes)
 
 
 def admit_body(attributes: Attributes) -> None:
     """Let policies and webhooks see the Scale, Eviction or Binding that a client sends. Raises Status."""
-    _call_mutating(attributes, ())
-    _check(attributes)
+    call_mutating_webhooks(attributes, ())
+    check_policies(attributes)
+    call_validating_webhooks(attributes)
 
 
-def _call_mutating(attributes: Attributes, plugins: tuple[AdmissionPlugin, ...]) -> None:
+def call_mutating_webhooks(attributes: Attributes, plugins: tuple[AdmissionPlugin, ...]) -> None:
+    """Call the webhooks that may change an object; both kinds are only loaded for clusters that have some."""
     if attributes.transaction.list(MUTATING_WEBHOOKS):
         webhooks.admit(attributes, lambda: _run(plugins, attributes))
 
 
-def _check(attributes: Attributes) -> None:
-    """Refuse what ValidatingAdmissionPolicies or webhooks deny; both are only loaded for clusters that have some."""
+def check_policies(attributes: Attributes) -> None:
+    """Refuse what ValidatingAdmissionPolicies deny; their language is only loaded for clusters that have some."""
     if attributes.transaction.list(POLICY_BINDINGS):
         policies.check_policies(attributes)
+
+
+def call_validating_webhooks(attributes: Attributes) -> None:
     if attributes.transaction.list(VALIDATING_WEBHOOKS):
         webhooks.validate(attributes)
 

@@ -47,7 +47,8 @@ DEFAULT_PLUGINS = _words("""
 EVERY_KIND = {"NamespaceLifecycle": admission.check_namespace,
               "MutatingAdmissionWebhook": admission.call_mutating_webhooks,
               "ValidatingAdmissionPolicy": admission.check_policies,
-              "ValidatingAdmissionWebhook": admission.call_validating_webhooks, "ResourceQuota": admission.charge_quotas}
+              "ValidatingAdmissionWebhook": admission.call_validating_webhooks,
+              "ResourceQuota": admission.charge_quotas}
 
 
 class Row(NamedTuple):

@@ -22,6 +22,7 @@ from kubepy.api.meta import Object, name_of, namespace_of, uid_of
 from kubepy.apiserver.client import CRDS, Batch, Client
 from kubepy.controlplane.checkpoint import UNWATCHED, Checkpoint, CheckpointStore, Pending, dump, parse
 from kubepy.controlplane.summary import Due, Summary, SyncFailure
+from kubepy.controlplane.users import user_of
 from kubepy.runtime.reconcile import EVERY_RESOURCE, Handler, Informers, Key, Reconciler, Remembering, WatchEvent
 
 BATCH_SECONDS = 0.5  # how long other writers are kept waiting when the first reconciler's turn ends …
@@ -51,6 +52,7 @@ class Manager:
         self._checkpoints = checkpoints
         self._conflicts = 0  # batches in a row that failed because another program wrote to the folder meanwhile
         self._names = [reconciler.name for reconciler in reconcilers]
+        self._users = {name: user_of(name, informers) for name in self._names}
         self._queues = {reconciler.name: reconciler.queue for reconciler in reconcilers}
         self._handlers: dict[str, list[Handler]] = {}  # by resource
         for reconciler in reconcilers:
@@ -194,7 +196,8 @@ class Manager:
 
     def _sync(self, reconciler: Reconciler, key: Key) -> None:
         """Sync one key. An exception of any class, a bug included, must not keep other reconcilers from their work."""
-        queue = reconciler.queue
+        queue, requester = reconciler.queue, self._client.requester
+        self._client.requester = self._users[reconciler.name](key)
         try:
             reconciler.sync(key)
         except Exception as error:
@@ -206,6 +209,7 @@ class Manager:
         else:
             queue.forget(key)
         finally:
+            self._client.requester = requester
             queue.done(key)
 
     # --- observing

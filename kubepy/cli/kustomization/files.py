@@ -166,9 +166,10 @@ def _missing(shown: str, path: str) -> str:
 def contents_of(text: str, *, old_booleans: bool = False, blank: str | None = None) -> list[Any]:
     """Return the documents of a text as kustomize reads objects. Raises CliError.
 
-    :param blank: stands for nulls that are not written out.
+    :param blank: stands for nulls that are not written out, in objects, whose keys have to be unique.
     """
     try:
-        return [document.object for document in yaml.load_all(text, old_booleans=old_booleans, blank=blank)]
+        return [document.object for document in yaml.load_all(text, old_booleans=old_booleans, blank=blank,
+                                                              unique_keys=blank is not None)]
     except yaml.YamlError as error:
         raise CliError(str(error).removeprefix("error converting YAML to JSON: ")) from None

@@ -23,6 +23,7 @@ from kubepy.storage.yaml import dump
 with lazy_imports():
     from kubepy.api import errors as api_errors
     from kubepy.api.patches import documents
+    from kubepy.storage import yaml
 
 _PATCH = Struct("PatchTransformerPlugin", **PATCH)
 _MERGE = Struct("PatchStrategicMergeTransformerPlugin", paths=TEXTS, patches="string")
@@ -84,8 +85,14 @@ def _patch_text(loader: FileLoader, config: Object, shown: Object) -> tuple[str,
 
 def _operations(text: str) -> list[Any]:
     """Return the operations of a JSON patch. Raises CliError for what is none."""
-    contents = contents_of(text, old_booleans=not text.startswith("["))
-    operations = contents[0] if contents else None
+    if text.startswith("["):
+        try:
+            operations = yaml.read_json(text)
+        except yaml.YamlError as error:
+            raise CliError(f"decoding {text}: {error}") from None
+    else:
+        contents = contents_of(text, old_booleans=True)
+        operations = contents[0] if contents else None
     if not isinstance(operations, list) or not all(isinstance(operation, dict) for operation in operations):
         kind = json_type_name(operations[0] if isinstance(operations, list) else operations)
         go_type = "jsonpatch.Operation" if isinstance(operations, list) else "jsonpatch.Patch"

@@ -125,6 +125,7 @@ class KustomizedResource:
         self.behavior = behavior
         self.needs_hash = needs_hash
         self.variables: list[str] = []
+        self._shared: list[tuple[str, list[Object]]] = []
 
     @property
     def id(self) -> ResId:
@@ -147,6 +148,20 @@ class KustomizedResource:
         if value is None:
             return "" if path in self.blanks else "null"
         return str(value).lower() if isinstance(value, bool) else str(value)
+
+    def share(self, name: str, holders: list[Object]) -> None:
+        """Note maps to which a transformer has added a key: upstream puts one node there, which changes as one."""
+        if len(holders) > 1:
+            self._shared.append((name, [*holders, {name: holders[0][name]}]))
+
+    def synchronize(self) -> None:
+        """Change the values that are one node upstream wherever one of them has changed."""
+        for name, holders in self._shared:
+            before = holders[-1][name]
+            holders[:] = [holder for holder in holders if name in holder]
+            changed = next((holder[name] for holder in holders if holder[name] != before), before)
+            for holder in holders:
+                holder[name] = changed
 
     def drop_blanks(self) -> None:
         """Remove the fields whose nulls were not written out."""

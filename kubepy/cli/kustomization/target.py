@@ -268,6 +268,8 @@ class KustTarget:
             transform(resources)
             record_transformer(resources, origin)
             resources.drop_deleted()
+            for resource in resources:
+                resource.synchronize()
 
     def _validate(self, resources: ResMap) -> None:
         """Run the validators, which may add a label but change nothing else. Raises CliError."""

@@ -195,17 +195,23 @@ def pairs_transformer(pairs: dict[str, str], specs: list[FieldSpec]) -> Transfor
     def transform(resources: ResMap) -> None:
         for resource in resources:
             for name, text in sorted(pairs.items()):
-                apply(resource, specs, _setter(name, text), new=dict)
+                holders: list[Object] = []
+                apply(resource, specs, _setter(name, text, holders), new=dict)
+                resource.share(name, holders)
 
     return transform
 
 
-def _setter(name: str, text: str) -> FieldFunction:
+def _setter(name: str, text: str, holders: list[Object]) -> FieldFunction:
+    """Return the function that sets a key of a map, and adds maps that did not have it to ``holders``."""
+
     def change(holder: Any, key: Any) -> None:
         if holder[key] is None:
             return
         if not isinstance(holder[key], dict):
             raise CliError(_wrong_node(holder[key], "MappingNode"))
+        if name not in holder[key]:
+            holders.append(holder[key])
         holder[key][name] = text
 
     return change

@@ -33,7 +33,9 @@ def _candidates(resources: ResMap, referrer: KustomizedResource) -> list[Kustomi
         return resources.all
     namespaces = set()
     subjects = referrer.object.get("subjects") if referrer_id.kind == "RoleBinding" else ()
-    for subject in subjects or ():
+    for subject in subjects if isinstance(subjects, list) else ():
+        if not isinstance(subject, dict):
+            raise CliError(f"the subjects of {referrer_id} are no maps")
         if subject.get("kind") == "ServiceAccount" and "namespace" in subject:
             if not isinstance(subject["namespace"], str):
                 raise CliError(f"Invalid Input: namespace is blank for resource {quote(str(referrer_id))}\n")

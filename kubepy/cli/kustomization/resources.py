@@ -129,9 +129,10 @@ class KustomizedResource:
 
     @property
     def id(self) -> ResId:
-        group, _, version = str(self.object.get("apiVersion", "")).rpartition("/")
+        group, _, version = str(self.object.get("apiVersion") or "").rpartition("/")
         meta = self.object.get("metadata") or {}
-        return ResId(group, version, self.object.get("kind", ""), meta.get("name", ""), meta.get("namespace", ""))
+        name, namespace = meta.get("name") or "", meta.get("namespace") or ""
+        return ResId(group, version, str(self.object.get("kind") or ""), str(name), str(namespace))
 
     @property
     def original(self) -> ResId:
@@ -153,6 +154,19 @@ class KustomizedResource:
         """Note maps to which a transformer has added a key: upstream puts one node there, which changes as one."""
         if len(holders) > 1:
             self._shared.append((name, [*holders, {name: holders[0][name]}]))
+
+    def check(self) -> None:
+        """Raise CliError for metadata of other types than Kubernetes knows."""
+        meta = self.object.get("metadata")
+        fields = meta if isinstance(meta, dict) else {"metadata": meta}
+        for field, value in fields.items():
+            is_map = field in ("metadata", "labels", "annotations")
+            if (is_map and not isinstance(value, dict | None)) or (
+                    field in ("name", "namespace") and isinstance(value, dict | list)):
+                expected = "MappingNode" if is_map else "ScalarNode"
+                raise CliError(f"wrong node kind: expected {expected} in the field {field} of {to_json(self.object)}")
+        if meta is None:
+            self.object["metadata"] = {}
 
     def synchronize(self) -> None:
         """Change the values that are one node upstream wherever one of them has changed."""
@@ -193,7 +207,7 @@ def read_resources(text: str) -> list[KustomizedResource]:
         raise CliError(f"MalformedYAMLError: {error}") from None
     if len(contents) == 1 and isinstance(contents[0], dict) and contents[0].get("kind") in ("List", "ResourceList") \
             and "items" in contents[0]:
-        contents = list(contents[0]["items"] or ())
+        contents = list(contents[0]["items"]) if isinstance(contents[0]["items"], list) else []
     queue, resources = [content for content in contents if content != {}], []
     for content in queue:
         _check_metadata(content)
@@ -201,6 +215,7 @@ def read_resources(text: str) -> list[KustomizedResource]:
         obj = queue.pop(0)
         if not obj["kind"].endswith("List") or "items" not in obj:
             resources.append(KustomizedResource(obj))
+            resources[-1].check()
             continue
         items = obj["items"]
         if not isinstance(items, list | None):

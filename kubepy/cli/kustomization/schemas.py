@@ -112,11 +112,13 @@ class DefinedSchema:
     def merge_keys(self) -> list[str] | None:
         if "merge" not in str(self._node.get("x-kubernetes-patch-strategy", "")).split(","):
             return None
-        key = self._node.get("x-kubernetes-patch-merge-key")
-        return list(self._node.get("x-kubernetes-list-map-keys") or ([key] if key else []))
+        keys = self._node.get("x-kubernetes-list-map-keys") or [self._node.get("x-kubernetes-patch-merge-key")]
+        return [str(key) for key in keys if key] if isinstance(keys, list) else []
 
     def field(self, name: str) -> FieldSchema | None:
-        return self._resolved((self._node.get("properties") or {}).get(name) or self._node.get("additionalProperties"))
+        properties = self._node.get("properties")
+        node = properties.get(name) if isinstance(properties, dict) else None
+        return self._resolved(node or self._node.get("additionalProperties"))
 
     def elements(self) -> FieldSchema | None:
         return self._resolved(self._node.get("items") if self._node.get("type") in ("array", ["array"]) else None)
@@ -171,8 +173,8 @@ class Schemas:
                 self._definitions[types] = DefinedSchema(node, definitions or {})
         paths = document.get("paths")
         for path, operations in (paths if isinstance(paths, dict) else {}).items():
-            for types in _types_of((operations or {}).get("get") or {}):
-                is_namespaced = "namespaces/{namespace}" in path
+            for types in _types_of(operations.get("get") if isinstance(operations, dict) else None):
+                is_namespaced = "namespaces/{namespace}" in str(path)
                 self._cluster_scoped[types] = not is_namespaced and self._cluster_scoped.get(types, True)
 
     def is_cluster_scoped(self, api_version: str, kind: str) -> bool:
@@ -193,12 +195,14 @@ class Schemas:
         return None if schema is None else BuiltInSchema(schema)
 
 
-def _types_of(node: Object) -> Iterator[tuple[str, str]]:
+def _types_of(node: Any) -> Iterator[tuple[str, str]]:
     """Yield the API versions and kinds that a definition or operation is marked with."""
-    marks = node.get("x-kubernetes-group-version-kind") or ()
-    for mark in [marks] if isinstance(marks, dict) else marks:
-        group, version = mark.get("group", ""), mark.get("version", "")
-        yield f"{group}/{version}" if group else version, mark.get("kind", "")
+    marks = node.get("x-kubernetes-group-version-kind") if isinstance(node, dict) else None
+    for mark in [marks] if isinstance(marks, dict) else marks if isinstance(marks, list) else ():
+        group, version, kind = (mark.get(part, "") if isinstance(mark, dict) else "" for part in (
+            "group", "version", "kind"))
+        if isinstance(version, str) and isinstance(kind, str):
+            yield f"{group}/{version}" if group else version, kind
 
 
 active = Schemas()

@@ -92,12 +92,13 @@ def decode(value: Any, shape: Any, *, strict: bool = False, as_text: bool = True
     if isinstance(shape, list):
         if not isinstance(value, list):
             raise _mismatch(value, shape, field)
-        return [decode(item, shape[0], strict=strict, as_text=as_text, field=field) for item in value]
+        return [_zero(shape[0]) if item is None else
+                decode(item, shape[0], strict=strict, as_text=as_text, field=field) for item in value]
     if not isinstance(value, dict):
         raise _mismatch(value, shape, field)
     if isinstance(shape, dict):
-        return {str(key): decode(item, shape["*"], strict=strict, as_text=as_text, field=field)
-                for key, item in value.items()}
+        return {str(key): _zero(shape["*"]) if item is None else
+                decode(item, shape["*"], strict=strict, as_text=as_text, field=field) for key, item in value.items()}
     decoded: Object = {}
     _, _, path = field.partition(".")
     for key in sorted(value, key=str):
@@ -108,6 +109,12 @@ def decode(value: Any, shape: Any, *, strict: bool = False, as_text: bool = True
             inner = f"{shape.name}.{path}.{name}" if path else f"{shape.name}.{name}"
             decoded[name] = decode(value[key], shape.fields[name], strict=strict, as_text=as_text, field=inner)
     return decoded
+
+
+def _zero(shape: Any) -> Any:
+    """Return what null is decoded into as an item of a list or map."""
+    return _BASIC[shape]() if isinstance(shape, str) else None if shape is None else type(shape)() \
+        if isinstance(shape, list | dict) else {}
 
 
 def _mismatch(value: Any, shape: Any, field: str) -> CliError:
@@ -123,7 +130,7 @@ def _go_type(shape: Any) -> str:
         return f"[]{_go_type(shape[0])}"
     if isinstance(shape, dict):
         return f"map[string]{_go_type(shape['*'])}"
-    return shape if isinstance(shape, str) else f"types.{shape.name}"
+    return shape if isinstance(shape, str) else "interface {}" if shape is None else f"types.{shape.name}"
 
 
 def read_settings(text: str, root: str, warn: Callable[[str], None]) -> Object:

@@ -269,6 +269,7 @@ class KustTarget:
             record_transformer(resources, origin)
             resources.drop_deleted()
             for resource in resources:
+                resource.check()
                 resource.synchronize()
 
     def _validate(self, resources: ResMap) -> None:

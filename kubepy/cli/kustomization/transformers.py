@@ -73,7 +73,10 @@ def namespace_transformer(_: FileLoader, config: Object) -> Transformer:
             is_binding = resource.id.kind in ("RoleBinding", "ClusterRoleBinding")
             if not resource.id.is_cluster_scoped:
                 apply(resource, [FieldSpec("metadata/namespace", create=True)], change, new=str)
-            for subject in resource.object.get("subjects") or () if is_binding else ():
+            subjects = resource.object.get("subjects") if is_binding else None
+            for subject in subjects if isinstance(subjects, list) else ():
+                if not isinstance(subject, dict):
+                    raise CliError(_wrong_node(subject, "MappingNode"))
                 # Other accounts follow their objects, see `references`; the one named default has no object.
                 if (mode == "defaultOnly" and subject.get("name") == "default") or (
                         mode == "allServiceAccounts" and subject.get("kind") == "ServiceAccount"):

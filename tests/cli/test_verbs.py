@@ -163,8 +163,8 @@ def test_delete_waits_no_longer_than_asked(kubepy: Kubepy) -> None:
     (["get", "widgets.example.org"], 'the server doesn\'t have a resource type "widgets"'),
     (["get", "-f", "cm.yaml", "pods"],
      "when paths, URLs, or stdin is provided as input, you may not specify resource arguments as well"),
-    (["apply", "-f", "https://example.org/x.yaml"],
-     'reading manifests from a URL is not supported: download "https://example.org/x.yaml" and give the file'),
+    (["apply", "-f", "http://x:abc/"],
+     'the URL passed to filename "http://x:abc/" is not valid: parse "http://x:abc/": invalid port ":abc" after host'),
     (["label", "cm", "x"], "at least one label update is required"),
     (["scale", "deploy/x"], 'required flag(s) "replicas" not set'),
     (["patch", "cm", "x", "-p", "{}", "--type=guess"],
@@ -270,3 +270,18 @@ def test_init_takes_folder_with_nothing_but_settings(bare: Kubepy, folder: Path)
     assert bare("init").out.startswith("cluster created in state\n")
     assert field(bare, ".metadata.creationTimestamp", "ns", "default") == "2026-01-01T00:00:00Z"
     assert bare("init").err == 'error: there is a cluster in "state" already\n'
+
+
+def test_describe_prefix_ends_each_object_with_empty_line(kubepy: Kubepy) -> None:
+    for name in ("pre-a", "pre-b"):
+        kubepy("create", "cm", name)
+    shown = "".join(f"Name:         {name}\nNamespace:    default\nLabels:       <none>\nAnnotations:  <none>\n\n"
+                    "Data\n====\n\nBinaryData\n====\n\n\n" for name in ("pre-a", "pre-b"))
+    assert kubepy("describe", "cm", "pre-").out == shown
+
+
+@pytest.mark.parametrize("metadata", ["{name: null}", "{}", "null", "{generateName: x-}"])
+@pytest.mark.parametrize("kind", ["{apiVersion: v1, kind: ConfigMap}", "{apiVersion: v1, kind: Node}"])
+def test_describe_file_without_name_is_refused(kubepy: Kubepy, kind: str, metadata: str) -> None:
+    manifest = kind.replace("}", f", metadata: {metadata}}}")
+    assert kubepy("describe", "-f", "-", stdin=manifest) == Done("", "error: resource name may not be empty\n", 1)

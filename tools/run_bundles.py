@@ -33,8 +33,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import tabulate
 import yaml
-from tabulate import tabulate
 
 from kubepy.api.meta import name_of
 from kubepy.api.patches.strategic import PatchMeta, lookup
@@ -53,7 +53,7 @@ NAMESPACE_MISSING = re.compile(r'namespaces "([^"]+)" not found')
 TOO_LONG = "metadata.annotations: Too long"
 UNLISTED = ("componentstatuses", "events")
 MAX_ROUNDS = 5  # of applying, until definitions and namespaces are there
-NAME_WIDTH = 19
+NAME_WIDTH = 22
 SHOWN = 12  # notes and problems of a bundle
 LINE_WIDTH = 200
 LASTING = ("persistentvolumeclaims", "persistentvolumes")  # claims of StatefulSets stay in a cluster too
@@ -394,9 +394,11 @@ def run_bundle(bundle: Bundle, keep: bool = False) -> Report:
 def summary(reports: Iterable[Report]) -> str:
     """Return the table, then notes and problems of each bundle."""
     reports = list(reports)
-    headers = ["bundle", "objects", "kinds", "sec-\nonds", "apply\n1", "apply\n2", "de-\nscribe", "delete",
+    headers = ["bundle", "ob-\njects", "kinds", "sec-\nonds", "apply\n1", "apply\n2", "de-\nscribe", "de-\nlete",
                "prob-\nlems"]
-    parts = [tabulate([report.row() for report in reports], headers, colalign=("left", "right", "right", "right"))]
+    tabulate.MIN_PADDING = 0  # else headers make each column two wider
+    parts = [tabulate.tabulate([report.row() for report in reports], headers,
+                               colalign=("left", "right", "right", "right"))]
     for report in reports:
         lines = [f"  problem: {line}" for line in report.problems]
         lines += [f"  refused: {line}" for line in report.refused]

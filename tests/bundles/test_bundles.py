@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tools import run_bundles
-from tools.run_bundles import Bundle, Report, find_bundles, run_bundle
+from tools.run_bundles import Bundle, find_bundles, run_bundle
 
 HERE = Path(__file__).parent
 BUNDLES = find_bundles(HERE)

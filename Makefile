@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 
 # Unit tests: those of the packages below the command line. Acceptance tests: those that run whole commands.
 UNIT := tests/api tests/apiserver tests/controllers tests/kubelet tests/runtime tests/scheduler tests/storage
-ACCEPTANCE := tests/cli tests/conformance tests/torture $(wildcard tests/test_*.py)
+ACCEPTANCE := tests/bundles tests/cli tests/conformance tests/torture $(wildcard tests/test_*.py)
 PYTEST := $(BIN)/pytest -n 4 --dist worksteal
 
 .PHONY: demo test unit acceptance torture bundles check bench completions docs generated clean

@@ -142,7 +142,9 @@ class Cluster:
         return handwritten.removed(key, obj, now)
 
     def _new_strategy(self, resource: Resource) -> Strategy:
-        return new_strategy(resource, lambda resource: self.client.get(CRDS, resource.key))
+        strategy = new_strategy(resource, lambda resource: self.client.get(CRDS, resource.key))
+        strategy.settings = self.settings
+        return strategy
 
     def _custom_resources(self) -> Iterator[Resource]:
         for definition in self.client.list(CRDS).items:

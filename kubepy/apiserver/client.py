@@ -32,7 +32,8 @@ from kubepy.apiserver.request import (
     WriteOptions,
 )
 from kubepy.apiserver.server import RequestScope, Server
-from kubepy.apiserver.transaction import RequestTransaction
+from kubepy.apiserver.settings import MINIMAL
+from kubepy.apiserver.transaction import IMPLIED, RequestTransaction, with_implied
 from kubepy.lazy import lazy_imports
 from kubepy.storage import Change, CompactedError, ConflictError, Key, Problem, Snapshot
 
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from kubepy.storage.interfaces import Store, Transaction
 
 with lazy_imports():
+    from kubepy.apiserver import implied
     from kubepy.apiserver.managedfields import tracking
     from kubepy.apiserver.requests import creation, deletion, patching, pods, scaling, updating
 
@@ -220,6 +222,8 @@ class Client:
             obj, problem = self._store.find(key)
             if problem:
                 self.warn(self._store.describe(problem))
+        if obj is None and key.resource in IMPLIED and (implied_objects := self._implied_objects()):
+            obj = implied_objects.get(key, self._list_stored)
         if obj is None:
             raise errors.not_found(resource.key, request.name)
         if request.subresource == "scale":
@@ -229,12 +233,10 @@ class Client:
     def _list(self, request: Request) -> ObjectList:
         resource, request = self._resolve(request)
         namespace = request.namespace or None
-        if self._batch:
-            transaction = self._batch.transaction
-            snapshot = Snapshot(transaction.revision, transaction.list(resource.key, namespace))
-        else:
-            snapshot = self._store.list(resource.key, namespace)
-        revision, objects, problems = snapshot
+        revision, objects, problems = self._snapshot(resource.key, namespace)
+        if resource.key in IMPLIED and (implied_objects := self._implied_objects()):
+            missing = implied_objects.missing(resource.key, namespace, objects, self._list_stored)
+            objects = with_implied(objects, missing)
         for problem in problems:
             self.warn(self._store.describe(problem))
         selectors = request.list_options
@@ -244,6 +246,20 @@ class Client:
         if request.resource.version not in ("", resource.version):
             objects = [self._in_version(request, resource, obj) for obj in objects]
         return ObjectList(objects, str(revision), problems)
+
+    def _snapshot(self, resource: str, namespace: str | None = None) -> Snapshot:
+        if self._batch is None:
+            return self._store.list(resource, namespace)
+        transaction = self._batch.transaction
+        return Snapshot(transaction.revision, transaction.list(resource, namespace))
+
+    def _list_stored(self, resource: str, namespace: str | None = None) -> Objects:
+        return self._snapshot(resource, namespace).objects
+
+    def _implied_objects(self) -> implied.ImpliedObjects | None:
+        """Return the implied objects of the cluster, None for one that has all of its objects as files."""
+        settings = self._server.settings
+        return implied.ImpliedObjects(settings, self._store, self.clock) if settings.bootstrap == MINIMAL else None
 
     def _create(self, request: Request, obj: Any) -> Object:
         if request.subresource:
@@ -315,6 +331,22 @@ class Client:
         if not version or version == resource.version:
             return obj
         return self._server.strategy(resource).in_version(obj, resource.at(version).api_version)
+
+    def list_stored(self, resource: str) -> Objects:
+        """Return the objects of a resource that have files: what controllers watch."""
+        return self._list_stored(resource)
+
+    def list_implied(self, resource: str, namespace: str | None = None) -> Objects:
+        """Return the objects of a resource that no file stands for (``kubepy.apiserver.implied``)."""
+        implied_objects = self._implied_objects() if resource in IMPLIED else None
+        if implied_objects is None:
+            return []
+        return implied_objects.missing(resource, namespace, self._list_stored(resource, namespace), self._list_stored)
+
+    def restart(self) -> None:
+        """Do what an API server does once when it starts: bring deleted bootstrap roles and bindings back."""
+        if implied_objects := self._implied_objects():
+            implied_objects.restart()
 
     def with_managed_fields(self, obj: Object) -> Object:
         """Return an object with its managedFields as the API shows them; storage keeps less of them."""
@@ -394,11 +426,11 @@ class Client:
         """Open the transaction of one request; the Client's own requests and the recorders of events use it."""
         if self._batch:
             events, first = self._batch.events, len(self._batch.events)
-            yield RequestTransaction(self._batch.transaction, events, dry_run=dry_run)
+            yield RequestTransaction(self._batch.transaction, events, self._implied_objects(), dry_run=dry_run)
         else:
             events, first = [], 0
             with self._storage_transaction() as transaction:
-                yield RequestTransaction(transaction, events, dry_run=dry_run)
+                yield RequestTransaction(transaction, events, self._implied_objects(), dry_run=dry_run)
         if any(events[index].key.resource == CRDS for index in range(first, len(events))):
             self._forget_custom_kinds()
 

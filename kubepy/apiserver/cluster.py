@@ -52,7 +52,7 @@ class Cluster:
         self.clock = Clock(self.settings.clock)
         self.ids = Ids(self.settings.seed)
         self.scheme = Scheme(self._custom_resources)
-        self._server = Server(self.scheme, self.clock, self.ids, self._new_strategy)
+        self._server = Server(self.scheme, self.clock, self.ids, self._new_strategy, self.settings)
         self.client = Client(self.store, self._server)
 
     @classmethod

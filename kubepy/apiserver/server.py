@@ -15,6 +15,7 @@ from kubepy.api.clock import Clock, Ids
 from kubepy.api.meta import Object, is_being_deleted
 from kubepy.api.scheme import Resource, Scheme
 from kubepy.apiserver.request import Request
+from kubepy.apiserver.settings import ClusterSettings
 from kubepy.apiserver.strategies import Strategy
 from kubepy.apiserver.transaction import RequestTransaction
 from kubepy.storage import Key
@@ -34,7 +35,9 @@ class Server:
     :param new_strategy: makes the strategy of a resource; it is kept until :meth:`forget_strategies`.
     """
 
-    def __init__(self, scheme: Scheme, clock: Clock, ids: Ids, new_strategy: Callable[[Resource], Strategy]) -> None:
+    def __init__(self, scheme: Scheme, clock: Clock, ids: Ids, new_strategy: Callable[[Resource], Strategy],
+                 settings: ClusterSettings) -> None:
+        self.settings = settings
         self.scheme = scheme
         self.clock = clock
         self.ids = ids

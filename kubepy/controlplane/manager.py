@@ -241,7 +241,7 @@ class Manager:
     def _load(self) -> None:
         self._informers.clear()
         for resource in self._listed_resources():
-            for obj in self._client.list(resource).items:
+            for obj in self._client.list_stored(resource):
                 self._informers.observe(WatchEvent(Key(resource, namespace_of(obj), name_of(obj)), None, obj))
         self._loaded = True
 
@@ -295,7 +295,7 @@ class Manager:
         """Hand over the objects of a custom resource as added: they could not be read before its definition."""
         if resource not in self._listed_resources():
             return
-        for obj in self._client.list(resource).items:
+        for obj in self._client.list_stored(resource):
             event = WatchEvent(Key(resource, namespace_of(obj), name_of(obj)), None, obj)
             self._informers.observe(event)
             self._handle(event)

@@ -78,6 +78,15 @@ class Ids:
         milliseconds, rest = divmod(time.time_ns(), 1_000_000)
         return milliseconds, rest * 4096 // 1_000_000
 
+    def fraction(self, *subject: str, unseeded: str) -> float:
+        """Draw a number from 0 to 1 that the seed and its subject alone decide.
+
+        :param unseeded: decides in place of the seed where there is none, as the uid of an object.
+        """
+        from random import Random
+
+        return Random("/".join([str(unseeded if self.seed is None else self.seed), *subject])).random()
+
     def suffix(self, length: int = 5) -> str:
         chance = self._random()
         return "".join(chance.choice(SUFFIX_ALPHABET) for _ in range(length))

@@ -49,8 +49,12 @@ with lazy_imports():
 
 
 class AdmissionPlugin(NamedTuple):
-    """An admission plugin, and the operations that it is about: ``create``, ``update``, ``update/resize`` …"""
+    """A part of an admission plugin, which has upstream's name.
 
+    ``operations`` are those that it is about: ``create``, ``update``, ``update/resize`` …
+    """
+
+    name: str
     operations: tuple[str, ...]
     admit: Callable[[Attributes], None]
 
@@ -72,25 +76,32 @@ class ServedKind(NamedTuple):
 
 _CREATE, _WRITE = ("create",), ("create", "update")
 
-CHECK_CLAIM_LIMITS = AdmissionPlugin(_WRITE, lambda attributes: limits.check_limits(attributes))
-CHECK_LIMITS = AdmissionPlugin(("create", "update/resize"), lambda attributes: limits.check_limits(attributes))
-CHECK_NAMESPACE = AdmissionPlugin(_WRITE, lambda attributes: podsecurity.check_namespace(attributes))
-CHECK_ONE_DEFAULT = AdmissionPlugin(_WRITE, lambda attributes: scheduling.check_one_default(attributes))
-CHECK_OVERHEAD = AdmissionPlugin(_CREATE, lambda attributes: scheduling.check_overhead(attributes))
-CHECK_POD = AdmissionPlugin((*_WRITE, "update/ephemeralcontainers", "update/resize"),
+CHECK_CLAIM_LIMITS = AdmissionPlugin("LimitRanger", _WRITE, lambda attributes: limits.check_limits(attributes))
+CHECK_LIMITS = AdmissionPlugin("LimitRanger", ("create", "update/resize"),
+                               lambda attributes: limits.check_limits(attributes))
+CHECK_NAMESPACE = AdmissionPlugin("PodSecurity", _WRITE, lambda attributes: podsecurity.check_namespace(attributes))
+CHECK_ONE_DEFAULT = AdmissionPlugin("Priority", _WRITE, lambda attributes: scheduling.check_one_default(attributes))
+CHECK_OVERHEAD = AdmissionPlugin("RuntimeClass", _CREATE, lambda attributes: scheduling.check_overhead(attributes))
+CHECK_POD = AdmissionPlugin("PodSecurity", (*_WRITE, "update/ephemeralcontainers", "update/resize"),
                             lambda attributes: podsecurity.check_pod(attributes))
-CHECK_RESIZE = AdmissionPlugin(("update",), lambda attributes: classes.check_resize(attributes))
-DEFAULT_INGRESS_CLASS = AdmissionPlugin(_CREATE, lambda attributes: classes.set_default_ingress_class(attributes))
-DEFAULT_STORAGE_CLASS = AdmissionPlugin(_CREATE, lambda attributes: classes.set_default_storage_class(attributes))
-DEFAULT_TOLERATIONS = AdmissionPlugin(_WRITE, lambda attributes: scheduling.add_default_tolerations(attributes))
-KEEP_PRIORITY = AdmissionPlugin(("update",), lambda attributes: scheduling.keep_priority(attributes))
-LIMIT_DEFAULTS = AdmissionPlugin(_CREATE, lambda attributes: limits.apply_limit_defaults(attributes))
-PROTECT_CLAIM = AdmissionPlugin(_CREATE, lambda attributes: classes.protect_claim(attributes))
-PROTECT_VOLUME = AdmissionPlugin(_CREATE, lambda attributes: classes.protect_volume(attributes))
-RUNTIME_CLASS = AdmissionPlugin(_CREATE, lambda attributes: scheduling.apply_runtime_class(attributes))
-SET_PRIORITY = AdmissionPlugin(_CREATE, lambda attributes: scheduling.set_priority(attributes))
-TAINT_NODE = AdmissionPlugin(_CREATE, lambda attributes: scheduling.taint_node(attributes))
-WARN_OF_TEMPLATE = AdmissionPlugin(_WRITE, lambda attributes: podsecurity.warn_of_template(attributes))
+CHECK_RESIZE = AdmissionPlugin("PersistentVolumeClaimResize", ("update",),
+                               lambda attributes: classes.check_resize(attributes))
+DEFAULT_INGRESS_CLASS = AdmissionPlugin("DefaultIngressClass", _CREATE,
+                                        lambda attributes: classes.set_default_ingress_class(attributes))
+DEFAULT_STORAGE_CLASS = AdmissionPlugin("DefaultStorageClass", _CREATE,
+                                        lambda attributes: classes.set_default_storage_class(attributes))
+DEFAULT_TOLERATIONS = AdmissionPlugin("DefaultTolerationSeconds", _WRITE,
+                                      lambda attributes: scheduling.add_default_tolerations(attributes))
+KEEP_PRIORITY = AdmissionPlugin("Priority", ("update",), lambda attributes: scheduling.keep_priority(attributes))
+LIMIT_DEFAULTS = AdmissionPlugin("LimitRanger", _CREATE, lambda attributes: limits.apply_limit_defaults(attributes))
+PROTECT_CLAIM = AdmissionPlugin("StorageObjectInUseProtection", _CREATE,
+                                lambda attributes: classes.protect_claim(attributes))
+PROTECT_VOLUME = AdmissionPlugin("StorageObjectInUseProtection", _CREATE,
+                                 lambda attributes: classes.protect_volume(attributes))
+RUNTIME_CLASS = AdmissionPlugin("RuntimeClass", _CREATE, lambda attributes: scheduling.apply_runtime_class(attributes))
+SET_PRIORITY = AdmissionPlugin("Priority", _CREATE, lambda attributes: scheduling.set_priority(attributes))
+TAINT_NODE = AdmissionPlugin("TaintNodesByCondition", _CREATE, lambda attributes: scheduling.taint_node(attributes))
+WARN_OF_TEMPLATE = AdmissionPlugin("PodSecurity", _WRITE, lambda attributes: podsecurity.warn_of_template(attributes))
 
 # --- kinds --------------------------------------------------------------------------------------------------------
 

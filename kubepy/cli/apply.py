@@ -166,11 +166,14 @@ def apply_one(factory: Factory, info: Info, request: ApplyRequest) -> str:
     if not info.name and generate_name:
         raise CliError(f"from {generate_name}: cannot use generate name with apply")
     if request.server_side:
+        factory.catch_up()
         apply_on_server(factory, info, request)
         return "serverside-applied"
     manifest = info.content
     try:
         current = info.get(factory)
+        if factory.catch_up():
+            current = info.get(factory)
     except api_errors.NotFound:
         _create(factory, info, manifest, request)
         return "created"

@@ -59,6 +59,7 @@ def dump(factory: Factory, options: DumpOptions) -> None:
     """Dump relevant information for debugging and diagnosis: nodes, and of each namespace its events, services,
     workloads and pods. Pods have no logs here."""
     printer = printer_for(factory, options, typed=True)
+    factory.catch_up()
     extension = EXTENSIONS.get(options.output, ".txt")
     with _output(factory, options, f"nodes{extension}"):
         printer(_listed(factory, "nodes", None, options))

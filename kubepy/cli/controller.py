@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -11,19 +12,18 @@ from types import FrameType
 from kubepy.api.clock import format_time
 from kubepy.cli.errors import CliError, SilentExit
 from kubepy.cli.runtime.command import command
-from kubepy.cli.runtime.driver import note_missing_nodes, settle
+from kubepy.cli.runtime.driver import is_git_at_work, note_unscheduled_pods, settle
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import bool_flag, duration_flag
 from kubepy.cli.runtime.options import Options
 from kubepy.controlplane import MANAGER_LOCK, build_manager, manager_lock, settled_checkpoint
-from kubepy.controlplane.manager import POLL_SECONDS
 from kubepy.controlplane.summary import Due, Summary, SyncFailure
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable
 from kubepy.runtime.reconcile import Key
 
 with lazy_imports():
-    from kubepy.cli.git import repository as git_repository
+    from kubepy.controlplane import manager as managers
     from kubepy.storage import errors as storage_errors
 
 
@@ -70,7 +70,7 @@ def _once(factory: Factory, options: ControllerOptions) -> None:
         checkpoint = settled_checkpoint(cluster, options.quiet_for, of_this_version=not others_run)
         if checkpoint is not None and (others_run or not checkpoint.can_skip_waits()):
             _warn_of_problems(factory)
-            note_missing_nodes(factory.client, factory.say)
+            note_unscheduled_pods(factory.client, factory.say)
             _say_due(factory, [Due(entry.due, entry.reconciler, entry.key) for entry in checkpoint.pending
                                if entry.due])
             return
@@ -80,14 +80,14 @@ def _once(factory: Factory, options: ControllerOptions) -> None:
                                  skip_waits=True)
                 _report(factory, options, summary)
                 _warn_of_problems(factory)
-                note_missing_nodes(factory.client, factory.say)
+                note_unscheduled_pods(factory.client, factory.say)
                 _say_due(factory, summary.due, summary.failures)
                 if received:
                     raise SilentExit(128 + received[0])
                 return
         others_run = True
         factory.progress.show(f"waiting {factory.progress.seconds()}s", about="for another process")
-        cluster.clock.sleep(POLL_SECONDS)
+        cluster.clock.sleep(managers.POLL_SECONDS)
 
 
 # --- watch
@@ -112,11 +112,14 @@ def _watch(factory: Factory, options: ControllerOptions) -> None:
         while not received:
             with manager_lock(cluster) as is_lost:
                 if is_lost is None:
-                    holder = cluster.store.holder(MANAGER_LOCK) or "another process"
-                    raise CliError(f"the controllers of {factory.folder} are run by {holder} already")
+                    holder = cluster.store.holder(MANAGER_LOCK) or ""
+                    if re.search(r"\bcontroller\b.* (--watch|-w)\b", holder):
+                        raise CliError(f"the controllers of {factory.folder} are run by {holder} already")
+                    cluster.clock.sleep(managers.POLL_SECONDS)  # a command that reads or waits ends its burst soon
+                    continue
                 stopped = partial(_is_stopped, received, is_lost)
                 manager.run(stopped, settled, retried, failed,
-                            paused=lambda: git_repository.is_git_at_work(str(factory.folder)))
+                            paused=lambda: is_git_at_work(str(factory.folder)))
         if received == [signal.SIGINT]:  # SIGTERM is how a watch is meant to end
             raise SilentExit(128 + signal.SIGINT)
 

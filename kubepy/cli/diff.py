@@ -79,6 +79,7 @@ def diff(factory: Factory, options: DiffFlags) -> None:
 
 def run(factory: Factory, options: DiffFlags) -> None:
     """Compare the objects. Raises SilentExit(1) for differences; other errors are of any kind that commands raise."""
+    factory.catches_up = False
     options.require_no_args()
     options.require_files()
     if options.force_conflicts and not options.server_side:

@@ -82,6 +82,7 @@ def field_selector(factory: Factory, subject: str) -> str:
 
 
 def _listed(factory: Factory, options: EventsOptions, subject: str) -> list[Object]:
+    factory.catch_up()
     namespace = None if options.all_namespaces else factory.namespace
     listed = factory.client.list("events", namespace=namespace, field_selector=subject).items
     types = [kind.lower() for kind in options.types]
@@ -129,6 +130,7 @@ def _follow(factory: Factory, options: EventsOptions, subject: str, show: EventP
     """Print the events that exist, and then every new one, until --request-timeout has passed."""
     versions: dict[str, str] = {}  # by uid
     for _ in factory.ticks(POLL_SECONDS):
+        factory.driver.react()
         for event in sorted(_listed(factory, options, subject), key=event_time):
             meta = event["metadata"]
             if versions.get(meta["uid"]) != meta["resourceVersion"]:

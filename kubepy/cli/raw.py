@@ -162,6 +162,7 @@ def _target(factory: Factory, group: str, version: str, rest: list[str]) -> Requ
 
 
 def _read(factory: Factory, target: RequestTarget, url: SplitResult) -> str:
+    factory.catch_up()
     if not target.name:
         return _list(factory, target, parse_qs(url.query))
     if target.subresource == "scale":

@@ -8,7 +8,7 @@ from kubepy.api.meta import Object
 from kubepy.apiserver.cluster import Cluster
 from kubepy.cli.errors import CliError, SilentExit, unless_missing
 from kubepy.cli.runtime.command import command
-from kubepy.cli.runtime.driver import REMEDY, settle
+from kubepy.cli.runtime.driver import NEW_NODE, settle
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import bool_flag, int_flag
 from kubepy.cli.runtime.options import Options
@@ -28,7 +28,7 @@ kubepy init --nodes=3
 
 # Make one in another folder, and nodes of your own
 kubepy --state /tmp/lab init
-kubepy --state /tmp/lab apply -f manifests/nodes.yaml
+kubepy --state /tmp/lab apply -f nodes.yaml
 """)
 def init(factory: Factory, options: InitOptions) -> None:
     """Make a cluster: a new state folder with a default StorageClass, "standard", and as many nodes as asked for.
@@ -44,6 +44,7 @@ def init(factory: Factory, options: InitOptions) -> None:
         if not is_unfinished:
             raise CliError(f"there is a cluster in {quote(factory.folder)} already")
     Cluster.begin(factory.folder)
+    factory.may_create = True  # also with $KUBEPY_MUST_EXIST
     names = [f"node-{number}" for number in range(1, options.nodes + 1)]
     with factory.client.joined():
         _ensure(factory, "storageclasses.storage.k8s.io", standard_class())
@@ -59,7 +60,7 @@ def init(factory: Factory, options: InitOptions) -> None:
     for name in names:
         factory.print(f"node/{name} created")
     if not names:
-        factory.say(f"note: there are no nodes, so pods will stay Pending: {REMEDY}")
+        factory.say(f"note: there are no nodes, so pods will stay Pending: make one with {NEW_NODE.format('node-1')}")
 
 
 def _ensure(factory: Factory, resource: str, obj: Object) -> None:

@@ -151,6 +151,7 @@ def _follow(factory: Factory, scope: Scope, since: int, known: Known, show: Show
     Raises CliError once the type is not served any more: an API server closes such watches.
     """
     for _ in factory.ticks(POLL_SECONDS):
+        factory.driver.react()
         since, events = _changes(factory, scope, since, known)
         for event in events:
             show([event])

@@ -13,6 +13,7 @@ from kubepy.apiserver.request import DeleteOptions
 from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
 
 JOBS = "jobs.batch"
+SEEN_FOR = 1.0  # seconds that an ended Job stays at least, so that those who watch it see its end
 
 
 class TTLAfterFinishedController:
@@ -31,8 +32,10 @@ class TTLAfterFinishedController:
 
     def _job_changed(self, event: WatchEvent) -> None:
         self.queue.cancel(event.key)  # the time of its deletion may be another now, or there is none any more
-        if event.new is not None and expires_at(event.new) is not None:
-            self.queue.add(event.key)
+        expires = expires_at(event.new) if event.new is not None else None
+        if expires is not None:
+            left = (expires - self._clock.now()).total_seconds()
+            self.queue.add_after(event.key, max(left, SEEN_FOR), skippable=left <= 0)
 
     def sync(self, key: Key) -> None:
         job = self._informers.get(*key)

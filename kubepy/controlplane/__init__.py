@@ -12,10 +12,8 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from kubepy.api.errors import Expired
-from kubepy.controlplane.checkpoint import Checkpoint, CheckpointStore, latest, parse
-from kubepy.controlplane.manager import UNWATCHED, Manager
+from kubepy.controlplane.checkpoint import UNWATCHED, Checkpoint, CheckpointStore, latest, parse
 from kubepy.lazy import lazy_imports
-from kubepy.runtime.reconcile import Context, Informers, Reconciler
 from kubepy.storage import LockTimeoutError
 
 with lazy_imports():
@@ -36,6 +34,7 @@ with lazy_imports():
         namespace,
         nodelifecycle,
         persistentvolume,
+        podautoscaler,
         podgc,
         replicaset,
         resourcequota,
@@ -45,9 +44,13 @@ with lazy_imports():
         ttlafterfinished,
         volumeprotection,
     )
+    from kubepy.controlplane import manager as managers
+    from kubepy.runtime import reconcile
 
 if TYPE_CHECKING:
     from kubepy.apiserver.cluster import Cluster
+    from kubepy.controlplane.manager import Manager
+    from kubepy.runtime.reconcile import Context, Reconciler
 
 MANAGER_LOCK = "manager.lock"
 CHECKPOINT = "manager.checkpoint"
@@ -83,6 +86,7 @@ RECONCILERS: tuple[tuple[str, Callable[[Context], Reconciler]], ...] = (
     ("job-controller", lambda context: job.JobController(context)),
     ("cronjob-controller", lambda context: cronjob.CronJobController(context)),
     ("ttl-after-finished-controller", lambda context: ttlafterfinished.TTLAfterFinishedController(context)),
+    ("horizontal-pod-autoscaler-controller", lambda context: podautoscaler.HorizontalController(context)),
     ("disruption-controller", lambda context: disruption.DisruptionController(context)),
     ("endpoint-slice-controller", lambda context: endpointslice.EndpointSliceController(context)),
     ("endpoint-controller", lambda context: endpoint.EndpointsController(context)),
@@ -101,14 +105,14 @@ def new_reconcilers(context: Context) -> list[Reconciler]:
 def build_manager(cluster: Cluster) -> Manager:
     """Build the manager of a cluster. It must only work while its lock is held (:func:`manager_lock`)."""
     store, scheme = cluster.store, cluster.scheme
-    context = Context(cluster.client, Informers(), cluster.clock, scheme)
+    context = reconcile.Context(cluster.client, reconcile.Informers(), cluster.clock, scheme)
 
     def served_resources() -> list[str]:
         """List the resources that have objects; files of a kind that nothing defines any more are left alone."""
         return [resource for resource in store.resources() if scheme.is_served(resource)]
 
     checkpoints = CheckpointStore(lambda: store.meta(CHECKPOINT), lambda text: store.set_meta(CHECKPOINT, text))
-    return Manager(cluster.client, context.informers, cluster.clock, new_reconcilers(context),
+    return managers.Manager(cluster.client, context.informers, cluster.clock, new_reconcilers(context),
                    resources=served_resources, checkpoints=checkpoints)
 
 

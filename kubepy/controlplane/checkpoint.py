@@ -13,7 +13,9 @@ from typing import Any, NamedTuple
 
 from kubepy import __version__
 from kubepy.api.clock import parse_time
-from kubepy.runtime.reconcile import Key
+from kubepy.storage import Key
+
+UNWATCHED = frozenset(("events", "events.events.k8s.io"))  # resources whose changes no reconciler acts on
 
 
 class Pending(NamedTuple):

@@ -19,7 +19,7 @@ from kubepy.api.clock import Clock
 from kubepy.api.errors import AlreadyExists, Conflict, Expired, Status
 from kubepy.api.meta import Object, name_of, namespace_of, uid_of
 from kubepy.apiserver.client import CRDS, Batch, Client
-from kubepy.controlplane.checkpoint import Checkpoint, CheckpointStore, Pending, dump, parse
+from kubepy.controlplane.checkpoint import UNWATCHED, Checkpoint, CheckpointStore, Pending, dump, parse
 from kubepy.controlplane.summary import Due, Summary, SyncFailure
 from kubepy.runtime.reconcile import EVERY_RESOURCE, Handler, Informers, Key, Reconciler, Remembering, WatchEvent
 
@@ -31,7 +31,6 @@ POLL_SECONDS = 0.05  # how often a waiting manager polls the change log …
 POLL_COST_RATIO = 20  # … unless polling takes more than a twentieth of that
 MAX_POLL_SECONDS = 1.0
 MAX_CONFLICTS = 20  # in a row
-UNWATCHED = frozenset(("events", "events.events.k8s.io"))
 
 
 class Manager:
@@ -130,7 +129,7 @@ class Manager:
         until_due = self._seconds_until_due()
         self._clock.sleep(max(min(seconds, until_due if until_due is not None else seconds), 0.0))
         start = time.perf_counter()
-        self._poll()
+        self.poll()
         cost = time.perf_counter() - start
         return min(max(POLL_SECONDS, POLL_COST_RATIO * cost), MAX_POLL_SECONDS)
 
@@ -138,7 +137,7 @@ class Manager:
         """Run batches until nothing is left to do now, or ``done()`` holds."""
         while not done():
             if self._stale or not self.has_work():  # a batch polls by itself when it begins
-                self._poll()
+                self.poll()
             if not self.has_work():
                 return
             self._run_batch()
@@ -209,7 +208,7 @@ class Manager:
 
     # --- observing
 
-    def _poll(self) -> None:
+    def poll(self) -> None:
         """Put the changes since the last poll into the inbox, or find out that everything must be listed."""
         if self._stale:
             self._revision = self._client.revision()  # the next batch lists objects of a newer revision
@@ -218,7 +217,7 @@ class Manager:
             self._revision, events = self._client.changes(self._revision)
         except Expired:
             self._stale = True
-            self._poll()
+            self.poll()
             return
         self._inbox += [event for event in events if event.key.resource not in UNWATCHED]
         if not self._inbox:

@@ -14,23 +14,22 @@ from kubepy.kubelet.admission import Rejection, is_scheduled, rejection
 from kubepy.kubelet.nodes import PodAddresses, internal_ip, is_registration_due, register
 from kubepy.kubelet.outcomes import (
     KILLED,
-    OUTCOME,
-    OUTCOMES,
-    PENDING,
     POD_OUTCOME,
     RUNNING,
+    RUNS_FOR,
     PodOutcome,
     TerminationBackoff,
 )
 from kubepy.kubelet.stages import (
     Acknowledge,
+    Admit,
     Expire,
-    RefuseOutcome,
+    Refuse,
     Remove,
     Start,
     Step,
     UpdateReadiness,
-    deadline_of,
+    next_due,
     next_step,
 )
 from kubepy.kubelet.statuses import (
@@ -77,8 +76,8 @@ class Kubelet:
             return
         if is_registration_due(node):
             self.queue.add(event.key)
-        outcome_before = annotations_of(event.old).get(POD_OUTCOME) if event.old is not None else None
-        if event.old is None or outcome_before != annotations_of(node).get(POD_OUTCOME):
+        before, annotations = annotations_of(event.old) if event.old is not None else {}, annotations_of(node)
+        if event.old is None or any(before.get(name) != annotations.get(name) for name in (POD_OUTCOME, RUNS_FOR)):
             for key in self._informers.pods_on(event.key.name):
                 self.queue.add(key)
 
@@ -87,16 +86,29 @@ class Kubelet:
         if pod is None or not (node := node_name(pod)):
             self.queue.cancel(key)
             return
-        now = self._clock.now()
-        step = next_step(pod, self._nodes.get("", node), now)
-        if isinstance(step, RefuseOutcome) and event.old is not None:
-            outcome_before = annotations_of(event.old).get(OUTCOME)
-            if outcome_before == annotations_of(pod).get(OUTCOME) and node_name(event.old) == node:
-                return  # reported before
+        self.queue.cancel(key)
+        before, step = cast("Pod | None", event.old), self._next_step(pod)
+        if (isinstance(step, Refuse) and before is not None and node_name(before) == node
+                and self._next_step(before) == step):
+            return  # reported before
         if step is not None:
             self.queue.add(key)
-        elif (deadline := deadline_of(pod)) is not None:
-            self.queue.add_after(key, (deadline - now).total_seconds())
+        else:
+            self._wait(key, pod)
+
+    def _next_step(self, pod: Pod, admit: Admit = lambda: None) -> Step | None:
+        return next_step(pod, self._nodes.get("", node_name(pod)), self._clock.now(), admit, self._draw)
+
+    def _wait(self, key: Key, pod: Pod) -> None:
+        """Put a pod off until its next step is due, if there is one."""
+        if (due := next_due(pod, self._nodes.get("", node_name(pod)), self._draw)) is not None:
+            self.queue.add_after(key, (due - self._clock.now()).total_seconds())
+
+    def _draw(self, pod: Pod, purpose: str, low: float, high: float) -> float:
+        """Draw a number of seconds for a pod; whole ones between whole ones."""
+        subject = ("Pod", namespace_of(pod), name_of(pod), purpose)
+        digits = 0 if low.is_integer() and high.is_integer() else 3
+        return round(low + (high - low) * self._client.ids.fraction(*subject, unseeded=uid_of(pod)), digits)
 
     def sync(self, key: Key) -> None:
         if key.resource == NODES:
@@ -108,7 +120,9 @@ class Kubelet:
         node = self._nodes.get("", node_name(pod)) if pod is not None else None
         if pod is None or node is None:
             return
-        step = next_step(pod, node, self._clock.now(), lambda: self._admit(pod, node))
+        step = self._next_step(pod, lambda: self._admit(pod, node))
+        if step is None:
+            self._wait(key, pod)
         ends_pod = isinstance(step, Rejection) or (isinstance(step, Start) and step.outcome.state == "terminated")
         if step is not None and not (ends_pod and self._must_wait(key, pod)):
             self._take(step, pod, node)
@@ -159,10 +173,8 @@ class Kubelet:
             case Rejection(reason, message):
                 self._recorder.event(pod, "Warning", reason, message, host=name_of(node))
                 self._pod_client.update_status(pod, rejected_status(pod, reason, message, now))
-            case RefuseOutcome(outcome):
-                known = ", ".join([*OUTCOMES, PENDING])
-                message = f'Outcome "{outcome}" is not known: it must be one of {known}'
-                self._recorder.event(pod, "Warning", "UnknownOutcome", message, host=name_of(node))
+            case Refuse(reason, message):
+                self._recorder.event(pod, "Warning", reason, message, host=name_of(node))
 
     def _status(self, pod: Pod, node: Node, outcome: PodOutcome) -> PodStatus:
         host_ip = internal_ip(node)

@@ -11,10 +11,15 @@ from kubepy.api.clock import format_micro_time, parse_time
 OUTCOME = "kubepy.dev/outcome"  # annotation of a pod: one of the outcomes; of a node: not-ready
 TERMINATION = "kubepy.dev/termination"  # annotation of a pod: stuck
 POD_OUTCOME = "kubepy.dev/pod-outcome"  # annotation of a node: the outcome of its pods that name none
+RUNS_FOR = "kubepy.dev/runs-for"  # annotation of a pod: how long it runs; of a node: for the pods of Jobs
+EXIT_CODE = "kubepy.dev/exit-code"  # annotation of a pod: the code that its containers end with
 
 
 class PodOutcome(NamedTuple):
-    """The phase of a pod and the state of each of its containers."""
+    """The phase of a pod and the state of each of its containers.
+
+    :param ended: the end of the run that was before: it becomes ``lastState``.
+    """
 
     phase: str
     state: str  # running, waiting, terminated
@@ -23,6 +28,7 @@ class PodOutcome(NamedTuple):
     message: str = ""  # of a waiting container; may name {container}, {image}, {pod}
     exit_code: int = 0
     restarts: int = 0
+    ended: PodOutcome | None = None
 
 
 PENDING = "pending"  # no outcome: the kubelet never starts such a pod
@@ -41,6 +47,7 @@ OUTCOMES: Mapping[str, PodOutcome] = {
 }  # fmt: skip
 RUNNING = OUTCOMES["ready"]
 COMPLETED = OUTCOMES["succeeded"]
+CRASHED = OUTCOMES["crash-loop"]
 KILLED = OUTCOMES["failed"]._replace(exit_code=137)
 
 

@@ -12,8 +12,17 @@ from typing import TYPE_CHECKING, NamedTuple
 from kubepy.api.clock import later, parse_time
 from kubepy.api.meta import Object, annotations_of, is_being_deleted
 from kubepy.api.objects.pods import get_condition, is_pod_terminal
+from kubepy.api.objects.usage import AnnotationError
 from kubepy.kubelet.admission import Rejection
-from kubepy.kubelet.outcomes import OUTCOME, OUTCOMES, PENDING, POD_OUTCOME, RUNNING, TERMINATION, PodOutcome
+from kubepy.kubelet.lifetimes import (
+    Draw,
+    Lifetime,
+    RunChange,
+    UnknownOutcomeError,
+    lifetime_of,
+    next_change,
+)
+from kubepy.kubelet.outcomes import OUTCOMES, PENDING, RUNNING, TERMINATION, PodOutcome
 from kubepy.kubelet.statuses import ready_condition
 
 if TYPE_CHECKING:
@@ -42,13 +51,14 @@ class Remove(NamedTuple):
     """Delete the pod for good: it has terminated."""
 
 
-class RefuseOutcome(NamedTuple):
-    """Report that the annotation names an unknown outcome."""
+class Refuse(NamedTuple):
+    """Report an annotation that cannot be followed."""
 
-    outcome: str
+    reason: str
+    message: str
 
 
-Step = Start | UpdateReadiness | Acknowledge | Expire | Remove | RefuseOutcome | Rejection
+Step = Start | UpdateReadiness | Acknowledge | Expire | Remove | Refuse | Rejection
 Admit = Callable[[], Rejection | None]
 
 
@@ -59,11 +69,21 @@ class PodOnNode(NamedTuple):
     node: Node
     now: datetime
     admit: Admit
+    lifetime: Lifetime
+    refusal: Refuse | None = None
 
     @property
     def outcome(self) -> str:
-        """The outcome that the pod is to have: by its annotation, else its node's, else ``ready``."""
-        return annotations_of(self.pod).get(OUTCOME) or annotations_of(self.node).get(POD_OUTCOME) or "ready"
+        """The outcome that the pod is to have at its start, or as long as it runs."""
+        return self.lifetime.outcome
+
+    @property
+    def change(self) -> RunChange | None:
+        return next_change(self.pod, self.lifetime)
+
+    @property
+    def start(self) -> Start:
+        return Start(self.lifetime.end if self.lifetime.ends_at_once else OUTCOMES[self.outcome])
 
     @property
     def current_outcome(self) -> str:
@@ -114,13 +134,22 @@ class Stage(NamedTuple):
     step: Callable[[PodOnNode], Step | None]
 
 
-def next_step(pod: Pod, node: Node | None, now: datetime,
-              admit: Admit = lambda: None) -> Step | None:
+def next_step(pod: Pod, node: Node | None, now: datetime, admit: Admit = lambda: None,
+              draw: Draw = lambda pod, purpose, low, high: low) -> Step | None:
     """Return the step that the kubelet of the pod's node has to take now; None for pods of a missing node."""
     if node is None:
         return None
-    life = PodOnNode(pod, node, now, admit)
+    life = PodOnNode(pod, node, now, admit, *_lifetime_or_refusal(pod, node, draw))
     return next((stage.step(life) for stage in STAGES if stage.applies(life)), None)
+
+
+def _lifetime_or_refusal(pod: Pod, node: Node, draw: Draw) -> tuple[Lifetime, Refuse | None]:
+    try:
+        return lifetime_of(pod, node, draw), None
+    except UnknownOutcomeError as error:
+        return Lifetime("ready"), Refuse("UnknownOutcome", str(error))
+    except AnnotationError as error:
+        return Lifetime("ready"), Refuse("InvalidAnnotation", str(error))
 
 
 STAGES = (
@@ -128,15 +157,27 @@ STAGES = (
           lambda life: Remove() if life.may_be_removed else None),
     Stage("ended", lambda life: is_pod_terminal(life.pod), lambda life: None),  # such a pod never runs again
     Stage("expired", lambda life: life.is_expired, lambda life: Expire()),
+    Stage("annotated wrongly", lambda life: life.refusal is not None, lambda life: life.refusal),
     Stage("kept pending", lambda life: life.outcome == PENDING, lambda life: None),
-    Stage("unknown outcome", lambda life: life.outcome not in OUTCOMES, lambda life: RefuseOutcome(life.outcome)),
-    Stage("arrived", lambda life: life.current_outcome == PENDING,
-          lambda life: life.admit() or Start(OUTCOMES[life.outcome])),
-    Stage("outcome changed", lambda life: life.current_outcome != life.outcome,
-          lambda life: Start(OUTCOMES[life.outcome])),
+    Stage("arrived", lambda life: life.current_outcome == PENDING, lambda life: life.admit() or life.start),
+    Stage("run over", lambda life: life.change is not None and life.change.due <= life.now,
+          lambda life: life.change and Start(life.change.outcome)),
+    Stage("in back-off", lambda life: life.change is not None and life.current_outcome == "crash-loop",
+          lambda life: None),
+    Stage("outcome changed", lambda life: life.current_outcome != life.outcome, lambda life: life.start),
     Stage("readiness gate changed", lambda life: life.has_changed_gate, lambda life: UpdateReadiness()),
     Stage("spec changed", lambda life: life.has_new_generation, lambda life: Acknowledge()),
 )
+
+
+def next_due(pod: Pod, node: Node | None, draw: Draw) -> datetime | None:
+    """Return when the pod's next step is due, for one that has none now: its deadline, or the end of its run."""
+    deadline = deadline_of(pod)
+    if node is None or is_pod_terminal(pod):
+        return deadline
+    lifetime, refusal = _lifetime_or_refusal(pod, node, draw)
+    change = next_change(pod, lifetime) if refusal is None else None
+    return min((due for due in (deadline, change and change.due) if due is not None), default=None)
 
 
 def deadline_of(pod: Pod) -> datetime | None:

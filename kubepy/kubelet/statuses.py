@@ -52,7 +52,7 @@ def container_status(pod: Pod, container: Container, outcome: PodOutcome, time: 
     return {
         "image": container["image"],
         "imageID": "",
-        "lastState": {},
+        "lastState": _terminated(before, outcome.ended, time) if outcome.ended else before.get("lastState") or {},
         "name": container["name"],
         "ready": outcome.ready,
         "restartCount": max(outcome.restarts, before.get("restartCount", 0)),
@@ -69,19 +69,27 @@ def _status_before(pod: Pod, container: str) -> ContainerStatus:
 
 
 def _state(pod: Pod, container: Container, outcome: PodOutcome, time: str) -> ContainerState:
-    before = _status_before(pod, container["name"]).get("state") or {}
-    started = before.get("running", {}).get("startedAt") or time  # a container that was running keeps its start time
+    before = _status_before(pod, container["name"])
     if outcome.state == "running":
-        return {"running": {"startedAt": started}}
+        return {"running": {"startedAt": time if outcome.ended else _started(before, time)}}
     if outcome.state == "terminated":
-        return {"terminated": {"exitCode": outcome.exit_code, "finishedAt": time, "reason": outcome.reason,
-                               "startedAt": started}}
+        return _terminated(before, outcome, time)
     message = outcome.message.format(
         container=container["name"],
         image=container["image"],
         pod=f"{name_of(pod)}_{namespace_of(pod)}({uid_of(pod)})",
     )
     return {"waiting": {"message": message, "reason": outcome.reason}}
+
+
+def _started(before: ContainerStatus, time: str) -> str:
+    """Return when a container started: one that was running keeps that time."""
+    return (before.get("state") or {}).get("running", {}).get("startedAt") or time
+
+
+def _terminated(before: ContainerStatus, outcome: PodOutcome, time: str) -> ContainerState:
+    return {"terminated": {"exitCode": outcome.exit_code, "finishedAt": time, "reason": outcome.reason,
+                           "startedAt": _started(before, time)}}
 
 
 def _init_container_status(pod: Pod, container: Container, outcome: PodOutcome, time: str) -> ContainerStatus:

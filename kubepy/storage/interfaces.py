@@ -20,7 +20,11 @@ class Store(Protocol):
 
     Reading never waits for a writer. Objects that come out are shared: never change one. Everything here may raise
     FolderError where the store cannot be used.
+
+    ``lock_timeout``: seconds that a transaction waits for one other process to let go of the lock; 0 for not at all.
     """
+
+    lock_timeout: float
 
     # --- reading ---
 

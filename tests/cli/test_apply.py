@@ -64,8 +64,8 @@ def test_slow_deletion_is_not_awaited_without_timeout(kubepy: Kubepy) -> None:
 
 def test_conflict_shows_all_three_configurations_in_json_and_managers(kubepy: Kubepy) -> None:
     apply(kubepy, DEPLOYMENT)
-    kubepy("set", "image", "deploy", "web", "c=c:9")
-    done = apply(kubepy, DEPLOYMENT.replace("c:1", "c:2"), "--overwrite=false")
+    kubepy("set", "image", "deploy", "web", "c=c:9", "--reconcile=never")
+    done = apply(kubepy, DEPLOYMENT.replace("c:1", "c:2"), "--overwrite=false", "--reconcile=never")
     assert done.status == 1
     assert done.err.startswith("warning: error calculating patch from openapi v3 spec: patch:\nmetadata:\n")
     assert "\nwarning: error calculating patch from openapi spec: patch:\nmetadata:\n" in done.err

@@ -82,7 +82,8 @@ def test_init_makes_ready_nodes_and_default_storage_class(bare: Kubepy) -> None:
     assert bare("get", "nodes", "-o", f"jsonpath={ready}").out == "node-1 True\nnode-2 True\n"
 
 
-NO_NODES = 'make some with "kubepy apply -f manifests/nodes.yaml", or begin with "kubepy init --nodes=3"\n'
+NO_NODES = ("make one with echo '{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"metadata\":{\"name\":\"node-1\"}}' | "
+            "kubepy create -f -\n")
 
 
 def test_cluster_without_nodes_says_what_comes_next(bare: Kubepy) -> None:
@@ -94,7 +95,7 @@ def test_cluster_without_nodes_says_what_comes_next(bare: Kubepy) -> None:
         bare("run", name, "--image=nginx")
     for _ in range(2):
         assert bare("controller", "--once", "-q") == Done(
-            "", f"note: 2 pods are Pending, since there are no nodes: {NO_NODES}", 0)
+            "", f"note: 2 pods (default/a …) are Pending: there are no nodes: {NO_NODES}", 0)
     bare("create", "-f", "-", stdin="{apiVersion: v1, kind: Node, metadata: {name: one}}")
     assert bare("controller", "--once", "-q") == Done("", "", 0)
 

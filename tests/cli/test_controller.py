@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from kubepy.cli.git.repository import is_git_at_work
+from kubepy.cli.runtime.driver import is_git_at_work
 
 DAEMON_SET = """
 apiVersion: apps/v1
@@ -222,7 +222,8 @@ def test_watch_works_until_signal(kubepy, tmp_path, number, status):
     kubepy("init", "--nodes=2")
     with watching(tmp_path) as process:
         kubepy("apply", "-f", "-", stdin=DAEMON_SET)
-        until(lambda: "2" in kubepy("get", "ds", "agent", "-o", "jsonpath={.status.numberAvailable}").stdout)
+        until(lambda: "2" in kubepy("get", "ds", "agent", "-o", "jsonpath={.status.numberAvailable}",
+                                    "--reconcile=never").stdout)
         process.send_signal(number)
         output, errors = process.communicate(timeout=20)
         assert process.returncode == status
@@ -262,7 +263,7 @@ def test_never_reconciling_says_that_no_controller_runs(kubepy):
     done = kubepy("rollout", "status", "ds/agent", "--timeout=1s", "--reconcile=never")
     assert done.returncode == 1
     assert done.stderr.count("no controller is running") == 1
-    assert kubepy("get", "pods").stdout == ""
+    assert kubepy("get", "pods", "--reconcile=never").stdout == ""
 
 
 def test_waiting_command_ends_at_its_timeout(kubepy):

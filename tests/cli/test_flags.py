@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from kubepy.api.values.goformat import parse_duration
 from kubepy.cli.commands import COMMANDS
 from kubepy.cli.runtime.command import Entry, load, walk
-from kubepy.cli.runtime.flags import Flag, FlagSyntaxError, HelpRequested, Parsed, Parser, parse_duration
+from kubepy.cli.runtime.flags import Flag, FlagSyntaxError, HelpRequested, Parsed, Parser
 from kubepy.cli.runtime.flags import bool_flag as boolean
 from kubepy.cli.runtime.flags import duration_flag as duration
 from kubepy.cli.runtime.flags import int_flag as integer

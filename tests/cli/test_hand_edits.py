@@ -61,7 +61,7 @@ class Scene:
         """Return the images of the pods that are not being deleted."""
         template = ("{{range .items}}{{if not .metadata.deletionTimestamp}}"
                     "{{(index .spec.containers 0).image}} {{end}}{{end}}")
-        done = run("get", "pods", "-l", f"app={self.name}", "-o", f"go-template={template}")
+        done = run("get", "pods", "-l", f"app={self.name}", "-o", f"go-template={template}", "--reconcile=never")
         assert done.status == 0, done.err
         return set(done.out.split())
 
@@ -225,7 +225,7 @@ def watching(folder: Path) -> Iterator[None]:
 
 
 def is_claimed_done(scene: Scene) -> bool:
-    done = run("rollout", "status", scene.workload, "--watch=false")
+    done = run("rollout", "status", scene.workload, "--watch=false", "--reconcile=never")
     assert done.status == 0, done.err
     return DONE.search(done.out) is not None
 
@@ -333,7 +333,8 @@ def test_edited_replicas_of_replica_set_are_followed(kubepy: Kubepy, folder: Pat
     settle()
     file = folder / "state/namespaces/default/replicasets.apps/rs.yaml"
     file.write_text(file.read_text().replace("replicas: 1\n  selector", "replicas: 3\n  selector"))
-    got = kubepy("get", "rs", "rs", "-o", "jsonpath={.metadata.generation}/{.status.observedGeneration}")
+    got = kubepy("get", "rs", "rs", "--reconcile=never", "-o",
+                 "jsonpath={.metadata.generation}/{.status.observedGeneration}")
     assert got.out == "2/1"
     settle()
     assert len(names_of_pods(kubepy)) == 3

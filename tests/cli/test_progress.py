@@ -196,7 +196,7 @@ def test_progress_line_is_shown_by_every_long_command(tmp_path: Path, patience: 
     play("set", "image", "ds/agent", "c=other")
     rolled = play("rollout", "status", "ds/agent", "--timeout=20s")
     assert rolled.out.endswith('daemon set "agent" successfully rolled out\n')
-    assert "waiting 0s daemonset.apps/agent" in rolled.drawn()
+    assert any("objects changed" in line or line == "waiting 0s daemonset.apps/agent" for line in rolled.drawn())
 
     play("create", "configmap", name)
     waited = play("wait", f"cm/{name}", "--for=condition=Ready", "--timeout=100ms", status=1)
@@ -214,7 +214,7 @@ def test_waiting_command_without_nodes_says_so(tmp_path: Path) -> None:
     on_a_terminal(["apply", "-f", "-"], state, stdin=AGENT.replace("DaemonSet", "StatefulSet"))
     waited = on_a_terminal(["rollout", "status", "sts/agent", "--timeout=3s"], state)
     assert waited.out.endswith("Waiting for 1 pods to be ready...\n")
-    assert waited.terminal.count("note: 1 pod is Pending, since there are no nodes: ") == 1
+    assert waited.terminal.count("is Pending: there are no nodes: ") == 1
 
 
 def test_pipe_gets_what_kubectl_would_write(tmp_path: Path, patience: dict[str, str]) -> None:

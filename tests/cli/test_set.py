@@ -138,7 +138,7 @@ def test_record_keeps_command_line(web: Kubepy, words: str, cause: str) -> None:
 def test_create_record_keeps_command_line(kubepy: Kubepy, folder: Path) -> None:
     (folder / "web.yaml").write_text(WEB)
     kubepy("create", "-f", "web.yaml", "--record")
-    found = json.loads(kubepy("get", "deploy", "web", "-o", "json").out)["metadata"]["annotations"]
+    found = json.loads(kubepy("get", "deploy", "web", "-o", "json", "--reconcile=never").out)["metadata"]["annotations"]
     assert found == {"kubernetes.io/change-cause": "kubepy create --filename=web.yaml --record=true"}
 
 

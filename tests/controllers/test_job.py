@@ -437,3 +437,56 @@ def test_indexes_are_read_as_they_are_written(indexes: set[int]):
     text = format_indexes(indexes)
     assert parse_indexes(text, 61) == indexes
     assert format_indexes({1, 2, 3, 7, 8}) == "1-3,7,8"
+
+
+# --- pods that end by themselves
+
+
+def template(**annotations: str) -> Object:
+    pod_annotations = {f"kubepy.dev/{key.replace('_', '-')}": text for key, text in annotations.items()}
+    return {"metadata": {"annotations": pod_annotations},
+            "spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "work:1"}]}}
+
+
+def test_unmodified_job_is_complete_once_it_is_settled(jobs):
+    jobs.make(template=template(), completions=5, parallelism=2)
+    assert jobs.conditions() == COMPLETE
+    assert {one["status"]["phase"] for one in jobs.pods()} == {"Succeeded"}
+
+
+def test_run_ends_when_cluster_time_has_passed(jobs):
+    jobs.lab.create(RESOURCE, job() | {"spec": {"template": template(runs_for="5s")}}, "default")
+    [due] = jobs.lab.settle().due
+    assert (due.reconciler, (due.time - jobs.lab.now).total_seconds()) == ("kubelet", 5.0)
+    jobs.wait(4)
+    assert (len(jobs.running()), jobs.conditions()) == (1, [])
+    jobs.wait(1)
+    assert jobs.conditions() == COMPLETE
+    assert jobs.lab.settle().due == []
+
+
+def test_drawn_length_of_run_repeats_with_seed(tmp_path):
+    def times(folder: str) -> list[float]:
+        lab = Lab(tmp_path / folder)
+        lab.node("node-1")
+        lab.create(RESOURCE, job() | {"spec": {"parallelism": 4, "template": template(runs_for="2s..90s")}}, "default")
+        return [(due.time - lab.now).total_seconds() for due in lab.settle().due]
+
+    drawn = times("first")
+    assert drawn == times("second")
+    assert len(set(drawn)) > 1
+    assert all(2 <= one <= 90 and one.is_integer() for one in drawn)
+
+
+def test_job_with_ttl_of_zero_is_seen_complete_before_it_goes(jobs):
+    jobs.lab.create(RESOURCE, job() | {"spec": {"template": template(), "ttlSecondsAfterFinished": 0}}, "default")
+    jobs.lab.watch()
+    assert jobs.conditions() == COMPLETE
+    jobs.lab.pass_time(1)
+    jobs.lab.watch()
+    assert jobs.lab.names(RESOURCE) == []
+
+
+def test_run_once_does_not_wait_for_job_with_ttl_of_zero(jobs):
+    jobs.make(template=template(), ttlSecondsAfterFinished=0)
+    assert jobs.lab.names(RESOURCE) == []

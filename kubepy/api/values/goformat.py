@@ -17,6 +17,8 @@ _TYPE_NAMES: dict[type, str] = {
     type(None): "<nil>", bool: "bool", int: "int64", float: "float64", str: "string",
     list: "[]interface {}", dict: "map[string]interface {}",
 }
+UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+MAX_DURATION = (2**63 - 1) / 1e9  # seconds: Go's durations are nanoseconds of 64 bits
 
 
 class Ordered(dict[str, Any]):
@@ -78,6 +80,30 @@ def format_duration(seconds: float) -> str:
     hours, minutes = divmod(minutes, 60)
     larger = f"{hours}h{minutes}m" if hours else f"{minutes}m" if minutes else ""
     return f"{sign}{larger}{_quotient(rest, 1_000_000_000)}s"
+
+
+def parse_duration(text: str) -> float:
+    """Read ``1.5s``, ``2m``, ``1h30m``, ``0`` as ``time.ParseDuration``; returns seconds."""
+    unsigned = text[1:] if text[:1] in ("+", "-") else text
+    if unsigned == "0":
+        return 0.0
+    total, rest = 0.0, unsigned
+    while rest:
+        number = re.match(r"(\d+\.?\d*|\.\d+)", rest)
+        if not number:
+            break
+        unit = re.match(r"[^0-9.]*", rest[number.end():])
+        word = unit[0] if unit else ""
+        if not word:
+            raise ValueError(f"time: missing unit in duration {quote_bytes(text)}")
+        if word not in UNITS:
+            raise ValueError(f"time: unknown unit {quote_bytes(word)} in duration "
+                             f"{quote_bytes(text)}")
+        total += float(number[0]) * UNITS[word]
+        rest = rest[number.end() + len(word):]
+    if rest or not unsigned or total > MAX_DURATION:
+        raise ValueError(f"time: invalid duration {quote_bytes(text)}")
+    return -total if text.startswith("-") else total
 
 
 def _quotient(nanos: int, size: int) -> str:

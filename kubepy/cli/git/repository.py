@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 import subprocess
-import time
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 
 from kubepy.cli.errors import CliError
 
-LOCK_SECONDS = 60.0  # how old a lock may be before it counts as left behind by a git that was killed
 NO_GIT = "git is not installed, or not on the PATH"
 
 
@@ -48,32 +46,6 @@ class Repository:
     def unset(self, name: str) -> None:
         """Remove a setting, if it is there."""
         self.run("config", "--local", "--unset-all", name, expected=(0, 5))
-
-
-def is_git_at_work(folder: str) -> bool:
-    """Return whether git is changing the working tree around a folder: it holds the lock of its index."""
-    directory = _git_directory(os.path.realpath(folder))
-    if directory is None:
-        return False
-    try:
-        return time.time() - os.stat(os.path.join(directory, "index.lock")).st_mtime < LOCK_SECONDS
-    except OSError:
-        return False
-
-
-def _git_directory(folder: str) -> str | None:
-    """Return the directory with the index of the working tree around a folder, without running git."""
-    path = os.path.join(folder, ".git")
-    if not os.path.lexists(path):
-        parent = os.path.dirname(folder)
-        return _git_directory(parent) if parent != folder else None
-    if os.path.isdir(path):
-        return path
-    try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:  # of a linked worktree, or a submodule
-            return os.path.join(folder, file.read().removeprefix("gitdir:").strip())
-    except OSError:
-        return None
 
 
 def run_git(words: Sequence[str], stdin: str = "") -> subprocess.CompletedProcess[bytes]:

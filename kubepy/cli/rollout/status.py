@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from kubepy.api.clock import parse_time
 from kubepy.api.meta import Object, name_of
 from kubepy.api.objects.deployments import revision_of
 from kubepy.api.scheme import Resource
@@ -18,6 +19,8 @@ from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import bool_flag, duration_flag, int_flag
 from kubepy.cli.runtime.infos import Info
 from kubepy.quoting import printable, quote
+
+REACTION_SECONDS = 2.0  # times in managedFields are whole seconds, so that one of them may be less than that
 
 
 class StatusOptions(RolloutOptions):
@@ -46,6 +49,7 @@ def status(factory: Factory, options: StatusOptions) -> None:
     if options.revision < 0:
         raise CliError(f"revision must be a positive integer: {options.revision}")
     count = 0
+    factory.catches_up = not options.watch
 
     def follow(info: Info) -> None:
         nonlocal count
@@ -70,10 +74,21 @@ class RolloutWatch:
 
     def run(self) -> None:
         """Follow the rollout. Raises CliError for a timeout, a deleted object, a rollout that failed."""
+        if self._was_left_alone():
+            self.factory.driver.react()
         if self.look() or not self.options.watch:
             return
         if not self.factory.driver.wait_until(self.look, self.options.timeout or None, self.info.printed_name):
             raise CliError("timed out waiting for the condition")
+
+    def _was_left_alone(self) -> bool:
+        """Return whether the workload was last changed so long ago that in a cluster its controller would have acted.
+
+        After a change of just now, the states on the way are printed too, as kubectl prints them.
+        """
+        times = [entry["time"] for entry in self.info.content["metadata"].get("managedFields", ()) if "time" in entry]
+        seconds = (self.factory.cluster.clock.now() - parse_time(max(times))).total_seconds() if times else 0.0
+        return seconds >= REACTION_SECONDS
 
     def look(self) -> bool:
         """Print the state if it has changed; returns whether the rollout is done, which it stays."""

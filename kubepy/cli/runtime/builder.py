@@ -121,6 +121,7 @@ class Builder(NamedTuple):
             raise CliError("at least one resource must be specified to use a selector")
         if isinstance(self.options, SubresourceOptions) and self.options.subresource:
             raise CliError("subresource cannot be used when bulk resources are specified")
+        self.factory.catch_up()
         scopes = [Scope(resource, namespace if resource.namespaced else "", selector, fields)
                   for resource in _types(self.factory, words[0])]
         return Result((entry for scope in scopes for entry in listed(self.factory, scope)), scopes=scopes)
@@ -142,6 +143,7 @@ class Builder(NamedTuple):
             if resource.namespaced and namespace is None:
                 raise CliError("a resource cannot be retrieved by name across all namespaces")
             infos.append(Info(resource, namespace or "", name, subresource=subresource))
+        self.factory.catch_up()
 
         def retrieve(info: Info) -> None:
             """Read the object, if it is not known (``RetrieveLazy``)."""
@@ -176,6 +178,7 @@ class Builder(NamedTuple):
 
     def _latest(self, info: Info, namespace: str | None) -> InfoOrError:
         """Read an object from the cluster (``RetrieveLatest``); one without a name stays as it is, and has no table."""
+        self.factory.catch_up()
         try:
             if self.typed and go_types.type_of(info.content):
                 objects.typed(info.content, info.source)

@@ -46,6 +46,7 @@ class Factory:
         self.stderr = stderr or sys.stderr or io.StringIO()
         self.options = GlobalOptions()
         self.may_create = False
+        self.catches_up = True  # False for commands that never write, such as diff
         self._is_dry_run = False
         self._warned: dict[str, None] = {}
         self._logged: set[tuple[str, str]] = set()
@@ -56,12 +57,14 @@ class Factory:
         options.validate()
         options.timeout_seconds()
         self.options = options
-        self.may_create = may_create
+        must_exist = options.must_exist or os.environ.get("KUBEPY_MUST_EXIST", "") not in ("", "0", "false")
+        self.may_create = may_create and not must_exist
 
     def dry_run_strategy(self, options: DryRunOptions) -> str:
         """Return ``none``, ``client`` or ``server``; the old boolean values warn. In a dry run no folder is made."""
         strategy, warning, place = options.dry_run_value()
         if strategy != NONE:
+            self.catches_up = False
             self._is_dry_run = self._is_dry_run or self.may_create
             self.may_create = False
         if warning:
@@ -125,7 +128,11 @@ class Factory:
             if self._is_dry_run and not self.has_cluster:
                 cluster = clusters.Cluster.open(self._scratch.name, create=True)
             else:
+                is_new = self.may_create and not self.has_cluster
                 cluster = clusters.Cluster.open(self.folder, create=self.may_create)
+                if is_new and self.stderr.isatty():
+                    self.say(f"note: made a cluster in {os.path.realpath(self.folder)}; it has no nodes: make one with "
+                             + drivers.NEW_NODE.format("node-1"))
         except storage_errors.NoClusterError:
             raise self._no_cluster(self.folder) from None
         cluster.client.warn = self.warn
@@ -171,7 +178,17 @@ class Factory:
     @cached_property
     def driver(self) -> drivers.Driver:
         """The driver that runs the controllers while a command waits (``driver.wait_until``)."""
-        return drivers.Driver(self.cluster, self.progress, self.say, reconciles=self.reconciles)
+        return drivers.Driver(self.cluster, self.folder, self.progress, self.say, reconciles=self.reconciles)
+
+    def catch_up(self) -> bool:
+        """Let the controllers do what is due, before a command reads the cluster for the first time.
+
+        Returns whether they did: what was read before may be stale.
+        """
+        if not self.catches_up or not self.has_cluster:
+            return False
+        self.catches_up = False
+        return self.driver.react()
 
     def ticks(self, pause: float) -> Iterator[None]:
         """Yield for each round of a watch, ``pause`` seconds apart, until --request-timeout has passed."""

@@ -119,7 +119,7 @@ def int_flag(long: str, short: str = "", default: int = 0, help: str = "", bits:
 
 def duration_flag(long: str, short: str = "", default: float = 0.0, help: str = "", **more: Any) -> Any:
     """Declare a Go duration; its value is in seconds."""
-    return Flag(long, short, default, FlagKind(parse_duration), help, **more)
+    return Flag(long, short, default, FlagKind(lambda text: goformat.parse_duration(text)), help, **more)
 
 
 def string_slice_flag(long: str, short: str = "", default: Sequence[str] = (), help: str = "", **more: Any) -> Any:
@@ -166,34 +166,6 @@ def parse_int(text: str, bits: int = 64) -> int:
 
 
 MAX_DIGITS = 64  # integers of more digits are too large in any case; Python raises an error of its own at 4,300
-UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
-MAX_DURATION = (2**63 - 1) / 1e9  # seconds: Go's durations are nanoseconds of 64 bits
-
-
-def parse_duration(text: str) -> float:
-    """Read ``1.5s``, ``2m``, ``1h30m``, ``0`` as ``time.ParseDuration``; returns seconds."""
-    import re
-
-    unsigned = text[1:] if text[:1] in ("+", "-") else text
-    if unsigned == "0":
-        return 0.0
-    total, rest = 0.0, unsigned
-    while rest:
-        number = re.match(r"(\d+\.?\d*|\.\d+)", rest)
-        if not number:
-            break
-        unit = re.match(r"[^0-9.]*", rest[number.end():])
-        word = unit[0] if unit else ""
-        if not word:
-            raise ValueError(f"time: missing unit in duration {goformat.quote_bytes(text)}")
-        if word not in UNITS:
-            raise ValueError(f"time: unknown unit {goformat.quote_bytes(word)} in duration "
-                             f"{goformat.quote_bytes(text)}")
-        total += float(number[0]) * UNITS[word]
-        rest = rest[number.end() + len(word):]
-    if rest or not unsigned or total > MAX_DURATION:
-        raise ValueError(f"time: invalid duration {goformat.quote_bytes(text)}")
-    return -total if text.startswith("-") else total
 
 
 def go_duration(seconds: float) -> str:
@@ -209,7 +181,7 @@ def go_duration(seconds: float) -> str:
 def parse_flush_frequency(text: str) -> float:
     """Return the value of --log-flush-frequency in seconds; pflag gives no details of its errors."""
     try:
-        return parse_duration(text)
+        return goformat.parse_duration(text)
     except ValueError:
         raise ValueError("parse error") from None
 
@@ -228,8 +200,8 @@ def parse_timeout(text: str) -> float:
         return 0.0
     try:
         if text.isascii() and text.isdecimal():
-            return parse_duration(f"{text}s")
-        return parse_duration(text)
+            return goformat.parse_duration(f"{text}s")
+        return goformat.parse_duration(text)
     except ValueError:
         raise ValueError("Invalid timeout value. Timeout must be a single integer in seconds, or an integer followed "
                          "by a corresponding time unit (e.g. 1s | 2m | 3h)") from None

@@ -122,8 +122,10 @@ class GlobalOptions(Options):
 
     state: str = string_flag("state", help="The state folder, whose contexts count. Default: $KUBEPY_STATE, or "
                              "./state.")
-    reconcile: str = string_flag("reconcile", help='"auto" or "never": whether commands that wait run the controllers '
-                                 'themselves. Default: $KUBEPY_RECONCILE, or "auto".')
+    reconcile: str = string_flag("reconcile", help='"auto" or "never": whether commands that read or wait run the '
+                                 'controllers. Default: $KUBEPY_RECONCILE, kubepy.yaml, or "auto".')
+    must_exist: bool = bool_flag("must-exist", help="If true, never make a cluster where there is none. Default: "
+                                 "$KUBEPY_MUST_EXIST.")
     namespace: str = string_flag("namespace", "n", help="If present, the namespace scope for this request.")
     context: str = string_flag("context", help="The context to use: a state folder and a namespace (see kubepy "
                                "config).")

@@ -73,7 +73,7 @@ class FolderStore:
         self._now = now or time.time
         self._access = Access(self._folder, admit, removal, self._now)
         self._reader = Reader(self._access)
-        self._lock_timeout = lock_timeout
+        self.lock_timeout = lock_timeout
         self._decoder = Decoder()
         self._meta_writes: dict[str, str | None] | None = None  # of the transaction under way
         self._is_unsynced = False
@@ -187,7 +187,7 @@ class FolderStore:
     def repair(self) -> Names:
         """Repair what can be repaired safely, and return each repair as a line. Raises LockTimeoutError,
         FolderError."""
-        with self._access.locked(self._lock_timeout), self._access.errors():
+        with self._access.locked(self.lock_timeout), self._access.errors():
             return list(fsck.repair(self._access))
 
     def _object(self, row: Row) -> Object:
@@ -207,7 +207,7 @@ class FolderStore:
         """
         if self._meta_writes is not None:
             raise RuntimeError("a transaction is under way in this store; transactions do not nest")
-        with self._access.locked(self._lock_timeout):
+        with self._access.locked(self.lock_timeout):
             changes = transaction.FolderTransaction(self._access, self._decoder, self._volatile)
             self._meta_writes = {}
             try:

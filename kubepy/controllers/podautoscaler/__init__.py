@@ -1,0 +1,298 @@
+"""Sets the replicas of scale targets by the metrics of their pods, between a lowest and a highest number.
+
+A sync reads the target's Scale, asks :mod:`metrics` how many replicas each metric calls for
+(:mod:`replica_calculator` has the arithmetic), has :mod:`normalization` make a size of the highest answer, and writes
+the Scale and the autoscaler's status. This module alone writes. Upstream: ``pkg/controller/podautoscaler``.
+
+An autoscaler is looked at every 15 seconds. Who does not watch time pass need not wait for the first time, nor for the
+first one after a change of its spec.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from kubepy.api.clock import format_time
+from kubepy.api.errors import Status
+from kubepy.api.meta import Object, namespace_of
+from kubepy.api.scheme import Resource
+from kubepy.api.selectors import LabelSelector, SelectorError, parse_labels
+from kubepy.api.values.goformat import quote
+from kubepy.api.values.quantity import Quantity
+from kubepy.controllers.podautoscaler.metrics import MetricFailure, MetricProposal, Target, compute_metric
+from kubepy.controllers.podautoscaler.normalization import Decision, History, Limits, normalize
+from kubepy.controllers.podautoscaler.replica_calculator import Tolerances
+from kubepy.runtime.events import Recorder
+from kubepy.runtime.informers import PODS, ResourceClient, TypedResource
+from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
+
+if TYPE_CHECKING:
+    from kubepy.api.typed import HorizontalPodAutoscaler, Pod
+
+AUTOSCALERS: TypedResource[HorizontalPodAutoscaler] = TypedResource("horizontalpodautoscalers.autoscaling")
+SYNC_PERIOD = 15.0  # seconds: --horizontal-pod-autoscaler-sync-period
+TOLERANCE = 0.1
+NO_SCALE = "the HPA controller was unable to get the target's current scale: {}"
+
+
+class ReconcileError(Exception):
+    """An autoscaler can do nothing now; its status says why."""
+
+
+class Scaled(NamedTuple):
+    """The target of an autoscaler: its resource, and its Scale."""
+
+    resource: Resource
+    scale: Object
+
+    @property
+    def replicas(self) -> int:
+        return int(self.scale["spec"].get("replicas", 0))
+
+
+class Wanted(NamedTuple):
+    """The size that a target is to have. ``reason``: why it is another one than now, if it is."""
+
+    replicas: int
+    reason: str = ""
+
+
+class HorizontalController:
+    """Reconciles HorizontalPodAutoscalers."""
+
+    name = "horizontal-pod-autoscaler-controller"
+
+    def __init__(self, context: Context) -> None:
+        self.queue = context.new_queue()
+        self._client = context.client
+        self._clock = context.clock
+        self._scheme = context.scheme
+        self._autoscalers = context.informers.lister(AUTOSCALERS)
+        self._pods = context.informers.lister(PODS)
+        self._autoscaler_client = ResourceClient(context.client, AUTOSCALERS)
+        self._recorder = Recorder(context.client, "horizontal-pod-autoscaler")
+        self._histories: dict[tuple[str, str], History] = {}  # by namespace and name
+
+    def remember(self) -> Any:
+        return [[*key, *history.to_json()] for key, history in sorted(self._histories.items())]
+
+    def recall(self, memory: Any) -> None:
+        for namespace, name, *history in memory:
+            self._histories.setdefault((namespace, name), History.from_json(history))
+
+    def handlers(self) -> Mapping[str, Handler]:
+        return {AUTOSCALERS: self._autoscaler_changed, PODS: lambda event: None}
+
+    def _autoscaler_changed(self, event: WatchEvent) -> None:
+        if event.new is None:
+            self.queue.cancel(event.key)
+            self._histories.pop((event.key.namespace, event.key.name), None)
+        elif event.old is None or event.old["spec"] != event.new["spec"]:
+            self.queue.add_after(event.key, SYNC_PERIOD, skippable=True)
+
+    def sync(self, key: Key) -> None:
+        self.queue.cancel(key)
+        autoscaler = self._autoscalers.get(key.namespace, key.name)
+        if autoscaler is None:
+            return
+        history = self._histories.setdefault((key.namespace, key.name), History())
+        reconciliation = Reconciliation(autoscaler, history, self._clock.now(), self._recorder)
+        try:
+            self._reconcile(reconciliation)
+        except ReconcileError:
+            pass  # its status and events have the reason; upstream logs it, and tries again after the period
+        finally:
+            if (status := reconciliation.status) != (autoscaler.get("status") or {}):
+                self._autoscaler_client.update_status(autoscaler, status)
+            self.queue.add_after(key, SYNC_PERIOD)
+
+    def _reconcile(self, run: Reconciliation) -> None:
+        """Bring the target to the size that it is to have (``reconcileAutoscaler``). Raises ReconcileError."""
+        target = self._scale_target(run)
+        run.set_condition("AbleToScale", "True", "SucceededGetScale",
+                          "the HPA controller was able to get the target's current scale")
+        run.history.record_initial_recommendation(target.replicas, run.now)
+        wanted = self._wanted(run, target)
+        if wanted.replicas != target.replicas:
+            self._rescale(run, target, wanted)
+        run.set_sizes(target.replicas, wanted.replicas)
+
+    def _scale_target(self, run: Reconciliation) -> Scaled:
+        """Read the Scale of the target. Raises ReconcileError."""
+        reference = run.spec["scaleTargetRef"]
+        group, kind = reference.get("apiVersion", "").rpartition("/")[0], reference["kind"]
+        resource = next((one for one in self._scheme if (one.group, one.kind) == (group, kind)), None)
+        if resource is None:
+            raise run.failed_get_scale(f"no matches for kind {quote(kind)} in group {quote(group)}")
+        try:
+            scale = self._client.get(resource.key, reference["name"], namespace=run.namespace, subresource="scale")
+        except Status as error:
+            raise run.failed_get_scale(str(error)) from None
+        return Scaled(resource, scale)
+
+    def _wanted(self, run: Reconciliation, target: Scaled) -> Wanted:
+        """Decide on the size of the target. Raises ReconcileError."""
+        lowest, highest = run.spec.get("minReplicas", 1), run.spec["maxReplicas"]
+        if target.replicas == 0:
+            run.set_condition("ScalingActive", "False", "ScalingDisabled",
+                              "scaling is disabled since the replica count of the target is zero")
+            run.metrics = None
+            return Wanted(0)
+        if target.replicas > highest:
+            return Wanted(highest, "Current number of replicas above Spec.MaxReplicas")
+        if target.replicas < lowest:
+            return Wanted(lowest, "Current number of replicas below Spec.MinReplicas")
+        proposal = self._compute_replicas(run, target)
+        reason = f"{proposal.name} above target" if proposal.replicas > target.replicas else "All metrics below target"
+        limits = Limits(target.replicas, proposal.replicas, lowest, highest)
+        decision = normalize(limits, run.spec.get("behavior"), run.history, run.now)
+        run.set_decision(decision)
+        return Wanted(decision.replicas, "" if proposal.replicas == target.replicas else reason)
+
+    def _compute_replicas(self, run: Reconciliation, target: Scaled) -> MetricProposal:
+        """Return the highest answer of all metrics (``computeReplicasForMetrics``). Raises ReconcileError."""
+        specs = run.spec.get("metrics") or []
+        try:
+            selector = self._selector(run, target)
+        except ReconcileError as error:
+            raise run.failed_compute(str(error), target.replicas, None) from None
+        pods = [pod for pod in self._pods.list(run.namespace) if selector.matches(pod["metadata"].get("labels"))]
+        about = Target(run.namespace, target.replicas, pods, run.now, _tolerances(run.spec))
+        statuses: list[Object] = []
+        proposals: list[MetricProposal] = []
+        failures: list[MetricFailure] = []
+        for spec in specs:
+            try:
+                proposals.append(compute_metric(spec, about))
+                statuses.append(proposals[-1].status)
+            except MetricFailure as failure:
+                run.warn(failure.reason, failure.cause)
+                failures.append(failure)
+                statuses.append({"type": ""})
+        run.metrics = statuses
+        highest = max(proposals, key=lambda proposal: proposal.replicas, default=None)
+        if highest is None or (failures and highest.replicas < target.replicas):
+            first = failures[0]
+            run.set_condition("ScalingActive", "False", first.reason,
+                              f"the HPA was unable to compute the replica count: {first.cause}")
+            invalid = f"invalid metrics ({len(failures)} invalid out of {len(specs)}), first error is: {first}"
+            raise run.failed_compute(invalid, target.replicas, statuses)
+        run.set_condition("ScalingActive", "True", "ValidMetricFound", "the HPA was able to successfully calculate a "
+                                                                       f"replica count from {highest.name}")
+        return highest
+
+    def _selector(self, run: Reconciliation, target: Scaled) -> LabelSelector:
+        """Return the selector of the target's pods (``validateAndParseSelector``). Raises ReconcileError."""
+        text = target.scale["status"].get("selector", "")
+        if not text:
+            raise run.invalid_selector("SelectorRequired", "selector is required",
+                                       "the HPA target's scale is missing a selector")
+        try:
+            selector = parse_labels(text)
+        except SelectorError as error:
+            message = f"couldn't convert selector into a corresponding internal selector object: {error}"
+            raise run.invalid_selector("InvalidSelector", message, message) from None
+        run.history.selector = text
+        pods = [pod for pod in self._pods.list(run.namespace) if selector.matches(pod["metadata"].get("labels"))]
+        names = [f"{namespace}/{name}" for (namespace, name), history in sorted(self._histories.items())
+                 if namespace == run.namespace and history.selector and _selects_any(history.selector, pods)]
+        if len(names) > 1:
+            message = f"pods by selector {text} are controlled by multiple HPAs: [{' '.join(names)}]"
+            raise run.invalid_selector("AmbiguousSelector", message, message, "AmbiguousSelector")
+        return selector
+
+    def _rescale(self, run: Reconciliation, target: Scaled, wanted: Wanted) -> None:
+        """Set the size of the target. Raises ReconcileError."""
+        scale = {**target.scale, "spec": {"replicas": wanted.replicas} if wanted.replicas else {}}
+        told = f"New size: {wanted.replicas}; reason: {wanted.reason}"
+        try:
+            self._client.update(target.resource.key, scale, namespace=run.namespace, subresource="scale")
+        except Status as error:
+            run.warn("FailedRescale", f"{told}; error: {error}")
+            run.set_condition("AbleToScale", "False", "FailedUpdateScale",
+                              f"the HPA controller was unable to update the target scale: {error}")
+            run.set_sizes(target.replicas, None)
+            raise ReconcileError(str(error)) from None
+        run.set_condition("AbleToScale", "True", "SucceededRescale",
+                          f"the HPA controller was able to update the target scale to {wanted.replicas}")
+        self._recorder.event(run.autoscaler, "Normal", "SuccessfulRescale", told)
+        run.history.store_scale_event(run.spec.get("behavior"), target.replicas, wanted.replicas, run.now)
+        run.status["lastScaleTime"] = format_time(run.now)
+
+
+class Reconciliation:
+    """One look at an autoscaler: its object, what it remembers, and the status that it is getting.
+
+    :ivar metrics: the ``currentMetrics`` of this look.
+    """
+
+    def __init__(self, autoscaler: HorizontalPodAutoscaler, history: History, now: datetime,
+                 recorder: Recorder) -> None:
+        self.autoscaler = autoscaler
+        self.history = history
+        self.now = now
+        self.metrics: list[Object] | None = None
+        self.status: Object = {**cast(Object, autoscaler.get("status") or {})}
+        self._recorder = recorder
+
+    @property
+    def spec(self) -> Object:
+        return cast(Object, self.autoscaler["spec"])
+
+    @property
+    def namespace(self) -> str:
+        return namespace_of(self.autoscaler)
+
+    def set_condition(self, kind: str, status: str, reason: str, message: str) -> None:
+        """Set a condition in its place in the list (``setConditionInList``)."""
+        conditions: list[Object] = list(self.status.get("conditions") or ())
+        index = next((index for index, one in enumerate(conditions) if one["type"] == kind), len(conditions))
+        before = conditions[index] if index < len(conditions) else {}
+        since = before.get("lastTransitionTime") if before.get("status") == status else None
+        conditions[index:index + 1] = [{"type": kind, "status": status, "reason": reason, "message": message,
+                                        "lastTransitionTime": since or format_time(self.now)}]
+        self.status["conditions"] = conditions
+
+    def set_decision(self, decision: Decision) -> None:
+        self.set_condition("AbleToScale", "True", *decision.able)
+        self.set_condition("ScalingLimited", str(decision.is_limited), *decision.limited)
+
+    def set_sizes(self, current: int, desired: int | None) -> None:
+        """Write the status anew with the conditions and the time of the last change (``setStatus``)."""
+        kept: Object = {key: self.status[key] for key in ("conditions", "lastScaleTime") if key in self.status}
+        counts: Object = {"currentReplicas": current} if current else {}
+        self.status = {**counts, "currentMetrics": self.metrics, **kept,
+                       "desiredReplicas": self.status.get("desiredReplicas", 0) if desired is None else desired}
+
+    def warn(self, reason: str, message: str) -> None:
+        self._recorder.event(self.autoscaler, "Warning", reason, message)
+
+    def failed_get_scale(self, message: str) -> ReconcileError:
+        self.warn("FailedGetScale", message)
+        self.set_condition("AbleToScale", "False", "FailedGetScale", NO_SCALE.format(message))
+        return ReconcileError(message)
+
+    def invalid_selector(self, event: str, message: str, condition: str,
+                         reason: str = "InvalidSelector") -> ReconcileError:
+        self.warn(event, message)
+        self.set_condition("ScalingActive", "False", reason, condition)
+        return ReconcileError(message)
+
+    def failed_compute(self, message: str, current: int, metrics: list[Object] | None) -> ReconcileError:
+        self.metrics = metrics
+        self.set_sizes(current, None)
+        self.warn("FailedComputeMetricsReplicas", message)
+        return ReconcileError(message)
+
+
+def _tolerances(spec: Object) -> Tolerances:
+    rules = (((spec.get("behavior") or {}).get(direction) or {}).get("tolerance")
+             for direction in ("scaleDown", "scaleUp"))
+    return Tolerances(*(TOLERANCE if text is None else Quantity.parse(text).nanos / 1e9 for text in rules))
+
+
+def _selects_any(selector: str, pods: list[Pod]) -> bool:
+    parsed = parse_labels(selector)
+    return any(parsed.matches(pod["metadata"].get("labels")) for pod in pods)

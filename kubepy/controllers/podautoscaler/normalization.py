@@ -1,0 +1,190 @@
+"""From the replicas that metrics call for to those that an autoscaler sets: stabilization, limits and rates.
+
+Upstream: ``normalizeDesiredReplicas`` and ``normalizeDesiredReplicasWithBehaviors`` of ``horizontal.go``. Nothing here
+writes; a :class:`History` is what an autoscaler remembers from sync to sync.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from kubepy.api.clock import format_micro_time, parse_time
+from kubepy.api.meta import AnyObject
+
+DOWNSCALE_STABILIZATION = timedelta(minutes=5)
+SCALE_UP_FACTOR, SCALE_UP_MINIMUM = 2, 4  # the rate without ``behavior``
+MOST, LEAST = 2**31 - 1, -(2**31)
+
+
+class Change(NamedTuple):
+    """A number of replicas with its time: one that was recommended, or one that was added or removed."""
+
+    replicas: int
+    time: datetime
+
+
+class History:
+    """What an autoscaler has recommended and done lately, and the selector of its target's pods."""
+
+    def __init__(self) -> None:
+        self.recommendations: list[Change] = []
+        self.scale_ups: list[Change] = []
+        self.scale_downs: list[Change] = []
+        self.selector: str | None = None
+
+    def to_json(self) -> Any:
+        changes = ([[change.replicas, format_micro_time(change.time)] for change in kept]
+                   for kept in (self.recommendations, self.scale_ups, self.scale_downs))
+        return [*changes, self.selector]
+
+    @classmethod
+    def from_json(cls, kept: Any) -> History:
+        history = cls()
+        *changes, history.selector = kept
+        history.recommendations, history.scale_ups, history.scale_downs = (
+            [Change(replicas, parse_time(time)) for replicas, time in entries] for entries in changes)
+        return history
+
+    def record_initial_recommendation(self, replicas: int, now: datetime) -> None:
+        if not self.recommendations:
+            self.recommendations = [Change(replicas, now)]
+
+    def recommend(self, replicas: int, now: datetime, cutoff: datetime) -> None:
+        """Record a recommendation, and forget those before ``cutoff``."""
+        self.recommendations = [*(change for change in self.recommendations if change.time >= cutoff),
+                                Change(replicas, now)]
+
+    def store_scale_event(self, behavior: AnyObject | None, before: int, after: int, now: datetime) -> None:
+        """Record a change of the target's size, for the rates of ``behavior``; without one nothing needs it."""
+        if behavior is None:
+            return
+        rules = behavior["scaleUp" if after > before else "scaleDown"]
+        longest = max((policy["periodSeconds"] for policy in rules.get("policies") or ()), default=0)
+        events = self.scale_ups if after > before else self.scale_downs
+        events[:] = [*(event for event in events if event.time >= now - timedelta(seconds=longest)),
+                     Change(abs(after - before), now)]
+
+
+class Limits(NamedTuple):
+    """The size of a target now, the size that its metrics call for, and those between which it must be."""
+
+    current: int
+    desired: int
+    lowest: int
+    highest: int
+
+
+class Verdict(NamedTuple):
+    """A reason and a message for a condition."""
+
+    reason: str
+    message: str
+
+
+class Decision(NamedTuple):
+    """The size to set, and what the conditions AbleToScale and ScalingLimited say about it."""
+
+    replicas: int
+    able: Verdict
+    limited: Verdict
+    is_limited: bool
+
+
+READY = Verdict("ReadyForNewScale", "recommended size matches current size")
+WITHIN_RANGE = Verdict("DesiredWithinRange", "the desired count is within the acceptable range")
+UP_STABILIZED = Verdict("ScaleUpStabilized", "recent recommendations were lower than current one, applying the lowest "
+                                             "recent recommendation")
+DOWN_STABILIZED = Verdict("ScaleDownStabilized", "recent recommendations were higher than current one, applying the "
+                                                 "highest recent recommendation")
+TOO_FEW = Verdict("TooFewReplicas", "the desired replica count is less than the minimum replica count")
+TOO_MANY = Verdict("TooManyReplicas", "the desired replica count is more than the maximum replica count")
+UP_LIMIT = Verdict("ScaleUpLimit", "the desired replica count is increasing faster than the maximum scale rate")
+DOWN_LIMIT = Verdict("ScaleDownLimit", "the desired replica count is decreasing faster than the maximum scale rate")
+
+
+def normalize(limits: Limits, behavior: AnyObject | None, history: History, now: datetime) -> Decision:
+    """Decide on the size to set, and record the recommendation."""
+    if behavior is None:
+        stabilized, able = _stabilize(limits, history, now)
+        replicas, limited = _within_limits(limits._replace(desired=stabilized))
+    else:
+        stabilized, able = _stabilize_with_behavior(limits, behavior, history, now)
+        replicas, limited = _within_rates(limits._replace(desired=stabilized), behavior, history, now)
+    return Decision(replicas, READY if stabilized == limits.desired else able, limited, replicas != stabilized)
+
+
+# --- without behavior ---------------------------------------------------------------------------------------------
+
+
+def _stabilize(limits: Limits, history: History, now: datetime) -> tuple[int, Verdict]:
+    """Return the highest recommendation of the last five minutes (``stabilizeRecommendation``)."""
+    cutoff = now - DOWNSCALE_STABILIZATION
+    recent = [change.replicas for change in history.recommendations if change.time >= cutoff]
+    history.recommend(limits.desired, now, cutoff)
+    return max([limits.desired, *recent]), DOWN_STABILIZED
+
+
+def _within_limits(limits: Limits) -> tuple[int, Verdict]:
+    """Bring a size within the limits, and let it grow to the double at most (``convertDesiredReplicasWithRules``)."""
+    rate = max(SCALE_UP_FACTOR * limits.current, SCALE_UP_MINIMUM)
+    highest, verdict = (rate, UP_LIMIT) if limits.highest > rate else (limits.highest, TOO_MANY)
+    if limits.desired < limits.lowest:
+        return limits.lowest, TOO_FEW
+    return (highest, verdict) if limits.desired > highest else (limits.desired, WITHIN_RANGE)
+
+
+# --- with behavior ------------------------------------------------------------------------------------------------
+
+
+def _stabilize_with_behavior(limits: Limits, behavior: AnyObject, history: History,
+                             now: datetime) -> tuple[int, Verdict]:
+    """Bring the present size between the recommendations of both windows (``stabilizeRecommendationWithBehaviors``)."""
+    down_window = behavior["scaleDown"].get("stabilizationWindowSeconds")
+    up_cutoff = now - timedelta(seconds=behavior["scaleUp"].get("stabilizationWindowSeconds") or 0)
+    down_cutoff = now - (DOWNSCALE_STABILIZATION if down_window is None else timedelta(seconds=down_window))
+    up = min([limits.desired, *(change.replicas for change in history.recommendations if change.time > up_cutoff)])
+    down = max([limits.desired, *(change.replicas for change in history.recommendations if change.time > down_cutoff)])
+    history.recommend(limits.desired, now, min(up_cutoff, down_cutoff))
+    verdict = UP_STABILIZED if limits.desired >= limits.current else DOWN_STABILIZED
+    return min(max(limits.current, up), down), verdict
+
+
+def _within_rates(limits: Limits, behavior: AnyObject, history: History, now: datetime) -> tuple[int, Verdict]:
+    """Bring a size within the limits and the rates of the policies (``convertDesiredReplicasWithBehaviorRate``)."""
+    if limits.desired > limits.current:
+        rate = max(_limit(limits.current, behavior["scaleUp"], history, now, grows=True), limits.current)
+        highest, verdict = (rate, UP_LIMIT) if limits.highest > rate else (limits.highest, TOO_MANY)
+        if limits.desired > highest:
+            return highest, verdict
+    elif limits.desired < limits.current:
+        rate = min(_limit(limits.current, behavior["scaleDown"], history, now, grows=False), limits.current)
+        lowest, verdict = (rate, DOWN_LIMIT) if limits.lowest < rate else (limits.lowest, TOO_FEW)
+        if limits.desired < lowest:
+            return lowest, verdict
+    return limits.desired, WITHIN_RANGE
+
+
+def _limit(current: int, rules: Mapping[str, Any], history: History, now: datetime, *, grows: bool) -> int:
+    """Return the size that the policies of one direction allow (``calculateScale{Up,Down}Limit…``)."""
+    select = rules.get("selectPolicy", "Max")
+    if select == "Disabled":
+        return current
+    sizes = []
+    for policy in rules.get("policies") or ():
+        cutoff = now - timedelta(seconds=policy["periodSeconds"])
+        start = current - _changed_since(cutoff, history.scale_ups) + _changed_since(cutoff, history.scale_downs)
+        step = policy["value"] if grows else -policy["value"]
+        if policy["type"] == "Pods":
+            sizes.append(start + step)
+        else:
+            size = start * (1 + step / 100)
+            sizes.append(min(math.ceil(size), MOST) if grows else int(size))
+    # The least change is the lowest size upwards, and the highest one downwards.
+    return min(sizes, default=MOST) if grows == (select == "Min") else max(sizes, default=LEAST)
+
+
+def _changed_since(cutoff: datetime, events: Sequence[Change]) -> int:
+    return sum(event.replicas for event in events if event.time > cutoff)

@@ -223,7 +223,7 @@ class Client:
             if problem:
                 self.warn(self._store.describe(problem))
         if obj is None and key.resource in IMPLIED and (implied_objects := self._implied_objects()):
-            obj = implied_objects.get(key, self._list_stored)
+            obj = implied_objects.get(key, self.list_stored)
         if obj is None:
             raise errors.not_found(resource.key, request.name)
         if request.subresource == "scale":
@@ -235,7 +235,7 @@ class Client:
         namespace = request.namespace or None
         revision, objects, problems = self._snapshot(resource.key, namespace)
         if resource.key in IMPLIED and (implied_objects := self._implied_objects()):
-            missing = implied_objects.missing(resource.key, namespace, objects, self._list_stored)
+            missing = implied_objects.missing(resource.key, namespace, objects, self.list_stored)
             objects = with_implied(objects, missing)
         for problem in problems:
             self.warn(self._store.describe(problem))
@@ -252,9 +252,6 @@ class Client:
             return self._store.list(resource, namespace)
         transaction = self._batch.transaction
         return Snapshot(transaction.revision, transaction.list(resource, namespace))
-
-    def _list_stored(self, resource: str, namespace: str | None = None) -> Objects:
-        return self._snapshot(resource, namespace).objects
 
     def _implied_objects(self) -> implied.ImpliedObjects | None:
         """Return the implied objects of the cluster, None for one that has all of its objects as files."""
@@ -332,16 +329,16 @@ class Client:
             return obj
         return self._server.strategy(resource).in_version(obj, resource.at(version).api_version)
 
-    def list_stored(self, resource: str) -> Objects:
+    def list_stored(self, resource: str, namespace: str | None = None) -> Objects:
         """Return the objects of a resource that have files: what controllers watch."""
-        return self._list_stored(resource)
+        return self._snapshot(resource, namespace).objects
 
     def list_implied(self, resource: str, namespace: str | None = None) -> Objects:
         """Return the objects of a resource that no file stands for (``kubepy.apiserver.implied``)."""
         implied_objects = self._implied_objects() if resource in IMPLIED else None
         if implied_objects is None:
             return []
-        return implied_objects.missing(resource, namespace, self._list_stored(resource, namespace), self._list_stored)
+        return implied_objects.missing(resource, namespace, self.list_stored(resource, namespace), self.list_stored)
 
     def restart(self) -> None:
         """Do what an API server does once when it starts: bring deleted bootstrap roles and bindings back."""

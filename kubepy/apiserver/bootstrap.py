@@ -8,18 +8,34 @@ A cluster with ``bootstrap: full`` has them as files, which controllers keep; wi
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
-from ipaddress import IPv4Network
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from kubepy.api.meta import Object
-from kubepy.api.objects.rbac import AUTOUPDATE, CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, GROUP, ROLE_BINDINGS, ROLES
+from kubepy.api.errors import Forbidden, NotFound
+from kubepy.api.meta import Object, name_of, namespace_of
+from kubepy.api.objects.rbac import (
+    AUTOUPDATE,
+    CLUSTER_ROLE_BINDINGS,
+    CLUSTER_ROLES,
+    GROUP,
+    RECREATE,
+    ROLE_BINDINGS,
+    ROLES,
+    reconcile_binding,
+    reconcile_role,
+)
+
+if TYPE_CHECKING:
+    from kubepy.apiserver.client import Client
 
 SERVICE_ACCOUNTS, SERVICES, CONFIG_MAPS = "serviceaccounts", "services", "configmaps"
 ENDPOINTS, ENDPOINT_SLICES = "endpoints", "endpointslices.discovery.k8s.io"
 SERVICE_CIDRS = "servicecidrs.networking.k8s.io"
 DEFAULT, KUBERNETES, KUBE_SYSTEM = "default", "kubernetes", "kube-system"
+SYSTEM_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 ROOT_CA_CONFIG_MAP = "kube-root-ca.crt"
 DESCRIPTION = "kubernetes.io/description"
 CA_DESCRIPTION = (
@@ -57,6 +73,8 @@ def root_ca_config_map(namespace: str) -> Object:
 
 def kubernetes_service(subnet: str) -> Object:
     """Return the Service of the API server, complete: its address is the first of the range."""
+    from ipaddress import IPv4Network  # most writes have nothing to do with this Service
+
     address = str(IPv4Network(subnet)[1])
     port = {"name": "https", "port": 443, "protocol": "TCP", "targetPort": API_SERVER_PORT}
     spec = {"clusterIP": address, "clusterIPs": [address], "internalTrafficPolicy": "Cluster", "ipFamilies": ["IPv4"],
@@ -83,6 +101,58 @@ def kubernetes_endpoint_slice() -> Object:
             "metadata": {"labels": {"kubernetes.io/service-name": KUBERNETES}, "name": KUBERNETES,
                          "namespace": DEFAULT},
             "ports": [port]}
+
+
+def service_cidr(subnet: str) -> Object:
+    return {"apiVersion": "networking.k8s.io/v1", "kind": "ServiceCIDR", "metadata": {"name": KUBERNETES},
+            "spec": {"cidrs": [subnet]}}
+
+
+def token_tracking(since: str) -> Object:
+    """Return the ConfigMap that says since when the use of tokens in Secrets is tracked."""
+    return {"apiVersion": "v1", "data": {"since": since}, "kind": "ConfigMap",
+            "metadata": {"name": TOKEN_TRACKING, "namespace": KUBE_SYSTEM}}
+
+
+def first_objects(subnet: str, today: str) -> Iterator[tuple[str, Object]]:
+    """Yield what the controllers of a new cluster make, each with its resource, and the roles and bindings."""
+    yield SERVICE_CIDRS, service_cidr(subnet)
+    yield SERVICES, kubernetes_service(subnet)
+    yield ENDPOINTS, kubernetes_endpoints()
+    yield ENDPOINT_SLICES, kubernetes_endpoint_slice()
+    yield CONFIG_MAPS, token_tracking(today)
+    for namespace in SYSTEM_NAMESPACES:
+        yield SERVICE_ACCOUNTS, default_account(namespace)
+        yield CONFIG_MAPS, root_ca_config_map(namespace)
+    for resource in RBAC_KINDS:
+        for obj in rbac_objects(resource):
+            yield resource, obj
+
+
+def reconcile_rbac(client: Client) -> None:
+    """Make the bootstrap roles and bindings what they should be, as an API server does when it starts.
+
+    Missing rules and subjects are added, further ones stay; an object annotated ``autoupdate: false`` stays as it is.
+    """
+    with client.joined():
+        for resource in RBAC_KINDS:
+            existing = {(namespace_of(obj), name_of(obj)): obj for obj in client.list_stored(resource)}
+            for expected in rbac_objects(resource):
+                namespace = namespace_of(expected)
+                present = existing.get((namespace, name_of(expected)))
+                if present is None:
+                    with suppress(NotFound, Forbidden):  # its namespace is gone or going
+                        client.create(resource, expected, namespace=namespace)
+                    continue
+                reconcile = reconcile_role if resource in (CLUSTER_ROLES, ROLES) else reconcile_binding
+                result = reconcile(present, expected, removes=False)
+                if result.is_protected or not result.operation:
+                    continue
+                if result.operation == RECREATE:
+                    client.delete(resource, name_of(expected), namespace=namespace)
+                    client.create(resource, expected, namespace=namespace)
+                else:
+                    client.update(resource, result.object, namespace=namespace)
 
 
 def rbac_objects(resource: str) -> list[Object]:

@@ -32,7 +32,7 @@ from kubepy.apiserver.request import (
     WriteOptions,
 )
 from kubepy.apiserver.server import RequestScope, Server
-from kubepy.apiserver.settings import MINIMAL
+from kubepy.apiserver.settings import MINIMAL, ClusterSettings
 from kubepy.apiserver.transaction import IMPLIED, RequestTransaction, with_implied
 from kubepy.lazy import lazy_imports
 from kubepy.storage import Change, CompactedError, ConflictError, Key, Problem, Snapshot
@@ -102,6 +102,10 @@ class Client:
     @property
     def ids(self) -> Ids:
         return self._server.ids
+
+    @property
+    def settings(self) -> ClusterSettings:
+        return self._server.settings
 
     @property
     def requester(self) -> Object:
@@ -340,8 +344,8 @@ class Client:
             return []
         return implied_objects.missing(resource, namespace, self.list_stored(resource, namespace), self.list_stored)
 
-    def restart(self) -> None:
-        """Do what an API server does once when it starts: bring deleted bootstrap roles and bindings back."""
+    def forget_deletions(self) -> None:
+        """Bring implied roles and bindings back that were deleted."""
         if implied_objects := self._implied_objects():
             implied_objects.restart()
 

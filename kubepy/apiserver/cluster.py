@@ -14,7 +14,7 @@ from kubepy.api.scheme import Resource, Scheme
 from kubepy.apiserver.client import CRDS, Client
 from kubepy.apiserver.kinds import new_strategy
 from kubepy.apiserver.server import Server
-from kubepy.apiserver.settings import parse_settings
+from kubepy.apiserver.settings import FULL, parse_settings
 from kubepy.apiserver.strategies import Strategy
 from kubepy.lazy import lazy_imports
 from kubepy.storage import FolderError, Key, NoClusterError, Problem
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 with lazy_imports():
     from kubepy.api.schema import customresources
     from kubepy.api.values import goformat
+    from kubepy.apiserver import bootstrap
     from kubepy.apiserver.requests import handwritten
 
 UNFINISHED = "unfinished"  # in the store's meta values: the cluster is being made
 EVENTS_LAST = 3600.0  # seconds of cluster time that an event is kept
-# Every cluster has these (``pkg/controlplane/controller/systemnamespaces``, ``registry/scheduling``).
-NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
+# Every cluster has these (``registry/scheduling``).
 PRIORITY_CLASSES = (
     ("system-cluster-critical", 2000000000, "Used for system critical pods that must run in the cluster, but can be "
                                             "moved to another node if necessary."),
@@ -80,11 +80,26 @@ class Cluster:
         return cluster
 
     @classmethod
-    def begin(cls, folder: Path | str) -> None:
-        """Make a cluster, or go on with one that is not yet :meth:`finished <finish>`. Raises FolderError."""
-        if not os.path.exists(os.path.join(folder, "kubepy.yaml")):
-            FolderStore.initialize(folder, {})
+    def begin(cls, folder: Path | str, settings: dict[str, str]) -> None:
+        """Make a cluster, or go on with one that is not yet :meth:`finished <finish>`.
+
+        :param settings: for ``kubepy.yaml``; one that is there gets those that it lacks.
+
+        Raises FolderError, also where ``kubepy.yaml`` says something else.
+        """
+        path = os.path.join(folder, "kubepy.yaml")
+        if not os.path.exists(path):
+            FolderStore.initialize(folder, settings)
         store = FolderStore(folder)
+        present = store.settings()
+        for name, value in settings.items():
+            if present.get(name, value) != value:
+                raise FolderError(f"kubepy.yaml: {name}: is {present[name]} already, not {value}")
+        if missing := {name: value for name, value in settings.items() if name not in present}:
+            with open(path, "r+", encoding="utf-8") as file:
+                text = file.read()
+                file.write("" if text.endswith("\n") else "\n")
+                file.write("".join(f"{name}: {value}\n" for name, value in missing.items()))
         store.set_meta(UNFINISHED, "yes")
         store.close()
 
@@ -104,14 +119,25 @@ class Cluster:
 
     def bootstrap(self) -> None:
         """Create the objects that every cluster has, in one transaction, except those that exist."""
-        objects: list[tuple[str, Object]] = [("namespaces", {"metadata": {"name": name}}) for name in NAMESPACES]
+        objects: list[tuple[str, Object]] = [("namespaces", {"metadata": {"name": name}})
+                                             for name in bootstrap.SYSTEM_NAMESPACES]
         objects += [("priorityclasses.scheduling.k8s.io",
                      {"description": description, "metadata": {"name": name}, "value": value})
                     for name, value, description in PRIORITY_CLASSES]
+        if self.settings.bootstrap == FULL:
+            today = self.clock.timestamp().partition("T")[0]
+            objects += bootstrap.first_objects(self.settings.networking.service_subnet, today)
         with self.client.joined():
             for resource, obj in objects:
                 with suppress(AlreadyExists):
                     self.client.create(resource, obj)
+
+    def start(self) -> None:
+        """Do what an API server does once when it starts: bring back or complete bootstrap roles and bindings."""
+        if self.settings.bootstrap == FULL:
+            bootstrap.reconcile_rbac(self.client)
+        else:
+            self.client.forget_deletions()
 
     def problems(self) -> list[Problem]:
         """Return the files that cannot be objects."""

@@ -49,7 +49,6 @@ class Manager:
         self._resources = resources
         self._checkpoints = checkpoints
         self._conflicts = 0  # batches in a row that failed because another program wrote to the folder meanwhile
-        self._names = [reconciler.name for reconciler in reconcilers]
         self._queues = {reconciler.name: reconciler.queue for reconciler in reconcilers}
         self._handlers: dict[str, list[Handler]] = {}  # by resource
         for reconciler in reconcilers:
@@ -322,7 +321,7 @@ class Manager:
         if text == self._saved and (text or self._loaded):
             return
         self._saved = text
-        checkpoint = parse(text, self._names)
+        checkpoint = parse(text, self._checkpoints.identity)
         if checkpoint is None:
             self._stale = self._stale or not self._loaded
             return
@@ -346,7 +345,7 @@ class Manager:
                    for name, queue in self._queues.items() for key, due in queue.pending()]
         memories = {reconciler.name: memory for reconciler in self._reconcilers
                     if isinstance(reconciler, Remembering) and (memory := reconciler.remember())}
-        text = dump(Checkpoint(self._delivered, (*self._carried, *pending), memories), self._names)
+        text = dump(Checkpoint(self._delivered, (*self._carried, *pending), memories), self._checkpoints.identity)
         if text != self._saved:
             self._checkpoints.save(text)
             self._saved = text

@@ -9,27 +9,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from kubepy.api.errors import Forbidden, NotFound
-from kubepy.api.meta import Object, name_of, namespace_of
-from kubepy.api.objects.rbac import (
-    AUTOUPDATE,
-    CLUSTER_ROLE_BINDINGS,
-    CLUSTER_ROLES,
-    GROUP,
-    RECREATE,
-    ROLE_BINDINGS,
-    ROLES,
-    reconcile_binding,
-    reconcile_role,
-)
-
-if TYPE_CHECKING:
-    from kubepy.apiserver.client import Client
+from kubepy.api.meta import Object
+from kubepy.api.objects.rbac import AUTOUPDATE, CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, GROUP, ROLE_BINDINGS, ROLES
 
 SERVICE_ACCOUNTS, SERVICES, CONFIG_MAPS = "serviceaccounts", "services", "configmaps"
 ENDPOINTS, ENDPOINT_SLICES = "endpoints", "endpointslices.discovery.k8s.io"
@@ -127,32 +112,6 @@ def first_objects(subnet: str, today: str) -> Iterator[tuple[str, Object]]:
     for resource in RBAC_KINDS:
         for obj in rbac_objects(resource):
             yield resource, obj
-
-
-def reconcile_rbac(client: Client) -> None:
-    """Make the bootstrap roles and bindings what they should be, as an API server does when it starts.
-
-    Missing rules and subjects are added, further ones stay; an object annotated ``autoupdate: false`` stays as it is.
-    """
-    with client.joined():
-        for resource in RBAC_KINDS:
-            existing = {(namespace_of(obj), name_of(obj)): obj for obj in client.list_stored(resource)}
-            for expected in rbac_objects(resource):
-                namespace = namespace_of(expected)
-                present = existing.get((namespace, name_of(expected)))
-                if present is None:
-                    with suppress(NotFound, Forbidden):  # its namespace is gone or going
-                        client.create(resource, expected, namespace=namespace)
-                    continue
-                reconcile = reconcile_role if resource in (CLUSTER_ROLES, ROLES) else reconcile_binding
-                result = reconcile(present, expected, removes=False)
-                if result.is_protected or not result.operation:
-                    continue
-                if result.operation == RECREATE:
-                    client.delete(resource, name_of(expected), namespace=namespace)
-                    client.create(resource, expected, namespace=namespace)
-                else:
-                    client.update(resource, result.object, namespace=namespace)
 
 
 def rbac_objects(resource: str) -> list[Object]:

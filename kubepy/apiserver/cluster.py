@@ -8,8 +8,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from kubepy.api.clock import Clock, Ids
-from kubepy.api.errors import AlreadyExists
-from kubepy.api.meta import Object
+from kubepy.api.errors import AlreadyExists, Forbidden, NotFound
+from kubepy.api.meta import Object, name_of, namespace_of
 from kubepy.api.scheme import Resource, Scheme
 from kubepy.apiserver.client import CRDS, Client
 from kubepy.apiserver.kinds import new_strategy
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path  # three milliseconds that opening a cluster does not need
 
 with lazy_imports():
+    from kubepy.api.objects import rbac
     from kubepy.api.schema import customresources
     from kubepy.api.values import goformat
     from kubepy.apiserver import bootstrap
@@ -135,7 +136,7 @@ class Cluster:
     def start(self) -> None:
         """Do what an API server does once when it starts: bring back or complete bootstrap roles and bindings."""
         if self.settings.bootstrap == FULL:
-            bootstrap.reconcile_rbac(self.client)
+            reconcile_rbac(self.client)
         else:
             self.client.forget_deletions()
 
@@ -175,3 +176,30 @@ class Cluster:
     def _custom_resources(self) -> Iterator[Resource]:
         for definition in self.client.list(CRDS).items:
             yield from customresources.resources_of(definition)
+
+
+def reconcile_rbac(client: Client) -> None:
+    """Make the bootstrap roles and bindings what they should be, as an API server does when it starts.
+
+    Missing rules and subjects are added, further ones stay; an object annotated ``autoupdate: false`` stays as it is.
+    """
+    with client.joined():
+        for resource in bootstrap.RBAC_KINDS:
+            existing = {(namespace_of(obj), name_of(obj)): obj for obj in client.list_stored(resource)}
+            for expected in bootstrap.rbac_objects(resource):
+                namespace = namespace_of(expected)
+                present = existing.get((namespace, name_of(expected)))
+                if present is None:
+                    with suppress(NotFound, Forbidden):  # its namespace is gone or going
+                        client.create(resource, expected, namespace=namespace)
+                    continue
+                is_role = resource in (rbac.CLUSTER_ROLES, rbac.ROLES)
+                reconcile = rbac.reconcile_role if is_role else rbac.reconcile_binding
+                result = reconcile(present, expected, removes=False)
+                if result.is_protected or not result.operation:
+                    continue
+                if result.operation == rbac.RECREATE:
+                    client.delete(resource, name_of(expected), namespace=namespace)
+                    client.create(resource, expected, namespace=namespace)
+                else:
+                    client.update(resource, result.object, namespace=namespace)

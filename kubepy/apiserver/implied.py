@@ -69,9 +69,9 @@ class ImpliedObjects:
                 continue
             home = namespaces.get(key.namespace or bootstrap.DEFAULT)
             if home is not None:
-                objects.append(_identified(key, obj, home, deletion))
+                objects.append(identified(key, obj, home, deletion))
         if resource == rbac.CLUSTER_ROLES:
-            objects = _aggregated(objects, list_stored(resource, None))
+            objects = aggregated(objects, list_stored(resource, None))
         return objects
 
     def _candidates(self, resource: str, namespaces: Iterable[str]) -> list[Object]:
@@ -113,7 +113,7 @@ def is_active(namespace: Object) -> bool:
     return bool(namespace.get("status", {}).get("phase") == "Active")
 
 
-def _identified(key: Key, obj: Object, home: Object, deletion: tuple[int, str] | None) -> Object:
+def identified(key: Key, obj: Object, home: Object, deletion: tuple[int, str] | None) -> Object:
     """Return an object with the metadata that a server adds; it is another object after each deletion."""
     count, deleted_at = deletion or (0, "")
     uid = str(home["metadata"].get("uid", ""))
@@ -124,7 +124,7 @@ def _identified(key: Key, obj: Object, home: Object, deletion: tuple[int, str] |
     return {**obj, "metadata": metadata}
 
 
-def _aggregated(implied: list[Object], stored: list[Object]) -> list[Object]:
+def aggregated(implied: list[Object], stored: list[Object]) -> list[Object]:
     """Return ClusterRoles with the rules that the implied ones among them aggregate."""
     roles = {name_of(role): role for role in implied}
     aggregating = [role for role in implied if "aggregationRule" in role]

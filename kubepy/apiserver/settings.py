@@ -93,7 +93,7 @@ def _seed(value: Any) -> Any:
     return value
 
 
-def _networking(value: Any) -> Networking:
+def parse_networking(value: Any) -> Networking:
     if not isinstance(value, dict):
         raise invalid("networking", "must be a map of serviceSubnet and loadBalancerPool")
     for key in value:
@@ -103,12 +103,12 @@ def _networking(value: Any) -> Networking:
     if not isinstance(pool, list):
         raise invalid("networking.loadBalancerPool", "must be a list of networks (192.0.2.0/28) and ranges "
                       "(192.0.2.16-192.0.2.31)")
-    subnet = SERVICE_SUBNET if value.get("serviceSubnet") is None else _service_subnet(value["serviceSubnet"])
-    return Networking(subnet, tuple(_addresses(f"networking.loadBalancerPool[{index}]", entry)
+    subnet = SERVICE_SUBNET if value.get("serviceSubnet") is None else parse_service_subnet(value["serviceSubnet"])
+    return Networking(subnet, tuple(parse_addresses(f"networking.loadBalancerPool[{index}]", entry)
                                     for index, entry in enumerate(pool)))
 
 
-def _service_subnet(value: Any) -> str:
+def parse_service_subnet(value: Any) -> str:
     field = "networking.serviceSubnet"
     subnet = _network(field, value)
     if subnet.num_addresses < SMALLEST_SERVICE_SUBNET:
@@ -116,7 +116,7 @@ def _service_subnet(value: Any) -> str:
     return str(subnet)
 
 
-def _addresses(field: str, value: Any) -> tuple[int, int]:
+def parse_addresses(field: str, value: Any) -> tuple[int, int]:
     """Read a network or a range of the pool."""
     from ipaddress import IPv4Address  # few clusters have such settings
 
@@ -150,5 +150,5 @@ PARSERS: dict[str, Callable[[Any], Any]] = {
     "seed": _seed,
     "reconcile": choice("reconcile", AUTO, NEVER),
     "bootstrap": choice("bootstrap", MINIMAL, FULL),
-    "networking": _networking,
+    "networking": parse_networking,
 }

@@ -3,7 +3,7 @@
 These are the CA's certificate in each namespace (``pkg/controller/certificates/rootcacertpublisher``) and what the API
 server itself makes (``pkg/controlplane/controller``): the system namespaces, the Service ``kubernetes`` with its
 endpoints, the ServiceCIDR, the ConfigMap of the tracking of tokens. Bootstrap roles come back only when the control
-plane starts (:func:`kubepy.apiserver.bootstrap.reconcile_rbac`).
+plane starts (:func:`kubepy.apiserver.cluster.reconcile_rbac`).
 """
 
 from __future__ import annotations

@@ -101,7 +101,7 @@ def _with_metadata(existing: Object, expected: Object) -> Object:
 def uncovered(owners: Sequence[AnyObject], servants: Iterable[AnyObject]) -> list[Object]:
     """Return what the servants' rules allow and none of the owners' does, broken down (``Covers``)."""
     return [part for rule in servants for part in broken_down(rule)
-            if not any(_covers(owner, part) for owner in owners)]
+            if not any(covers(owner, part) for owner in owners)]
 
 
 def broken_down(rule: AnyObject) -> Iterator[Object]:
@@ -117,7 +117,7 @@ def broken_down(rule: AnyObject) -> Iterator[Object]:
             yield {"verbs": [verb], "nonResourceURLs": [url]}
 
 
-def _covers(owner: AnyObject, part: AnyObject) -> bool:
+def covers(owner: AnyObject, part: AnyObject) -> bool:
     """Return whether a rule allows what another one does that is broken down."""
     for field in ("verbs", "apiGroups"):
         owned = owner.get(field) or ()

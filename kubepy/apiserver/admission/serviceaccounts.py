@@ -33,7 +33,7 @@ def set_service_account(attributes: Attributes) -> None:
     account = _account_of(attributes)
     automounts = (holder.get("automountServiceAccountToken") for holder in (spec, account))
     if next((value for value in automounts if value is not None), True):
-        _mount_token(attributes, spec)
+        mount_token(attributes, spec)
     if not spec.get("imagePullSecrets") and account.get("imagePullSecrets"):
         spec["imagePullSecrets"] = [{"name": secret["name"]} for secret in account["imagePullSecrets"]]
 
@@ -44,7 +44,7 @@ def check_service_account(attributes: Attributes) -> None:
     if attributes.server.settings.bootstrap != FULL:
         return
     if attributes.old is None and _is_mirror(pod):
-        if problem := _mirror_problem(pod["spec"]):
+        if problem := mirror_problem(pod["spec"]):
             raise attributes.forbidden(problem)
         return
     if not pod["spec"].get("serviceAccountName"):
@@ -53,7 +53,7 @@ def check_service_account(attributes: Attributes) -> None:
     account = _account_of(attributes)
     if annotations_of(account).get(ENFORCE_MOUNTABLE_SECRETS) not in TRUE:
         return
-    if problem := _secret_problem(pod["spec"], account, is_ephemeral=attributes.old is not None):
+    if problem := secret_problem(pod["spec"], account, is_ephemeral=attributes.old is not None):
         raise attributes.forbidden(problem)
 
 
@@ -82,7 +82,7 @@ def _account_of(attributes: Attributes) -> Object:
     return account
 
 
-def _mount_token(attributes: Attributes, spec: Object) -> None:
+def mount_token(attributes: Attributes, spec: Object) -> None:
     """Mount the token in all containers that have nothing at its path."""
     volumes = spec.get("volumes") or []
     present = next((volume["name"] for volume in volumes if str(volume.get("name")).startswith(VOLUME_PREFIX)), None)
@@ -109,7 +109,8 @@ def token_volume_source() -> Object:
 # --- secrets --------------------------------------------------------------------------------------------------------
 
 
-def _mirror_problem(spec: Object) -> str:
+def mirror_problem(spec: Object) -> str:
+    """Return the objection to a mirror pod, which a kubelet makes of a file: it has no account and no secrets."""
     if spec.get("serviceAccountName"):
         return "a mirror pod may not reference service accounts"
     containers = (*(spec.get("initContainers") or ()), *(spec.get("containers") or ()))
@@ -135,10 +136,10 @@ def _secrets_of_environment(container: Object) -> list[tuple[str, str]]:
     return found
 
 
-def _secret_problem(spec: Object, account: Object, *, is_ephemeral: bool) -> str:
+def secret_problem(spec: Object, account: Object, *, is_ephemeral: bool) -> str:
     """Return what is wrong with the secrets of a pod whose account must list them (``limitSecretReferences``)."""
     name, mountable = account["metadata"]["name"], _names(account.get("secrets"))
-    for kind, secret in _references(spec, is_ephemeral=is_ephemeral):
+    for kind, secret in secret_references(spec, is_ephemeral=is_ephemeral):
         if secret not in mountable:
             return f'{kind} secret.secretName="{secret}" is not allowed because service account {name} does not ' \
                    "reference that secret"
@@ -150,7 +151,8 @@ def _secret_problem(spec: Object, account: Object, *, is_ephemeral: bool) -> str
     return ""
 
 
-def _references(spec: Object, *, is_ephemeral: bool) -> Iterator[tuple[str, str]]:
+def secret_references(spec: Object, *, is_ephemeral: bool) -> Iterator[tuple[str, str]]:
+    """Yield the secrets that a pod, or only its ephemeral containers, refers to, each after the words for where."""
     groups = (("ephemeral container", "ephemeralContainers"),) if is_ephemeral else (
         ("init container", "initContainers"), ("container", "containers"))
     if not is_ephemeral:

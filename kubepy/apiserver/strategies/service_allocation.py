@@ -183,14 +183,14 @@ def _allocate_cluster_ip(service: Object, others: list[Object], subnet: str) -> 
             detail = f"failed to allocate IP {requested}: {problem}"
             raise _refuse(service, [invalid_value("spec.clusterIPs", spec["clusterIPs"], detail)])
         return
-    address = next((ip for ip in _searched_addresses(service, network) if ip not in used), None)
+    address = next((ip for ip in addresses_to_try(service, network) if ip not in used), None)
     if address is None:
         problem = f"failed to allocate a serviceIP for Service {quote(name_of(service))}: range is full"
         raise internal_error(problem)
     spec["clusterIP"], spec["clusterIPs"] = address, [address]
 
 
-def _searched_addresses(service: Object, network: ipaddress.IPv4Network) -> Iterator[str]:
+def addresses_to_try(service: Object, network: ipaddress.IPv4Network) -> Iterator[str]:
     """Yield the addresses of a network in the order in which they are tried (``allocateNextService``).
 
     The first ones are for Services that ask for them: they come last. The network's own address and the last one are

@@ -107,7 +107,8 @@ class Resource(NamedTuple):
 
 CREATE_ONLY = ("create",)
 
-# What a v1.36 API server serves, in the order of discovery. What it does with each kind: `kubepy.apiserver.kinds`.
+# What a v1.36 API server serves. Groups are in the order of discovery: by the priorities of their APIServices
+# (`apiVersionPriorities` of kube-apiserver), then by name. What it does with each kind: `kubepy.apiserver.kinds`.
 BUILT_IN: tuple[Resource, ...] = (
     Resource("bindings", "Binding", verbs=CREATE_ONLY),
     Resource("componentstatuses", "ComponentStatus", namespaced=False, short_names=("cs",), verbs=("get", "list"),
@@ -131,20 +132,6 @@ BUILT_IN: tuple[Resource, ...] = (
     Resource("secrets", "Secret"),
     Resource("serviceaccounts", "ServiceAccount", short_names=("sa",), subresources=("token",)),
     Resource("services", "Service", short_names=("svc",), categories=("all",), subresources=("status",)),
-    Resource("mutatingadmissionpolicies", "MutatingAdmissionPolicy", "admissionregistration.k8s.io", namespaced=False,
-             categories=("api-extensions",)),
-    Resource("mutatingadmissionpolicybindings", "MutatingAdmissionPolicyBinding", "admissionregistration.k8s.io",
-             namespaced=False, categories=("api-extensions",)),
-    Resource("mutatingwebhookconfigurations", "MutatingWebhookConfiguration", "admissionregistration.k8s.io",
-             namespaced=False, categories=("api-extensions",)),
-    Resource("validatingadmissionpolicies", "ValidatingAdmissionPolicy", "admissionregistration.k8s.io",
-             namespaced=False, categories=("api-extensions",), subresources=("status",)),
-    Resource("validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding", "admissionregistration.k8s.io",
-             namespaced=False, categories=("api-extensions",)),
-    Resource("validatingwebhookconfigurations", "ValidatingWebhookConfiguration", "admissionregistration.k8s.io",
-             namespaced=False, categories=("api-extensions",)),
-    Resource("customresourcedefinitions", "CustomResourceDefinition", "apiextensions.k8s.io", namespaced=False,
-             short_names=("crd", "crds"), categories=("api-extensions",), subresources=("status",)),
     Resource("apiservices", "APIService", "apiregistration.k8s.io", namespaced=False, categories=("api-extensions",),
              subresources=("status",)),
     Resource("controllerrevisions", "ControllerRevision", "apps"),
@@ -155,6 +142,7 @@ BUILT_IN: tuple[Resource, ...] = (
              subresources=("scale", "status")),
     Resource("statefulsets", "StatefulSet", "apps", short_names=("sts",), categories=("all",),
              subresources=("scale", "status")),
+    Resource("events", "Event", "events.k8s.io", short_names=("ev",)),
     Resource("selfsubjectreviews", "SelfSubjectReview", "authentication.k8s.io", namespaced=False, verbs=CREATE_ONLY),
     Resource("tokenreviews", "TokenReview", "authentication.k8s.io", namespaced=False, verbs=CREATE_ONLY),
     Resource("localsubjectaccessreviews", "LocalSubjectAccessReview", "authorization.k8s.io", verbs=CREATE_ONLY),
@@ -170,28 +158,16 @@ BUILT_IN: tuple[Resource, ...] = (
     Resource("jobs", "Job", "batch", categories=("all",), subresources=("status",)),
     Resource("certificatesigningrequests", "CertificateSigningRequest", "certificates.k8s.io", namespaced=False,
              short_names=("csr",), subresources=("approval", "status")),
-    Resource("leases", "Lease", "coordination.k8s.io"),
-    Resource("endpointslices", "EndpointSlice", "discovery.k8s.io"),
-    Resource("events", "Event", "events.k8s.io", short_names=("ev",)),
-    Resource("flowschemas", "FlowSchema", "flowcontrol.apiserver.k8s.io", namespaced=False, subresources=("status",)),
-    Resource("prioritylevelconfigurations", "PriorityLevelConfiguration", "flowcontrol.apiserver.k8s.io",
-             namespaced=False, subresources=("status",)),
     Resource("ingressclasses", "IngressClass", "networking.k8s.io", namespaced=False),
     Resource("ingresses", "Ingress", "networking.k8s.io", short_names=("ing",), subresources=("status",)),
     Resource("ipaddresses", "IPAddress", "networking.k8s.io", namespaced=False, short_names=("ip",)),
     Resource("networkpolicies", "NetworkPolicy", "networking.k8s.io", short_names=("netpol",)),
     Resource("servicecidrs", "ServiceCIDR", "networking.k8s.io", namespaced=False, subresources=("status",)),
-    Resource("runtimeclasses", "RuntimeClass", "node.k8s.io", namespaced=False),
     Resource("poddisruptionbudgets", "PodDisruptionBudget", "policy", short_names=("pdb",), subresources=("status",)),
     Resource("clusterrolebindings", "ClusterRoleBinding", "rbac.authorization.k8s.io", namespaced=False),
     Resource("clusterroles", "ClusterRole", "rbac.authorization.k8s.io", namespaced=False),
     Resource("rolebindings", "RoleBinding", "rbac.authorization.k8s.io"),
     Resource("roles", "Role", "rbac.authorization.k8s.io"),
-    Resource("deviceclasses", "DeviceClass", "resource.k8s.io", namespaced=False),
-    Resource("resourceclaims", "ResourceClaim", "resource.k8s.io", subresources=("status",)),
-    Resource("resourceclaimtemplates", "ResourceClaimTemplate", "resource.k8s.io"),
-    Resource("resourceslices", "ResourceSlice", "resource.k8s.io", namespaced=False),
-    Resource("priorityclasses", "PriorityClass", "scheduling.k8s.io", namespaced=False, short_names=("pc",)),
     Resource("csidrivers", "CSIDriver", "storage.k8s.io", namespaced=False),
     Resource("csinodes", "CSINode", "storage.k8s.io", namespaced=False),
     Resource("csistoragecapacities", "CSIStorageCapacity", "storage.k8s.io"),
@@ -199,6 +175,31 @@ BUILT_IN: tuple[Resource, ...] = (
     Resource("volumeattachments", "VolumeAttachment", "storage.k8s.io", namespaced=False, subresources=("status",)),
     Resource("volumeattributesclasses", "VolumeAttributesClass", "storage.k8s.io", namespaced=False,
              short_names=("vac",)),
+    Resource("mutatingadmissionpolicies", "MutatingAdmissionPolicy", "admissionregistration.k8s.io", namespaced=False,
+             categories=("api-extensions",)),
+    Resource("mutatingadmissionpolicybindings", "MutatingAdmissionPolicyBinding", "admissionregistration.k8s.io",
+             namespaced=False, categories=("api-extensions",)),
+    Resource("mutatingwebhookconfigurations", "MutatingWebhookConfiguration", "admissionregistration.k8s.io",
+             namespaced=False, categories=("api-extensions",)),
+    Resource("validatingadmissionpolicies", "ValidatingAdmissionPolicy", "admissionregistration.k8s.io",
+             namespaced=False, categories=("api-extensions",), subresources=("status",)),
+    Resource("validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding", "admissionregistration.k8s.io",
+             namespaced=False, categories=("api-extensions",)),
+    Resource("validatingwebhookconfigurations", "ValidatingWebhookConfiguration", "admissionregistration.k8s.io",
+             namespaced=False, categories=("api-extensions",)),
+    Resource("customresourcedefinitions", "CustomResourceDefinition", "apiextensions.k8s.io", namespaced=False,
+             short_names=("crd", "crds"), categories=("api-extensions",), subresources=("status",)),
+    Resource("priorityclasses", "PriorityClass", "scheduling.k8s.io", namespaced=False, short_names=("pc",)),
+    Resource("leases", "Lease", "coordination.k8s.io"),
+    Resource("runtimeclasses", "RuntimeClass", "node.k8s.io", namespaced=False),
+    Resource("endpointslices", "EndpointSlice", "discovery.k8s.io"),
+    Resource("deviceclasses", "DeviceClass", "resource.k8s.io", namespaced=False),
+    Resource("resourceclaims", "ResourceClaim", "resource.k8s.io", subresources=("status",)),
+    Resource("resourceclaimtemplates", "ResourceClaimTemplate", "resource.k8s.io"),
+    Resource("resourceslices", "ResourceSlice", "resource.k8s.io", namespaced=False),
+    Resource("flowschemas", "FlowSchema", "flowcontrol.apiserver.k8s.io", namespaced=False, subresources=("status",)),
+    Resource("prioritylevelconfigurations", "PriorityLevelConfiguration", "flowcontrol.apiserver.k8s.io",
+             namespaced=False, subresources=("status",)),
 )
 
 
@@ -225,8 +226,9 @@ class Scheme:
         self._custom = None
 
     def _custom_resources(self) -> tuple[Resource, ...]:
+        """Return the custom resources in the order of discovery: all have one priority, so their names order them."""
         if self._custom is None:
-            self._custom = tuple(self._read_custom())
+            self._custom = tuple(sorted(self._read_custom(), key=lambda resource: (resource.group, resource.plural)))
         return self._custom
 
     def _first(self, choose: Callable[[Iterable[Resource]], Resource | None]) -> Resource | None:
@@ -276,15 +278,26 @@ class Scheme:
         return any(_is_served_in(resource, group, version) for resource in self)
 
     def find(self, word: str) -> Resource | None:
-        """Return what a user means by ``ds``, ``DaemonSet``, ``daemonsets.apps`` or ``daemonsets.v1.apps``."""
+        """Return what a user means by ``ds``, ``DaemonSet``, ``daemonsets.apps`` or ``daemonsets.v1.apps``.
+
+        A whole name, of a custom resource too, goes before a short name (``expandResourceShortcut``).
+        """
         name, _, group = word.partition(".")
-        return self._first(lambda resources: _find(resources, name, group))
+        if name.lower() not in _WHOLE_NAMES:
+            for resource in self._custom_resources():
+                if name in (resource.plural, resource.singular_name) and group in ("", resource.group):
+                    return resource
+        return (self._first(lambda resources: _find(resources, name, group))
+                or self._first(lambda resources: next(
+                    (resource for resource in _matching(resources, name) if resource.group.startswith(group)), None)))
 
     def also_short_named(self, word: str) -> list[Resource]:
         """Return the resources that share a short name with the one that it means; [] for a whole name."""
-        if word in _WHOLE_NAMES:
+        name, _, group = word.partition(".")
+        resources = [resource for resource in self if group in ("", resource.group)]
+        if name in _WHOLE_NAMES or any(name in (resource.plural, resource.singular_name) for resource in resources):
             return []
-        return [resource for resource in self if word in resource.short_names][1:]
+        return [resource for resource in resources if name in resource.short_names][1:]
 
     def in_category(self, category: str) -> list[Resource]:
         """Return the resources of a category (``all``), in discovery order."""
@@ -295,22 +308,24 @@ def _is_served_in(resource: Resource, group: str, version: str) -> bool:
     return resource.group == group and version in (resource.version, *resource.other_versions)
 
 
-def _find(resources: Iterable[Resource], name: str, group: str) -> Resource | None:
-    """Find a resource by its plural, singular or short name, or else by its kind.
+def _matching(resources: Iterable[Resource], name: str) -> Iterator[Resource]:
+    """Yield the resources of a plural, singular or short name, then those whose kind it is.
 
     Short names must match as they are written, plural and singular in any case.
     """
     resources = tuple(resources)
-    matches = [resource for resource in resources
-               if name.lower() in (resource.plural, resource.singular_name) or name in resource.short_names]
-    matches += [resource for resource in resources
-                if name in (resource.kind, resource.kind.lower()) and resource not in matches]
-    if not group:
-        return matches[0] if matches else None
-    for resource in matches:
-        if group == resource.group:
+    for resource in resources:
+        if name.lower() in (resource.plural, resource.singular_name) or name in resource.short_names:
+            yield resource
+    yield from (resource for resource in resources if name in (resource.kind, resource.kind.lower()))
+
+
+def _find(resources: Iterable[Resource], name: str, group: str) -> Resource | None:
+    """Find a resource by its name, and by its group, or its version and group, where one is given."""
+    for resource in _matching(resources, name):
+        if group in ("", resource.group):
             return resource
         for version in (resource.version, *resource.other_versions):
             if group == f"{version}.{resource.group}":
                 return resource.at(version)
-    return next((resource for resource in matches if resource.group.startswith(group)), None)
+    return None

@@ -1,7 +1,7 @@
 """The kinds that the API server serves: one entry a kind, with its strategy, its columns, its admission plugins.
 
-The names, verbs and categories of the kinds are in :data:`kubepy.api.scheme.BUILT_IN`, in the same order. A strategy
-leads to the kind's defaults (``kubepy.apiserver.defaults``) and to its validation (``kubepy.apiserver.validation``).
+The names, verbs and categories of the kinds are in :data:`kubepy.api.scheme.BUILT_IN`. A strategy leads to the kind's
+defaults (``kubepy.apiserver.defaults``) and to its validation (``kubepy.apiserver.validation``).
 Everything is imported when it is first needed. Upstream: ``pkg/registry/*/rest``, ``pkg/printers/internalversion``,
 ``pkg/kubeapiserver/options/plugins.go``.
 """

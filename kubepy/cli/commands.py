@@ -30,6 +30,7 @@ with lazy_imports():
         explain,
         expose,
         get,
+        kuberc,
         kustomize,
         label,
         last_applied,
@@ -66,7 +67,6 @@ with lazy_imports():
 
 NO_METRICS = "nothing uses cpu or memory here, since pods are simulated"
 NO_SERVER = "there is no API server, only a folder"
-NO_PREFERENCES = "there is no file of preferences: aliases and functions of the shell do the same"
 
 
 def _unsupported(name: str, reason: str) -> Entry:
@@ -110,6 +110,13 @@ kubepy auth can-i create deployments
 
 # Print the user that requests are made as
 kubepy auth whoami
+"""
+_KUBERC_EXAMPLES = """
+# View the preferences
+kubepy kuberc view
+
+# Ask before anything is deleted
+kubepy kuberc set --section=defaults --command=delete --option=interactive=true
 """
 _CONFIG_EXAMPLES = """
 # Set the namespace that commands without -n use
@@ -229,6 +236,10 @@ GIT: dict[str, Entry] = {
     "diff-text": Entry(lambda: git_text.diff_text, "Print an object with the paths of fields (git's textconv)"),
     "filter": Entry(lambda: git_intent.filter_, "Remove the fields that the system writes (git's filter process)"),
 }
+KUBERC: dict[str, Entry] = {
+    "set": Entry(lambda: kuberc.set_, "Set values in the preferences"),
+    "view": Entry(lambda: kuberc.view, "Display the preferences"),
+}
 PLUGIN: dict[str, Entry] = {
     "list": Entry(lambda: plugins.list_, "List the programs on the PATH that are plugins"),
 }
@@ -286,7 +297,8 @@ COMMANDS: dict[str, Entry] = {
     "api-resources": Entry(lambda: api_resources.api_resources, "Print the supported API resources"),
     "options": Entry(lambda: version.options, "Print the list of flags inherited by all commands"),
     "plugin": Entry(None, "Commands that are not kubepy's own", (), PLUGIN, examples=_PLUGIN_EXAMPLES),
-    "kuberc": _unsupported("kuberc", NO_PREFERENCES),
+    "kuberc": Entry(None, "Manage preferences: aliases of commands, defaults of flags", (), KUBERC,
+                    examples=_KUBERC_EXAMPLES),
     "alpha": Entry(lambda: help_commands.alpha, "Commands that could still change: there are none"),
     "help": Entry(lambda: help_commands.help_, "Show the help of a command"),
     "init": Entry(lambda: state_folder.init, "Make a cluster: a new state folder"),
@@ -306,5 +318,6 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Troubleshooting and Debugging Commands": ("describe", "events", "auth"),
     "Advanced Commands": ("diff", "apply", "patch", "replace", "wait", "kustomize"),
     "Settings Commands": ("label", "annotate", "completion"),
-    "Other Commands": ("api-resources", "api-versions", "config", "help", "plugin", "version"),
+    "Other Commands": ("api-resources", "api-versions", "config", "help", "kuberc", "plugin",
+                       "version"),
 }

@@ -2,8 +2,8 @@
 
 A context is a state folder and a namespace. The folder that ``--state``, ``$KUBEPY_STATE`` or ``./state`` names is
 home: its contexts count, kept in ``.kubepy/config`` in the form of a kubeconfig (:mod:`kubepy.cli.runtime.kubeconfig`),
-and the current one says on which folder commands work, home or another. Upstream: ``client-go/tools/clientcmd``,
-``kubectl/pkg/cmd/config``.
+unless ``--kubeconfig`` names another file; the current one says on which folder commands work, home or another.
+Upstream: ``client-go/tools/clientcmd``, ``kubectl/pkg/cmd/config``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kubepy.cli.runtime import kubeconfig
 from kubepy.cli.runtime.command import command, show_help
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import bool_flag, parse_bool, string_array_flag, string_flag, string_slice_flag
-from kubepy.cli.runtime.kubeconfig import FILE, FOLDER, Entries, Entry, Kubeconfig
+from kubepy.cli.runtime.kubeconfig import FOLDER, Entries, Entry, Kubeconfig
 from kubepy.cli.runtime.options import Options, PrintFlags, output_flag
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable, quote
@@ -30,13 +30,10 @@ with lazy_imports():
 
 
 def home_config(factory: Factory) -> Kubeconfig:
-    """Return the contexts of the home folder, in which there must be a cluster. Raises CliError."""
-    factory.require_home()
+    """Return the contexts; those of the home folder only where there is a cluster. Raises CliError."""
+    if not factory.options.kubeconfig:
+        factory.require_home()
     return factory.kubeconfig
-
-
-def _file_of(factory: Factory) -> str:
-    return os.path.join(factory.home, FILE)
 
 
 def unexpected_args(factory: Factory, options: Options, text: str = "Unexpected args") -> CliError:
@@ -127,7 +124,7 @@ def use_context(factory: Factory, options: Options) -> None:
         raise CliError("empty context names are not allowed")
     if name not in config.contexts:
         raise CliError(f"no context exists with the name: {quote(name)}")
-    kubeconfig.write(factory.home, config._replace(current=name))
+    factory.config_access.write(config._replace(current=name))
     factory.print(f"Switched to context {quote(name)}.")
 
 
@@ -156,7 +153,7 @@ def set_context(factory: Factory, options: SetContextOptions) -> None:
     if not name:
         raise CliError("no current context is set")
     is_known = name in config.contexts
-    kubeconfig.write(factory.home, with_context(config, name, options))
+    factory.config_access.write(with_context(config, name, options))
     factory.print(f'Context {quote(name)} {"modified" if is_known else "created"}.')
 
 
@@ -188,13 +185,13 @@ def rename_context(factory: Factory, options: Options) -> None:
         raise CliError("You must specify a new non-empty context name")
     config = home_config(factory)
     if old not in config.contexts:
-        raise CliError(f"cannot rename the context {quote(old)}, it's not in {printable(_file_of(factory))}")
+        raise CliError(f"cannot rename the context {quote(old)}, it's not in {printable(factory.config_access.path)}")
     if new in config.contexts:
         raise CliError(f"cannot rename the context {quote(old)}, the context {quote(new)} already exists in "
-                       f"{printable(_file_of(factory))}")
+                       f"{printable(factory.config_access.path)}")
     contexts = {new if name == old else name: context for name, context in config.contexts.items()}
     current = new if config.current == old else config.current
-    kubeconfig.write(factory.home, config._replace(contexts=contexts, current=current))
+    factory.config_access.write(config._replace(contexts=contexts, current=current))
     factory.print(f"Context {quote(old)} renamed to {quote(new)}.")
 
 
@@ -213,12 +210,12 @@ def delete_context(factory: Factory, options: Options) -> None:
     name = options.args[0]
     config = home_config(factory)
     if name not in config.contexts:
-        raise CliError(f"cannot delete context {name}, not in {_file_of(factory)}")
+        raise CliError(f"cannot delete context {name}, not in {factory.config_access.path}")
     if name == config.current:
         factory.say('warning: this removed your active context, use "kubepy config use-context" to select a different '
                     "one")
-    kubeconfig.write(factory.home, config._replace(contexts=_without(config.contexts, name)))
-    factory.print(printable(f"deleted context {name} from {_file_of(factory)}"))
+    factory.config_access.write(config._replace(contexts=_without(config.contexts, name)))
+    factory.print(printable(f"deleted context {name} from {factory.config_access.path}"))
 
 
 # --- clusters and users -------------------------------------------------------------------------------------------
@@ -313,7 +310,7 @@ def set_cluster(factory: Factory, options: SetClusterOptions) -> None:
     if options.changed("certificate-authority"):
         values |= _file_entry("certificate-authority", options) | {"insecure-skip-tls-verify": False}
     cluster = _without_empty({**config.clusters.get(name, {}), **values})
-    kubeconfig.write(factory.home, config._replace(clusters={**config.clusters, name: cluster}))
+    factory.config_access.write(config._replace(clusters={**config.clusters, name: cluster}))
     factory.print(f"Cluster {quote(name)} set.")
 
 
@@ -356,7 +353,7 @@ def set_credentials(factory: Factory, options: SetCredentialsOptions) -> None:
         raise CliError("invalid interactive mode type, can be only IfAvailable, Never, Always")
     config = home_config(factory)
     user = _changed_user(config.users.get(name, {}), options)
-    kubeconfig.write(factory.home, config._replace(users={**config.users, name: user}))
+    factory.config_access.write(config._replace(users={**config.users, name: user}))
     factory.print(f"User {quote(name)} set.")
 
 
@@ -421,9 +418,9 @@ def delete_cluster(factory: Factory, options: Options) -> None:
         return
     name, config = options.args[0], home_config(factory)
     if name not in config.clusters:
-        raise CliError(printable(f"cannot delete cluster {name}, not in {_file_of(factory)}"))
-    kubeconfig.write(factory.home, config._replace(clusters=_without(config.clusters, name)))
-    factory.print(printable(f"deleted cluster {name} from {_file_of(factory)}"))
+        raise CliError(printable(f"cannot delete cluster {name}, not in {factory.config_access.path}"))
+    factory.config_access.write(config._replace(clusters=_without(config.clusters, name)))
+    factory.print(printable(f"deleted cluster {name} from {factory.config_access.path}"))
 
 
 @command("delete-user NAME", Options, examples="""
@@ -439,9 +436,9 @@ def delete_user(factory: Factory, options: Options) -> None:
         options.usage_error("user to delete is required")
     name, config = options.args[0], home_config(factory)
     if name not in config.users:
-        raise CliError(printable(f"cannot delete user {name}, not in {_file_of(factory)}"))
-    kubeconfig.write(factory.home, config._replace(users=_without(config.users, name)))
-    factory.print(printable(f"deleted user {name} from {_file_of(factory)}"))
+        raise CliError(printable(f"cannot delete user {name}, not in {factory.config_access.path}"))
+    factory.config_access.write(config._replace(users=_without(config.users, name)))
+    factory.print(printable(f"deleted user {name} from {factory.config_access.path}"))
 
 
 # --- single values by their paths: set, unset ---------------------------------------------------------------------
@@ -502,7 +499,7 @@ def set_(factory: Factory, options: ConfigSetOptions) -> None:
     if options.set_raw_bytes and property_name.endswith("-data"):
         value = base64.b64encode(value.encode()).decode()
     config = home_config(factory)
-    kubeconfig.write(factory.home, with_property(config, parse_path(property_name), value))
+    factory.config_access.write(with_property(config, parse_path(property_name), value))
     factory.print(f"Property {quote(property_name)} set.")
 
 
@@ -518,7 +515,7 @@ def unset(factory: Factory, options: Options) -> None:
     if len(options.args) != 1:
         raise unexpected_args(factory, options)
     config = home_config(factory)
-    kubeconfig.write(factory.home, without_property(config, parse_path(options.args[0])))
+    factory.config_access.write(without_property(config, parse_path(options.args[0])))
     factory.print(f"Property {quote(options.args[0])} unset.")
 
 
@@ -571,7 +568,7 @@ def without_property(config: Kubeconfig, path: PropertyPath) -> Kubeconfig:
 
 def _with_section(config: Kubeconfig, section: str, entries: Entries) -> Kubeconfig:
     clusters, contexts, users = (entries if name == section else getattr(config, name) for name in FIELDS)
-    return Kubeconfig(config.current, clusters, contexts, users)
+    return config._replace(clusters=clusters, contexts=contexts, users=users)
 
 
 # --- view ---------------------------------------------------------------------------------------------------------

@@ -62,9 +62,12 @@ def describe(factory: Factory, options: DescribeOptions) -> None:
         if not infos:
             raise errors[0]
         with_events = options.show_events and options.changed("show-events")
-        factory.print("\n".join(description(factory, info, with_events) for info in infos), end="")
+        for info in infos:
+            factory.print(description(factory, info, with_events))
         return
-    factory.print("\n\n".join(description(factory, info, with_events) for info in infos), end="")
+    factory.print("\n\n".join(description(factory, info, with_events) for info in infos if info.name), end="")
+    if not all(info.name for info in infos):
+        errors.append(CliError("resource name may not be empty"))
     if not infos and not errors:
         factory.say("No resources found" if options.all_namespaces else
                     f"No resources found in {printable(factory.namespace)} namespace.")

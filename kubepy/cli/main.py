@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import IO
 
@@ -17,7 +18,7 @@ from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
 
 with lazy_imports():
-    from kubepy.cli import plugins
+    from kubepy.cli import kuberc, plugins
 
 PROGRAM = "kubepy"
 ABOUT = """A Kubernetes cluster that is a folder of YAML files, with kubectl's commands."""
@@ -31,12 +32,24 @@ def main(words: Sequence[str], *, stdin: IO[str] | None = None, stdout: IO[str] 
 
     def execute() -> None:
         try:
-            with root.make_context(PROGRAM, list(words), obj=factory) as context:
+            with root.make_context(PROGRAM, with_preferences(root, list(words), factory), obj=factory) as context:
                 root.invoke(context)
         finally:
             factory.close()
 
     return guarded(execute, factory.say)
+
+
+def with_preferences(root: Root, words: list[str], factory: Factory) -> list[str]:
+    """Return a command line with the aliases and defaults of a file of preferences (kuberc).
+
+    The file is the one that --kuberc or $KUBERC names, or the user's own, which counts under the name of kubectl.
+    """
+    if os.environ.get("KUBECTL_KUBERC", "").lower() == "false" or not (
+            any(word.startswith("--kuberc") for word in words) or os.environ.get("KUBERC")
+            or (getattr(factory, "program", "") == "kubectl" and os.path.exists(os.path.expanduser("~/.kube/kuberc")))):
+        return words
+    return kuberc.applied(root, words, factory)
 
 
 class Root(Command):

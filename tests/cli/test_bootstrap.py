@@ -23,7 +23,8 @@ KUBERNETES_ROW = "kubernetes   ClusterIP   10.96.0.1    <none>        443/TCP   
 
 def files(folder: Path) -> set[str]:
     state = folder / "state"
-    return {str(path.relative_to(state)) for path in state.rglob("*.yaml") if not {".kubepy", ".managed"} & set(path.parts)}
+    return {str(path.relative_to(state)) for path in state.rglob("*.yaml")
+            if not {".kubepy", ".managed"} & set(path.parts)}
 
 
 def read(kubepy: Kubepy, *words: str) -> Any:
@@ -77,7 +78,8 @@ def test_implied_object_becomes_file_when_changed(kubepy: Kubepy, folder: Path) 
     ("patch", "rolebinding", "-n", "kube-system", "system:controller:token-cleaner", "-p", '{"subjects":null}'),
 ], ids=" ".join)
 def test_every_way_of_changing_makes_one_file(words: tuple[str, ...], kubepy: Kubepy, folder: Path) -> None:
-    Path("sa.yaml").write_text("{apiVersion: v1, kind: ServiceAccount, metadata: {name: default}, secrets: [{name: a}]}")
+    Path("sa.yaml").write_text("""
+{apiVersion: v1, kind: ServiceAccount, metadata: {name: default}, secrets: [{name: a}]}""")
     before = files(folder)
     assert kubepy(*words, "--dry-run=server").status == 0
     assert files(folder) == before
@@ -208,7 +210,8 @@ def test_setting_added_later_makes_what_is_missing(kubepy: Kubepy) -> None:
 
 
 def test_init_refuses_other_bootstrap_than_settings_say(bare: Kubepy) -> None:
-    assert bare("init", "--bootstrap=some") == Done("", "error: --bootstrap=some is invalid: must be minimal or full\n", 1)
+    assert bare("init", "--bootstrap=some") == Done(
+        "", "error: --bootstrap=some is invalid: must be minimal or full\n", 1)
     Path("state").mkdir()
     Path("state/kubepy.yaml").write_text("# mine\nformatVersion: 1")
     assert bare("init", "--bootstrap=full", "--nodes=0").status == 0
@@ -289,7 +292,8 @@ def test_account_that_lists_its_secrets_refuses_others(full: Kubepy) -> None:
     assert full("run", "x", "--image=nginx", "--overrides", secret).err.endswith(
         'pods "x" is forbidden: volume with secret.secretName="s" is not allowed because service account default does '
         "not reference that secret\n")
-    assert full("run", "x", "--image=nginx", "--overrides", '{"spec":{"imagePullSecrets":[{"name":"p"}]}}').err.endswith(
+    pull_secret = '{"spec":{"imagePullSecrets":[{"name":"p"}]}}'
+    assert full("run", "x", "--image=nginx", "--overrides", pull_secret).err.endswith(
         'imagePullSecrets[0].name="p" is not allowed because service account default does not reference that '
         "imagePullSecret\n")
     full("patch", "sa", "default", "-p", '{"secrets":[{"name":"s"}]}')

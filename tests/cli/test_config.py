@@ -273,15 +273,16 @@ def test_contexts_are_ignored_by_git(kubepy: Kubepy, folder: Path) -> None:
 
 
 @pytest.mark.parametrize(("text", "error"), [
-    ("{", "Expecting property name"), ("[]", "list indices"), ("{}", "'current-context' is missing"),
-    ('{"current-context": 1}', "1 is not a string"),
-    ('{"current-context": "", "clusters": [{"name": 1, "cluster": {}}]}', "1 is not a string"),
+    ("{", "Expecting property name"), ("[]", "couldn't get version/kind"),
+    ('{"current-context": 1}', "json: cannot unmarshal number into Go struct field"),
+    ('{"current-context": "", "clusters": [{"name": 1, "cluster": {}}]}',
+     "json: cannot unmarshal number into Go struct field NamedCluster.clusters.name of type string"),
 ])
 def test_invalid_contexts_file_fails_with_its_name(kubepy: Kubepy, folder: Path, text: str, error: str) -> None:
     (folder / FILE).write_text(text)
     done = kubepy("get", "cm")
     assert (done.out, done.status) == ("", 1)
-    assert done.err.startswith(f"error: {FILE}: {error}")
+    assert done.err.startswith(f'error: error loading config file "{FILE}": {error}')
     assert done.err.count("\n") == 1
 
 
@@ -301,3 +302,121 @@ def test_set_credentials_exec_command_is_stored(kubepy: Kubepy) -> None:
                                "env": [{"name": "L", "value": "w"}]}}
     assert kubepy("config", "set-credentials", "u", "--exec-interactive-mode=x").err == (
         "error: invalid interactive mode type, can be only IfAvailable, Never, Always\n")
+
+
+# --- --kubeconfig ---------------------------------------------------------------------------------------------------
+
+KUBECONFIG = """
+clusters: [{name: real, cluster: {server: "https://10.0.0.1:6443"}}]
+contexts:
+- {name: one, context: {cluster: real, user: ann, namespace: web}}
+- {name: two, context: {cluster: real, user: lost}}
+current-context: one
+users:
+- {name: ann, user: {as: ann, as-uid: "7", as-groups: [painters], as-user-extra: {team: [red, blue]}}}
+- {name: lost, user: {as-uid: "7"}}
+preferences: {colors: true}
+"""
+
+
+@pytest.fixture
+def kubeconfig(kubepy: Kubepy, folder: Path) -> Path:
+    """A kubeconfig of another cluster; its context's namespace has a config map."""
+    kubepy("create", "ns", "web")
+    kubepy("create", "cm", "paint", "-n", "web")
+    path = folder / "kubeconfig"
+    path.write_text(KUBECONFIG)
+    return path
+
+
+@pytest.mark.parametrize("words", ["get pods", "get pods --context=", "create cm x --dry-run=client",
+                                   "apply -f x.yaml"])
+def test_kubeconfig_missing_file_is_refused(kubepy: Kubepy, folder: Path, words: str) -> None:
+    (folder / "x.yaml").write_text("{apiVersion: v1, kind: ConfigMap, metadata: {name: x}}")
+    done = kubepy(*words.split(), "--kubeconfig=nope")
+    assert done == Done("", "error: stat nope: no such file or directory\n", 1)
+
+
+def test_kubeconfig_missing_file_has_no_contexts_for_config(kubepy: Kubepy, folder: Path) -> None:
+    assert "contexts: null" in kubepy("config", "view", "--kubeconfig=nope").out
+    assert kubepy("config", "current-context", "--kubeconfig=nope").err == "error: current-context is not set\n"
+    assert kubepy("version", "--client", "--kubeconfig=nope").status == 0
+    assert kubepy("config", "set-context", "a", "--namespace=web", "--kubeconfig=sub/new").out == (
+        'Context "a" created.\n')
+    assert (folder / "sub/new").read_text() == (
+        'apiVersion: v1\nclusters: []\ncontexts:\n- context:\n    namespace: web\n  name: a\ncurrent-context: ""\n'
+        "kind: Config\nusers: []\n")
+    assert stat.S_IMODE((folder / "sub/new").stat().st_mode) == 0o600
+
+
+def test_kubeconfig_context_gives_namespace_of_this_folder(kubepy: Kubepy, kubeconfig: Path) -> None:
+    assert kubepy("get", "cm", "-o", "name", f"--kubeconfig={kubeconfig}").out == "configmap/paint\n"
+    assert kubepy("get", "cm", "-o", "name", f"--kubeconfig={kubeconfig}", "--cluster=real").out == "configmap/paint\n"
+    assert kubepy("get", "cm").err == "No resources found in default namespace.\n"
+    assert kubepy("get", "cm", f"--kubeconfig={kubeconfig}", "--context=x").err == (
+        "Error in configuration: context was not found for specified context: x\n")
+    assert kubepy("get", "cm", f"--kubeconfig={kubeconfig}", "--cluster=x").err == (
+        'error: no server found for cluster "x"\n')
+    assert kubepy("get", "cm", f"--kubeconfig={kubeconfig}", "--user=x").err == (
+        'error: auth info "x" does not exist\n')
+
+
+def test_kubeconfig_cluster_is_folder(kubepy: Kubepy, kubeconfig: Path, lab: Path) -> None:
+    kubepy("--state", str(lab), "create", "cm", "-n", "web", "brush")
+    kubeconfig.write_text(KUBECONFIG.replace("https://10.0.0.1:6443", f"file://{lab}"))
+    assert kubepy("get", "cm", "-o", "name", f"--kubeconfig={kubeconfig}").out == "configmap/brush\n"
+
+
+def test_kubeconfig_variable_is_not_read(kubepy: Kubepy, kubeconfig: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
+    assert kubepy("config", "current-context").out == "kubepy\n"
+    assert kubepy("get", "cm").err == "No resources found in default namespace.\n"
+
+
+def test_kubeconfig_user_impersonates(kubepy: Kubepy, kubeconfig: Path) -> None:
+    def user(*words: str) -> object:
+        shown = kubepy("auth", "whoami", "-o", "json", f"--kubeconfig={kubeconfig}", *words).out
+        return json.loads(shown)["status"]["userInfo"]
+
+    ann = {"username": "ann", "uid": "7", "groups": ["painters", "system:authenticated"],
+           "extra": {"team": ["red", "blue"]}}
+    assert user() == ann
+    assert user("--as=bob", "--as-group=glaziers") == {**ann, "username": "bob",
+                                                       "groups": ["glaziers", "system:authenticated"]}
+    assert kubepy("get", "pods", "--user=lost", f"--kubeconfig={kubeconfig}").err == (
+        "error: requesting uid, groups or user-extra for lost without impersonating a user\n")
+
+
+def test_kubeconfig_config_commands_change_the_file_alone(kubepy: Kubepy, kubeconfig: Path, folder: Path) -> None:
+    assert kubepy("config", "use-context", "two", f"--kubeconfig={kubeconfig}").out == 'Switched to context "two".\n'
+    assert kubepy("config", "delete-context", "one", "--kubeconfig=kubeconfig").out == (
+        "deleted context one from kubeconfig\n")
+    assert kubepy("config", "get-contexts", "-o", "name", f"--kubeconfig={kubeconfig}").out == "two\n"
+    assert "preferences:\n  colors: true\n" in kubeconfig.read_text()
+    assert not (folder / FILE).exists()
+
+
+@pytest.mark.parametrize(("text", "error"), [
+    ("a: [\n", "yaml: line"),
+    ("[]", "couldn't get version/kind; json parse error: json: cannot unmarshal array into Go value of type struct"),
+    ("{kind: Config, apiVersion: v-1}", 'no kind "Config" is registered for version "v-1" in scheme'),
+    ("contexts: 5", "json: cannot unmarshal number into Go struct field Config.contexts of type []v1.NamedContext"),
+    ("contexts: [{name: a, context: 5}]",
+     "json: cannot unmarshal number into Go struct field NamedContext.contexts.context of type v1.Context"),
+    ("contexts: [{name: a, context: {namespace: 5}}]",
+     "json: cannot unmarshal number into Go struct field Context.contexts.context.namespace of type string"),
+    ("users: [{name: a, user: {as-user-extra: {x: z}}}]",
+     "json: cannot unmarshal string into Go struct field AuthInfo.users.user.as-user-extra of type []string"),
+    ("contexts: [{name: a}, {name: a}]",
+     "error converting *[]NamedContext into *map[string]*api.Context: duplicate name"),
+])
+def test_kubeconfig_of_another_form_is_refused(kubepy: Kubepy, folder: Path, text: str, error: str) -> None:
+    (folder / "bad").write_text(text)
+    done = kubepy("get", "pods", "--kubeconfig=bad")
+    assert (done.out, done.status, done.err.count("\n")) == ("", 1, 1)
+    assert done.err.startswith(f'error: error loading config file "bad": {error}')
+
+
+def test_kubeconfig_folder_is_refused(kubepy: Kubepy, folder: Path) -> None:
+    assert kubepy("get", "pods", f"--kubeconfig={folder}").err == (
+        f'error: error loading config file "{folder}": read {folder}: is a directory\n')

@@ -167,3 +167,9 @@ def test_autoscale_invalid_fails_with_kubectls_message(web: Kubepy) -> None:
     assert web(*words, "--cpu=500m").err == f"{lost}%!w(<nil>)\n"
     assert web(*words, "--cpu=70%").err == (
         'Error from server (AlreadyExists): horizontalpodautoscalers.autoscaling "web" already exists\n')
+
+
+@pytest.mark.parametrize("words", ["-f - -", "-f - -e -"])
+def test_set_env_standard_input_for_two_things_is_refused(kubepy: Kubepy, words: str) -> None:
+    done = kubepy("set", "env", *words.split(), stdin="LEVEL=debug")
+    assert done == Done("", "error: standard input cannot be used for multiple arguments\n", 1)

@@ -40,7 +40,7 @@ def differences(case: Path, watch: str) -> str:
     args = argparse.Namespace(
         kubectl=KUBEPY, settle="kubectl controller --once --quiet-for=1.5s",
         setup=f"{KUBEPY} init --nodes=0" if case.parent.name == "cli" else "",
-        watch=watch and f"{KUBEPY} controller --watch", exact_hash=False, timeout=60,
+        watch=watch and f"{KUBEPY} controller --watch", sleep="", exact_hash=False, timeout=60,
     )
     _, wrong = RUNNER.run_case(case, args)
     return "\n".join(

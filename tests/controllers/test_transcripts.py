@@ -20,7 +20,7 @@ CASES = sorted((Path(__file__).parent / "transcripts").glob("*.txt"))
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.stem)
 def test_transcript_holds(case: Path, watch: str) -> None:
     given = argparse.Namespace(
-        kubectl=KUBEPY, settle="kubectl controller --once --quiet-for=1.5s", watch=watch, exact_hash=False, timeout=60,
-        setup=f"{KUBEPY} init --nodes=2 && {KUBEPY} delete storageclass standard")
+        kubectl=KUBEPY, settle="kubectl controller --once --quiet-for=1.5s", watch=watch, sleep="", exact_hash=False,
+        timeout=60, setup=f"{KUBEPY} init --nodes=2 && {KUBEPY} delete storageclass standard")
     _, wrong = RUNNER.run_case(case, given)
     assert not wrong, "\n".join(f"$ {command}\nwanted:\n{want}\nhere:\n{got}" for command, want, got in wrong)

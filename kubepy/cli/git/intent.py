@@ -5,6 +5,7 @@ The protocol is in gitattributes(5), "Long Running Filter Process".
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from typing import IO
@@ -16,6 +17,7 @@ from kubepy.cli.git.repository import Repository
 from kubepy.cli.runtime.command import command
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.options import Options
+from kubepy.quoting import printable, quote
 from kubepy.storage.folder.manifest import ContentError
 
 MAX_PACKET = 65516
@@ -67,7 +69,9 @@ class FilterProcess:
         self._texts()
         self._answer(b"capability=clean\n", b"capability=smudge\n")
         while request := self._texts():
-            values = dict(line.split("=", 1) for line in request)
+            values = {key: value for key, _, value in (line.partition("=") for line in request)}
+            if "command" not in values or "pathname" not in values:
+                raise CliError(f"the request {printable(' '.join(request))} of git names no command or no pathname")
             text = b"".join(self._packets())
             if values["command"] == "clean":  # on the way out (smudge) a file stays as the repository has it
                 text = clean(values["pathname"], text)
@@ -79,9 +83,14 @@ class FilterProcess:
         return [packet.decode(errors="surrogateescape").removesuffix("\n") for packet in self._packets()]
 
     def _packets(self) -> Iterator[bytes]:
-        """Yield the packets up to the next flush, or the end of the stream."""
+        """Yield the packets up to the next flush, or the end of the stream. Raises CliError for what is no packet."""
         while (header := self._stdin.read(_HEADER)) not in (b"", _FLUSH):
-            yield self._stdin.read(int(header, 16) - _HEADER)
+            size = int(header, 16) - _HEADER if re.fullmatch(rb"[0-9a-fA-F]{4}", header) else -1
+            packet = self._stdin.read(max(size, 0))
+            if len(packet) != size:
+                text = quote((header + packet).decode(errors="replace"))
+                raise CliError(f"git's stream is not made of packets: {text}")
+            yield packet
 
     def _answer(self, *packets: bytes) -> None:
         for packet in packets:

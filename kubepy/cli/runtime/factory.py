@@ -63,6 +63,7 @@ class Factory:
     def dry_run_strategy(self, options: DryRunOptions) -> str:
         """Return ``none``, ``client`` or ``server``; the old boolean values warn. In a dry run no folder is made."""
         strategy, warning, place = options.dry_run_value()
+        self.config_access.require_file()  # also for what asks no cluster
         if strategy != NONE:
             self.catches_up = False
             self._is_dry_run = self._is_dry_run or self.may_create
@@ -81,11 +82,17 @@ class Factory:
     @cached_property
     def kubeconfig(self) -> kubeconfigs.Kubeconfig:
         """The contexts. Raises CliError for a file that holds none."""
-        return kubeconfigs.read(self.home)
+        return self.config_access.read()
+
+    @property
+    def config_access(self) -> kubeconfigs.ConfigAccess:
+        """The file of contexts."""
+        return kubeconfigs.ConfigAccess(self.home, self.options.kubeconfig)
 
     @cached_property
     def _target(self) -> kubeconfigs.Target:
         options = self.options
+        self.config_access.require_file()
         return kubeconfigs.target(self.kubeconfig, self.home, options.context, options.cluster, options.user)
 
     @property
@@ -137,7 +144,7 @@ class Factory:
             raise self._no_cluster(self.folder) from None
         cluster.client.warn = self.warn
         cluster.store.set_warn(self.warn)
-        if user := self.options.impersonated_user():
+        if user := self.options.impersonated_user(self._target.user_name, self._target.user):
             cluster.client.requester = user
         return cluster
 

@@ -1,7 +1,8 @@
-"""The contexts of a folder: the file that keeps them, and the folder and namespace that a command line chooses.
+"""Contexts: the file that keeps them, and the folder and namespace that a command line chooses.
 
 A cluster is a state folder: its ``server`` is ``file:///path``. One without such a server (``https://…`` of a script
-that was written for kubectl) is home. Users are kept and mean nothing.
+that was written for kubectl) is home. Of users only impersonation counts. The file is the home folder's own, or the
+kubeconfig that ``--kubeconfig`` names. Upstream: ``client-go/tools/clientcmd``.
 """
 
 from __future__ import annotations
@@ -10,11 +11,14 @@ import json
 import os
 from typing import Any, NamedTuple
 
-from kubepy.cli.errors import CliError, UnprefixedError
+from kubepy.cli.errors import CliError, UnprefixedError, os_error_text
 from kubepy.lazy import lazy_imports
-from kubepy.quoting import quote
+from kubepy.quoting import printable, quote
 
 with lazy_imports():
+    from kubepy.api.values import goformat
+    from kubepy.cli import files
+    from kubepy.storage import yaml
     from kubepy.storage.folder import index
 
 FILE = os.path.join(".kubepy", "config")
@@ -26,62 +30,163 @@ Entries = dict[str, Entry]
 
 
 class Kubeconfig(NamedTuple):
-    """The entries by their names. ``is_chosen``: they were read from a file, and are not made up for the folder."""
+    """The entries by their names. ``is_chosen``: they were read from a file, and are not made up for the folder.
+
+    ``rest``: the file's other fields, which are kept.
+    """
 
     current: str
     clusters: Entries
     contexts: Entries
     users: Entries
     is_chosen: bool = True
+    rest: tuple[tuple[str, Any], ...] = ()
 
 
 class Target(NamedTuple):
-    """The folder and the namespace that a command works on. ``namespace`` "": the context names none."""
+    """The folder and the namespace that a command works on. ``namespace`` "": the context names none.
+
+    ``user``: the context's user, whose impersonation counts.
+    """
 
     folder: str
     namespace: str
+    user_name: str
+    user: Entry
 
 
-def read(home: str) -> Kubeconfig:
-    """Read the contexts. Raises CliError for a file of another form."""
-    path = os.path.join(home, FILE)
+class ConfigAccess(NamedTuple):
+    """The file of contexts: that of the home folder, or the one that ``--kubeconfig`` names."""
+
+    home: str
+    explicit: str = ""
+
+    @property
+    def path(self) -> str:
+        return self.explicit or os.path.join(self.home, FILE)
+
+    def read(self) -> Kubeconfig:
+        """Read the contexts; a kubeconfig that is not there has none. Raises CliError for a file of another form."""
+        try:
+            if self.explicit:
+                return decode(parse(files.read_bytes(self.explicit).decode(errors="replace")))
+            with open(self.path, encoding="utf-8") as file:
+                return decode(json.load(file))
+        except FileNotFoundError:
+            return Kubeconfig("", {}, {}, {}) if self.explicit else _first()
+        except (NotADirectoryError, PermissionError) as error:
+            if not self.explicit:  # the contexts of another user are not ours
+                return _first()
+            reason = os_error_text(error)
+        except OSError as error:
+            reason = f"read {self.path}: {(error.strerror or str(error)).lower()}"
+        except ValueError as error:
+            reason = str(error)
+        raise CliError(f"error loading config file {quote(self.path)}: {reason}") from None
+
+    def require_file(self) -> None:
+        """Raise CliError where --kubeconfig names a file that is not there."""
+        try:
+            os.stat(self.explicit or ".")
+        except OSError as error:
+            raise CliError(f"stat {printable(self.explicit)}: {(error.strerror or str(error)).lower()}") from None
+
+    def write(self, config: Kubeconfig) -> None:
+        """Replace the file, which only its owner may read. Raises CliError when it cannot be written, FolderError."""
+        path = os.path.realpath(self.path)
+        temporary = f"{path}.{os.getpid()}.tmp"
+        content = as_object(config)
+        try:
+            if self.explicit:
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+            else:
+                index.make_own_folder(self.home)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
+            with open(os.open(temporary, flags, 0o600), "w", encoding="utf-8") as file:
+                file.write(yaml.dump(content) if self.explicit else json.dumps(content, indent=2) + "\n")
+            os.replace(temporary, path)
+        except OSError as error:
+            raise CliError(f"{path}: {error.strerror}") from None
+
+
+def _first() -> Kubeconfig:
+    """Return the contexts of a folder in which nothing has been chosen."""
+    context = {"cluster": FIRST, "user": FIRST}
+    return Kubeconfig(FIRST, {FIRST: {}}, {FIRST: context}, {FIRST: {}}, is_chosen=False)
+
+
+# --- the file's form ------------------------------------------------------------------------------------------------
+
+# Of each section: the field of an entry, its Go type, and the types of those of its fields that are read here.
+SECTIONS = {
+    "clusters": ("cluster", "Cluster", {"server": "string"}),
+    "contexts": ("context", "Context", {"cluster": "string", "user": "string", "namespace": "string"}),
+    "users": ("user", "AuthInfo", {"as": "string", "as-uid": "string", "as-groups": "[]string",
+                                   "as-user-extra": "map[string][]string"}),
+}
+
+
+def parse(text: str) -> object:
+    """Read YAML. Raises ValueError."""
     try:
-        with open(path, encoding="utf-8") as file:
-            content = json.load(file)
-        current = _text(content["current-context"])
-        clusters, contexts, users = ({_text(entry["name"]): dict(entry[kind]) for entry in content[f"{kind}s"]}
-                                     for kind in ("cluster", "context", "user"))
-        return Kubeconfig(current, clusters, contexts, users)
-    except (FileNotFoundError, NotADirectoryError, PermissionError):  # the contexts of another user are not ours
-        context = {"cluster": FIRST, "user": FIRST}
-        return Kubeconfig(FIRST, {FIRST: {}}, {FIRST: context}, {FIRST: {}}, is_chosen=False)
-    except OSError as error:
-        raise CliError(f"{path}: {error.strerror}") from None
-    except KeyError as error:
-        raise CliError(f"{path}: {error} is missing") from None
-    except (ValueError, TypeError, AttributeError) as error:
-        raise CliError(f"{path}: {error}") from None
+        documents = yaml.load_all(text)
+    except yaml.YamlError as error:
+        raise ValueError(str(error).removeprefix("error converting YAML to JSON: ")) from None
+    return documents[0].object if documents else {}
 
 
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"{value!r} is not a string")
-    return value
+def decode(content: object) -> Kubeconfig:
+    """Read an API object of kind Config. Raises ValueError in Go's words."""
+    if not isinstance(content, dict):
+        raise ValueError("couldn't get version/kind; json parse error: json: cannot unmarshal "
+                         f"{goformat.json_type_name(content)} into Go value of type struct {{ APIVersion string "
+                         r'"json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }')
+    kind, version = content.get("kind") or "Config", content.get("apiVersion") or "v1"
+    if (kind, version) != ("Config", "v1"):
+        raise ValueError(f'no kind "{kind}" is registered for version "{version}" in scheme '
+                         '"k8s.io/client-go/tools/clientcmd/api/latest/latest.go:50"')
+    current = content.get("current-context") or ""
+    _check(current, "string", "Config.current-context")
+    clusters, contexts, users = (decode_entries(content.get(section) or [], section) for section in SECTIONS)
+    known = {"kind", "apiVersion", "current-context", *SECTIONS}
+    return Kubeconfig(current, clusters, contexts, users,
+                      rest=tuple((key, value) for key, value in content.items() if key not in known))
 
 
-def write(home: str, config: Kubeconfig) -> None:
-    """Replace the file, which only its owner may read. Raises CliError when it cannot be written, FolderError."""
-    path = os.path.join(home, FILE)
-    temporary = f"{path}.{os.getpid()}.tmp"
-    try:
-        index.make_own_folder(home)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
-        with open(os.open(temporary, flags, 0o600), "w", encoding="utf-8") as file:
-            json.dump(as_object(config), file, indent=2)
-            file.write("\n")
-        os.replace(temporary, path)
-    except OSError as error:
-        raise CliError(f"{path}: {error.strerror}") from None
+def decode_entries(items: object, section: str) -> Entries:
+    """Read the entries of a section. Raises ValueError in Go's words."""
+    field, go_type, types = SECTIONS[section]
+    _check(items, f"[]v1.Named{go_type}", f"Config.{section}")
+    entries: Entries = {}
+    for item in items if isinstance(items, list) else []:
+        _check(item, f"v1.Named{go_type}", f"Config.{section}")
+        name, entry = item.get("name") or "", item.get(field) or {}
+        _check(name, "string", f"Named{go_type}.{section}.name")
+        _check(entry, f"v1.{go_type}", f"Named{go_type}.{section}.{field}")
+        for key in types.keys() & entry.keys():
+            _check(entry[key], types[key], f"{go_type}.{section}.{field}.{key}")
+        if name in entries:
+            raise ValueError(f'error converting *[]Named{go_type} into *map[string]*api.{go_type}: duplicate name '
+                             f'"{name}" in list')
+        entries[name] = dict(entry)
+    return entries
+
+
+def _check(value: object, go_type: str, path: str) -> None:
+    """Raise ValueError unless a value may be of a Go type."""
+    if go_type.startswith("[]"):
+        form: type = list
+    else:
+        form = str if go_type == "string" else dict
+    if value is not None and not isinstance(value, form):
+        raise ValueError(f"json: cannot unmarshal {goformat.json_type_name(value)} into Go struct field {path} of "
+                         f"type {go_type}")
+    if go_type == "[]string":
+        for item in value or ():  # type: ignore[attr-defined]
+            _check(item, "string", path)
+    elif go_type.startswith("map["):
+        for item in (value or {}).values():  # type: ignore[attr-defined]
+            _check(item, "[]string", path)
 
 
 def as_object(config: Kubeconfig) -> Entry:
@@ -93,6 +198,7 @@ def as_object(config: Kubeconfig) -> Entry:
         "users": _listed(config.users, "user"),
         "contexts": _listed(config.contexts, "context"),
         "current-context": config.current,
+        **dict(config.rest),
     }
 
 
@@ -126,7 +232,7 @@ def target(config: Kubeconfig, home: str, context: str = "", cluster: str = "", 
     :param context: the context that --context names, if it does. Without a file of contexts it may be
         anything: a script written for kubectl names its own.
     :param cluster: the cluster that --cluster names in place of the context's, or a folder.
-    :param user: the user that --user names; it changes nothing.
+    :param user: the user that --user names in place of the context's.
     :raises UnprefixedError: for a context, cluster or user that is not there.
     """
     name = context if context and config.is_chosen else config.current
@@ -138,5 +244,6 @@ def target(config: Kubeconfig, home: str, context: str = "", cluster: str = "", 
             raise CliError(f"no server found for cluster {quote(cluster)}")
         if user and user not in config.users:
             raise CliError(f"auth info {quote(user)} does not exist")
-    server = config.clusters.get(cluster or chosen.get("cluster", ""), {}).get("server") or server_of(cluster)
-    return Target(folder_of(server, home), chosen.get("namespace", ""))
+    server = config.clusters.get(cluster or chosen.get("cluster") or "", {}).get("server") or server_of(cluster)
+    user_name = user or chosen.get("user") or ""
+    return Target(folder_of(server, home), chosen.get("namespace") or "", user_name, config.users.get(user_name, {}))

@@ -30,6 +30,7 @@ with lazy_imports():
 
 EXTENSIONS = (".json", ".yaml", ".yml")
 STDIN = "STDIN"
+STDIN_MULTI_USE = "standard input cannot be used for multiple arguments"
 
 
 # --- paths --------------------------------------------------------------------------------------------------------
@@ -49,7 +50,7 @@ def expand_paths(names: list[str], recursive: bool, errors: list[Exception]) -> 
             errors.append(CliError(f"error reading [{' '.join(matches)}]: recognized file extensions are "
                                    f"[{' '.join(EXTENSIONS)}]"))
     if paths.count("-") > 1:
-        errors.append(CliError("standard input cannot be used for multiple arguments"))
+        errors.append(CliError(STDIN_MULTI_USE))
     return paths
 
 

@@ -13,7 +13,7 @@ of ``k8s.io/cli-runtime/pkg/genericclioptions`` and ``kubectl/pkg/cmd``, ``kubec
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, NoReturn, dataclass_transform
 
 from kubepy.cli.errors import CliError, UsageError
@@ -131,6 +131,8 @@ class GlobalOptions(Options):
                                "config).")
     cluster: str = string_flag("cluster", help="The cluster to use in place of the context's: its name, or a state "
                                "folder.")
+    kubeconfig: str = string_flag("kubeconfig", help="The file of contexts to use in place of the state folder's own. "
+                                  "$KUBECONFIG is not read: it may name a real cluster.")
     warnings_as_errors: bool = bool_flag("warnings-as-errors", help="Treat warnings received from the cluster as "
                                          "errors and exit with a non-zero exit code.")
     as_: str = string_flag("as", hidden=True)
@@ -143,8 +145,8 @@ class GlobalOptions(Options):
     client_key: str = string_flag("client-key", hidden=True)
     disable_compression: bool = bool_flag("disable-compression", hidden=True)
     insecure_skip_tls_verify: bool = bool_flag("insecure-skip-tls-verify", hidden=True)
-    kubeconfig: str = string_flag("kubeconfig", hidden=True)
-    kuberc: str = string_flag("kuberc", hidden=True)
+    kuberc: str = string_flag("kuberc", help="The file of preferences (see kubepy kuberc). KUBERC=off or "
+                              "KUBECTL_KUBERC=false: none is used.")
     log_flush_frequency: float = typed_flag("log-flush-frequency", 5.0, parse_flush_frequency, hidden=True)
     match_server_version: bool = bool_flag("match-server-version", hidden=True)
     password: str = string_flag("password", hidden=True)
@@ -164,8 +166,6 @@ class GlobalOptions(Options):
         """Raise CliError for what kubectl refuses of the flags that mean nothing here."""
         if self.profile not in PROFILES:
             raise CliError(printable(f"unknown profile '{self.profile}'"))
-        if (self.as_group or self.as_uid or self.as_user_extra) and not self.as_:
-            raise CliError("requesting uid, groups or user-extra for kubepy without impersonating a user")
 
     def timeout_seconds(self) -> float:
         """Return --request-timeout in seconds, 0 for none. Raises CliError."""
@@ -174,17 +174,24 @@ class GlobalOptions(Options):
         except ValueError as error:
             raise CliError(str(error)) from None
 
-    def impersonated_user(self) -> dict[str, Any] | None:
-        """Return the UserInfo that --as and the flags beside it describe, None without --as."""
-        if not self.as_:
-            return None
-        extra: dict[str, list[str]] = {}
+    def impersonated_user(self, name: str, user: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Return the UserInfo that --as and the flags beside it describe, or else a user of the kubeconfig; or None.
+
+        :raises CliError: for a uid, groups or extra values without --as.
+        """
+        username, uid = self.as_ or user.get("as"), self.as_uid or user.get("as-uid")
+        groups, extra = self.as_group or user.get("as-groups"), dict(user.get("as-user-extra") or {})
+        if self.as_user_extra:
+            extra = {}
         for entry in self.as_user_extra:
             key, _, value = entry.partition("=")
             extra.setdefault(key, []).append(value)
-        uid = {"uid": self.as_uid} if self.as_uid else {}
-        return {"username": self.as_, **uid, "groups": [*self.as_group, "system:authenticated"],
-                **({"extra": extra} if extra else {})}
+        if username:
+            return {"username": username, **({"uid": uid} if uid else {}),
+                    "groups": [*(groups or ()), "system:authenticated"], **({"extra": extra} if extra else {})}
+        if uid or groups or extra:
+            raise CliError(f"requesting uid, groups or user-extra for {printable(name)} without impersonating a user")
+        return None
 
 
 GLOBAL_FLAGS = GlobalOptions.flags

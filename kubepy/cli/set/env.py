@@ -18,6 +18,7 @@ from kubepy.cli.runtime.builder import Builder
 from kubepy.cli.runtime.command import command
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import bool_flag, string_array_flag, string_flag, string_slice_flag
+from kubepy.cli.runtime.manifests import STDIN_MULTI_USE
 from kubepy.cli.runtime.options import local_flag
 from kubepy.cli.set.change import SetSelectedOptions, Setter, pod_spec_of, refuse_all_of_selected, select_containers
 from kubepy.lazy import lazy_imports
@@ -74,6 +75,8 @@ def env(factory: Factory, options: SetEnvOptions) -> None:
     if options.keys and not options.from_:
         raise CliError("when specifying --keys, a configmap or secret must be provided with --from")
     changes = parse_changes(factory, [*options.env, *words])
+    if "-" in (*options.env, *words) and "-" in options.filename:
+        raise CliError(STDIN_MULTI_USE)
     changes.add.extend(_imported_variables(factory, options))
     if options.prefix:
         changes = changes._replace(add=[{**variable, "name": options.prefix + variable["name"]}

@@ -3,6 +3,7 @@ cannot be written."""
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sqlite3
@@ -46,7 +47,7 @@ def make_own_folder(root: str) -> None:
     except OSError as error:
         raise FolderError(f"{path}: cannot be made: {error.strerror}") from error
     if status.st_uid != os.geteuid() and not os.access(path, os.W_OK | os.X_OK, effective_ids=True):
-        raise FolderError(f"{path} belongs to another user: Permission denied")
+        raise FolderError(f"{path} belongs to another user: Permission denied") from PermissionError(errno.EACCES, path)
 
 
 def remove_leftovers(root: str) -> None:

@@ -3,6 +3,7 @@ resolve."""
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import subprocess
@@ -10,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from kubepy.cli.errors import CliError
+from kubepy.cli.git.intent import FilterProcess
 from tests.cli.conftest import Kubepy
 from tests.cli.git.conftest import Repository
 from tests.cli.git.test_branches import check_cluster, check_no_lie, merge
@@ -249,3 +252,18 @@ def test_drivers_run_from_any_folder_and_without_environment(repository: Reposit
     done = subprocess.run(["git", "merge", "-q", "--no-edit", "theirs"], cwd=repository.state / "cluster", env=env,
                           capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+GREETING = b"0016git-filter-client\n000eversion=2\n00000015capability=clean\n0000"
+
+
+@pytest.mark.parametrize(("stream", "error"), [
+    (b"garbage", "git's stream is not made of packets"), (b"000", "git's stream is not made of packets"),
+    (b"0006x", "git's stream is not made of packets"), (b"-001", "git's stream is not made of packets"),
+    (b"", "this is for git to call"), (b"0005x", "this is for git to call"),
+    (GREETING + b"0012command=clean\n0000", "the request command=clean of git names no command or no pathname"),
+    (GREETING + b"0005x0000", "the request x of git names no command or no pathname"),
+])
+def test_filter_malformed_stream_is_refused(stream: bytes, error: str) -> None:
+    with pytest.raises(CliError, match=re.escape(error)):
+        FilterProcess(io.BytesIO(stream), io.BytesIO()).serve()

@@ -269,10 +269,7 @@ def test_init_takes_folder_with_nothing_but_settings(bare: Kubepy, folder: Path)
     (folder / "state/kubepy.yaml").write_text("formatVersion: 1\nclock: 2026-01-01T00:00:00Z\nseed: 7\n")
     assert bare("init", "--nodes=0").out.startswith("cluster created in state\n")
     assert field(bare, ".metadata.creationTimestamp", "ns", "default") == "2026-01-01T00:00:00Z"
-<<<<<<< HEAD
     assert bare("init", "--nodes=0").err == 'error: there is a cluster in "state" already\n'
-=======
-    assert bare("init").err == 'error: there is a cluster in "state" already\n'
 
 
 def test_describe_prefix_ends_each_object_with_empty_line(kubepy: Kubepy) -> None:
@@ -288,4 +285,3 @@ def test_describe_prefix_ends_each_object_with_empty_line(kubepy: Kubepy) -> Non
 def test_describe_file_without_name_is_refused(kubepy: Kubepy, kind: str, metadata: str) -> None:
     manifest = kind.replace("}", f", metadata: {metadata}}}")
     assert kubepy("describe", "-f", "-", stdin=manifest) == Done("", "error: resource name may not be empty\n", 1)
->>>>>>> main

@@ -17,7 +17,7 @@ from kubepy.api.meta import Object, annotations_of, labels_of, name_of, namespac
 from kubepy.apiserver import bootstrap
 from kubepy.apiserver.implied import is_active
 from kubepy.runtime.informers import CONFIG_MAPS, ENDPOINT_SLICES, ENDPOINTS, NAMESPACES, SERVICES
-from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
+from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent, enqueue_object
 
 READY_MESSAGE = "Kubernetes default Service CIDR is ready"
 
@@ -33,11 +33,7 @@ class RootCACertPublisher:
         self.queue = context.new_queue()
 
     def handlers(self) -> Mapping[str, Handler]:
-        return {NAMESPACES: self._namespace_changed, CONFIG_MAPS: self._config_map_changed}
-
-    def _namespace_changed(self, event: WatchEvent) -> None:
-        if event.new is not None and is_active(event.new):
-            self.queue.add(event.key)
+        return {NAMESPACES: enqueue_object(self.queue, is_active), CONFIG_MAPS: self._config_map_changed}
 
     def _config_map_changed(self, event: WatchEvent) -> None:
         if event.key.name == bootstrap.ROOT_CA_CONFIG_MAP:
@@ -93,7 +89,12 @@ class KubernetesServiceController:
         self._keep(ENDPOINT_SLICES, bootstrap.kubernetes_endpoint_slice(), "endpoints", "ports")
         self._keep(CONFIG_MAPS, bootstrap.token_tracking(self._clock.timestamp().partition("T")[0]))
         self._keep(bootstrap.SERVICE_CIDRS, bootstrap.service_cidr(self._subnet))
-        self._set_ready()
+        present = self._informers.get(bootstrap.SERVICE_CIDRS, "", bootstrap.KUBERNETES)
+        if present is not None and not (present.get("status") or {}).get("conditions"):
+            condition = {"lastTransitionTime": self._clock.timestamp(), "message": READY_MESSAGE, "reason": "",
+                         "status": "True", "type": "Ready"}
+            self._client.update(bootstrap.SERVICE_CIDRS, {**present, "status": {"conditions": [condition]}},
+                                subresource="status")
 
     def _keep(self, resource: str, wanted: Object, *fields: str) -> None:
         """Create an object that is missing; in one that is there, put these fields and the labels right."""
@@ -110,13 +111,3 @@ class KubernetesServiceController:
     def _create(self, resource: str, obj: Object) -> None:
         with suppress(AlreadyExists):
             self._client.create(resource, obj, namespace=namespace_of(obj))
-
-    def _set_ready(self) -> None:
-        """Write the condition of the ServiceCIDR, once."""
-        present = self._informers.get(bootstrap.SERVICE_CIDRS, "", bootstrap.KUBERNETES)
-        if present is None or (present.get("status") or {}).get("conditions"):
-            return
-        condition = {"lastTransitionTime": self._clock.timestamp(), "message": READY_MESSAGE, "reason": "",
-                     "status": "True", "type": "Ready"}
-        self._client.update(bootstrap.SERVICE_CIDRS, {**present, "status": {"conditions": [condition]}},
-                            subresource="status")

@@ -19,7 +19,7 @@ from kubepy.apiserver.bootstrap import DEFAULT, default_account, root_ca
 from kubepy.apiserver.implied import is_active
 from kubepy.apiserver.request import DeleteOptions
 from kubepy.runtime.informers import NAMESPACES, SECRETS, SERVICE_ACCOUNTS, ResourceClient
-from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
+from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent, enqueue_object
 
 if TYPE_CHECKING:
     from kubepy.api.typed import Secret, ServiceAccount
@@ -42,11 +42,7 @@ class ServiceAccountsController:
         self.queue = context.new_queue()
 
     def handlers(self) -> Mapping[str, Handler]:
-        return {NAMESPACES: self._namespace_changed, SERVICE_ACCOUNTS: self._account_changed}
-
-    def _namespace_changed(self, event: WatchEvent) -> None:
-        if event.new is not None:
-            self.queue.add(event.key)
+        return {NAMESPACES: enqueue_object(self.queue), SERVICE_ACCOUNTS: self._account_changed}
 
     def _account_changed(self, event: WatchEvent) -> None:
         if event.new is None:
@@ -97,8 +93,11 @@ class TokensController:
     def sync(self, key: Key) -> None:
         secret, deleted = self._secrets.get(key.namespace, key.name), self._deleted.pop(key, None)
         if secret is None:
-            if deleted is not None and (account := self._account_of(deleted)) is not None:
-                self._remove_reference(account, key.name)
+            account = self._account_of(deleted) if deleted is not None else None
+            references = (account or {}).get("secrets") or []
+            kept = [reference for reference in references if reference.get("name") != key.name]
+            if account is not None and kept != references:
+                self._account_client.update({**account, "secrets": kept})
             return
         if not is_token(secret):
             return
@@ -119,12 +118,6 @@ class TokensController:
         if account is None or annotations.get(ACCOUNT_UID) not in (None, "", uid_of(account)):
             return None
         return account
-
-    def _remove_reference(self, account: ServiceAccount, secret_name: str) -> None:
-        references = account.get("secrets") or []
-        kept = [reference for reference in references if reference.get("name") != secret_name]
-        if kept != references:
-            self._account_client.update({**account, "secrets": kept})
 
 
 def is_token(secret: Secret) -> bool:

@@ -49,7 +49,8 @@ class ServiceLBController:
         old, new = cast("Service | None", event.old), cast("Service | None", event.new)
         if new is not None and is_balanced(new):
             self.queue.add(event.key)
-        if old is not None and addresses_of(old) and (new is None or addresses_of(new) != addresses_of(old)):
+        has_given_up = addresses_of(old) != (addresses_of(new) if new else []) if old else event.is_update
+        if has_given_up:
             for service in self._services.list():
                 if is_balanced(service) and not addresses_of(service):
                     self.queue.add(Key(SERVICES, namespace_of(service), name_of(service)))
@@ -62,7 +63,7 @@ class ServiceLBController:
         if present and requested in ("", *present):
             return
         try:
-            address = self._allocate(key, requested)
+            address = self.allocate(key, requested)
         except AllocationError as error:
             self._recorder.event(service, "Warning", "AllocationFailed",
                                  f"Failed to allocate IP for {quote(f'{key.namespace}/{key.name}')}: {error}")
@@ -72,7 +73,7 @@ class ServiceLBController:
         self._set_ingress(service, address)
         self._recorder.event(service, "Normal", "IPAllocated", f'Assigned IP ["{address}"]')
 
-    def _allocate(self, key: Key, requested: str) -> str:
+    def allocate(self, key: Key, requested: str) -> str:
         """Return the requested address, or the first that is free. Raises AllocationError."""
         owners = {address: f"{namespace_of(service)}/{name_of(service)}" for service in self._services.list()
                   if (namespace_of(service), name_of(service)) != key[1:]

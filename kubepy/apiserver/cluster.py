@@ -24,6 +24,8 @@ from kubepy.storage.folder.store import FolderStore
 if TYPE_CHECKING:
     from pathlib import Path  # three milliseconds that opening a cluster does not need
 
+    from kubepy.klog import Logger
+
 with lazy_imports():
     from kubepy.api.objects import rbac
     from kubepy.api.schema import customresources
@@ -54,7 +56,9 @@ class Cluster:
         self.ids = Ids(self.settings.seed)
         self.scheme = Scheme(self._custom_resources)
         self._server = Server(self.scheme, self.clock, self.ids, self._new_strategy, self.settings)
-        self.client = Client(self.store, self._server)
+        self.client = self._own_client = Client(self.store, self._server)
+        self.controller_client = self.client
+        self.logger: Logger | None = None  # of the work of the controllers (-v)
 
     @classmethod
     def open(cls, folder: Path | str, *, create: bool = False, lock_timeout: float = 30.0) -> Cluster:
@@ -136,9 +140,9 @@ class Cluster:
     def start(self) -> None:
         """Do what an API server does once when it starts: bring back or complete bootstrap roles and bindings."""
         if self.settings.bootstrap == FULL:
-            reconcile_rbac(self.client)
+            reconcile_rbac(self._own_client)
         else:
-            self.client.forget_deletions()
+            self._own_client.forget_deletions()
 
     def problems(self) -> list[Problem]:
         """Return the files that cannot be objects."""
@@ -169,12 +173,12 @@ class Cluster:
         return handwritten.removed(key, obj, now)
 
     def _new_strategy(self, resource: Resource) -> Strategy:
-        strategy = new_strategy(resource, lambda resource: self.client.get(CRDS, resource.key))
+        strategy = new_strategy(resource, lambda resource: self._own_client.get(CRDS, resource.key))
         strategy.settings = self.settings
         return strategy
 
     def _custom_resources(self) -> Iterator[Resource]:
-        for definition in self.client.list(CRDS).items:
+        for definition in self._own_client.list(CRDS).items:
             yield from customresources.resources_of(definition)
 
 

@@ -307,10 +307,12 @@ COMMANDS: dict[str, Entry] = {
     "git": Entry(None, "Keep the state folder in a git repository", (), GIT, help_on_stdout=True,
                  examples=_GIT_EXAMPLES),
     "__complete": Entry(lambda: completion.complete, ""),
+    "__completeNoDesc": Entry(lambda: completion.complete_without_descriptions, ""),
 }
 
+OWN_GROUP = "State Folder Commands"  # those that kubectl does not have
 GROUPS: dict[str, tuple[str, ...]] = {
-    "State Folder Commands": ("init", "controller", "fsck", "git"),
+    OWN_GROUP: ("init", "controller", "fsck", "git"),
     "Basic Commands (Beginner)": ("create", "expose", "run", "set"),
     "Basic Commands (Intermediate)": ("explain", "get", "edit", "delete"),
     "Deploy Commands": ("rollout", "scale", "autoscale"),

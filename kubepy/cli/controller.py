@@ -57,6 +57,7 @@ def controller(factory: Factory, options: ControllerOptions) -> None:
     if options.quiet_for < 0:
         raise CliError("--quiet-for must not be negative")
     factory.cluster.start()
+    factory.cluster.controller_client = factory.client  # here -v=6 shows the requests of the controllers
     (_once if options.once else _watch)(factory, options)
 
 

@@ -59,7 +59,7 @@ def answer(factory: Factory, path: str) -> str:
     url = urlsplit(path)
     match parts_of(url):
         case ["version"]:
-            return to_json(version.version_info(), indent=2, sort_keys=False)
+            return to_json(version.version_info(factory.program, of_server=True), indent=2, sort_keys=False)
         case [health] if health in HEALTH:
             return "ok"
         case ["api"]:

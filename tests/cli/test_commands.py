@@ -45,7 +45,7 @@ def test_global_flags_stand_before_and_behind_verb(kubepy: Kubepy) -> None:
     wanted = Done("", "No resources found in edge namespace.\n", 0)
     assert kubepy("-n", "edge", "get", "pods") == wanted
     assert kubepy("get", "pods", "-n", "edge") == wanted
-    assert kubepy("--namespace=edge", "--context", "x", "get", "-v=6", "pods") == wanted
+    assert kubepy("--namespace=edge", "--context", "x", "get", "-v=3", "pods") == wanted
 
 
 def test_state_folder_may_be_named_anywhere(bare: Kubepy) -> None:
@@ -126,7 +126,7 @@ def test_flags_that_mean_nothing_are_still_read(kubepy: Kubepy, flags: str, erro
 
 
 def test_flags_for_server_are_taken(kubepy: Kubepy) -> None:
-    words = ("-s https://x --token=t --user=u --as=me --as-group=ops --request-timeout=5s -v=8 "
+    words = ("-s https://x --token=t --user=u --as=me --as-group=ops --request-timeout=5s -v=3 "
              "--vmodule=a=1,b=2 --log-flush-frequency=1m --cache-dir=/x --insecure-skip-tls-verify")
     assert kubepy("get", "pods", *words.split()) == Done("", "No resources found in default namespace.\n", 0)
 

@@ -13,14 +13,17 @@ from functools import cached_property
 from typing import IO, TYPE_CHECKING
 
 from kubepy.cli.errors import CliError, SilentExit
+from kubepy.cli.names import KUBEPY, renamed
 from kubepy.cli.runtime.options import DEFAULT_NAMESPACE, NONE, DryRunOptions, GlobalOptions
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable_lines, quote
 
 with lazy_imports():
+    from kubepy import klog
     from kubepy.api import scheme as schemes
     from kubepy.apiserver import client as clients
     from kubepy.apiserver import cluster as clusters
+    from kubepy.apiserver import roundtrips
     from kubepy.cli.runtime import driver as drivers
     from kubepy.cli.runtime import kubeconfig as kubeconfigs
     from kubepy.cli.runtime import progress as progresses
@@ -37,7 +40,12 @@ class Factory:
 
     ``may_create``: the command writes new objects, so a folder that is missing becomes a cluster; in a dry run no
     folder is made, and an empty temporary cluster answers in its place.
+
+    :ivar program: the name that the program was called by.
     """
+
+    program = KUBEPY
+    chunk_size = 0  # --chunk-size of the command
 
     def __init__(self, stdin: IO[str] | None = None, stdout: IO[str] | None = None,
                  stderr: IO[str] | None = None) -> None:
@@ -146,6 +154,13 @@ class Factory:
         cluster.store.set_warn(self.warn)
         if user := self.options.impersonated_user(self._target.user_name, self._target.user):
             cluster.client.requester = user
+        if self.options.v or self.options.vmodule:
+            logger = klog.Logger(self.options.v, self.say, cluster.clock.now, self.options.module_levels())
+            if logger.highest >= 2:
+                cluster.logger = logger
+            if logger.highest >= 6:
+                cluster.client = client = roundtrips.LoggingClient(cluster.client, logger)
+                client.limit = self.chunk_size
         return cluster
 
     @cached_property
@@ -225,12 +240,14 @@ class Factory:
     def say(self, text: str, prefix: str = "") -> None:
         """Write a message to stderr, after everything printed so far; terminal controls in it are escaped.
 
+        The program's name in it becomes the one that the program was called by.
+
         :param prefix: printed before it, unescaped: colours.
         """
         if self._progress is not None:
             self._progress.clear()
         self.stdout.flush()
-        self.stderr.write(f"{prefix}{printable_lines(text)}\n")
+        self.stderr.write(f"{prefix}{printable_lines(renamed(text, self.program))}\n")
         self.stderr.flush()
 
     def warn(self, text: str) -> None:
@@ -246,8 +263,7 @@ class Factory:
         if (place, text) in self._logged:
             return
         self._logged.add((place, text))
-        now = self.cluster.clock.now()
-        self.say(f"W{now:%m%d %H:%M:%S.%f} {os.getpid():7} {place}] {text}")
+        self.say(f"{klog.header('W', self.cluster.clock.now(), place)} {text}")
 
     def finish(self) -> None:
         """Fail a command that succeeded with warnings, when warnings count as errors."""

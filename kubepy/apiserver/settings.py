@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kubepy.api.clock import parse_time
@@ -18,6 +20,9 @@ AUTO, NEVER = "auto", "never"
 MINIMAL, FULL = "minimal", "full"
 SERVICE_SUBNET = "10.96.0.0/12"  # kubeadm's
 SMALLEST_SERVICE_SUBNET = 10  # addresses, as kubeadm wants them
+SERVICE = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?/[a-z0-9]([-a-z0-9]*[a-z0-9])?(:(?P<port>[0-9]{1,5}))?"
+BASE_URL = r"https?://(\[[0-9a-fA-F:.]+\]|[^\s/?#@:\[\]]+)(:(?P<port>[0-9]{1,5}))?(/[^\s?#]*)?"
+MAX_PORT = 65535
 
 
 class Networking(NamedTuple):
@@ -40,6 +45,8 @@ class ClusterSettings(NamedTuple):
     :param reconcile: ``auto`` or ``never``: whether commands run the controllers.
     :param bootstrap: ``minimal`` or ``full``: whether the objects that every cluster has are implied, or files that
         controllers keep.
+    :param webhooks: the URLs at which the Services of webhooks answer, by ``namespace/name`` or
+        ``namespace/name:port``.
     """
 
     clock: datetime | None = None
@@ -47,6 +54,7 @@ class ClusterSettings(NamedTuple):
     reconcile: str = AUTO
     bootstrap: str = MINIMAL
     networking: Networking = Networking()
+    webhooks: Mapping[str, str] = MappingProxyType({})
 
 
 def parse_settings(settings: Mapping[str, Any]) -> ClusterSettings:
@@ -145,10 +153,30 @@ def _network(field: str, value: Any) -> IPv4Network:
         raise invalid(field, f"{quote(str(value))} is not a network of IPv4 such as 10.96.0.0/12") from None
 
 
+def _webhooks(value: Any) -> Mapping[str, str]:
+    if not isinstance(value, dict):
+        raise invalid("webhooks", "must be a map of Services to URLs, such as default/my-hook: http://127.0.0.1:9443")
+    for service, url in value.items():
+        if not _matches(SERVICE, service):
+            raise invalid("webhooks", f"{quote(str(service))} is not a Service: must be namespace/name or "
+                                      "namespace/name:port")
+        if not _matches(BASE_URL, url):
+            raise invalid(f"webhooks[{service}]", f"{quote(str(url))} is not a URL such as http://127.0.0.1:9443: must "
+                                                  "be http or https, without user, query and fragment")
+    return MappingProxyType(dict(value))
+
+
+def _matches(form: str, text: Any) -> bool:
+    """Tell whether a text has a form, and no port or a possible one."""
+    match = re.fullmatch(form, text) if isinstance(text, str) else None
+    return match is not None and 0 < int(match["port"] or 1) <= MAX_PORT
+
+
 PARSERS: dict[str, Callable[[Any], Any]] = {
     "clock": _clock,
     "seed": _seed,
     "reconcile": choice("reconcile", AUTO, NEVER),
     "bootstrap": choice("bootstrap", MINIMAL, FULL),
     "networking": parse_networking,
+    "webhooks": _webhooks,
 }

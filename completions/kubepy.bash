@@ -17,4 +17,5 @@ _kubepy() {
     COMPREPLY=("${COMPREPLY[@]#"$prefix"}")
     case "${COMPREPLY[*]}" in */ | *= | *, | *:) compopt -o nospace 2>/dev/null ;; esac
 }
+__start_kubepy() { _kubepy "$@"; }  # for aliases: complete -F __start_kubepy k
 complete -F _kubepy kubepy

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 with lazy_imports():
     from kubepy.apiserver import rehearsal
     from kubepy.apiserver.managedfields import tracking
-    from kubepy.apiserver.requests import creation, deletion, patching, pods, scaling, updating
+    from kubepy.apiserver.requests import creation, deletion, metrics, patching, pods, scaling, updating
 
 # Aliases, because the method ``Client.list`` hides the builtin inside its class.
 Objects = list[Object]
@@ -217,6 +217,9 @@ class Client:
         resource, request = self._resolve(request)
         if request.subresource and request.subresource not in resource.subresources:
             raise errors.no_such_resource()
+        if resource.computed_from:
+            subject = self._get(request._replace(resource=_named(resource.computed_from)))
+            return metrics.first_of(resource, subject, self._metrics_of(resource, [subject]))
         key = Key(resource.key, request.namespace, request.name)
         if self._batch:
             obj = self._batch.transaction.get(key)
@@ -231,6 +234,9 @@ class Client:
 
     def _list(self, request: Request) -> ObjectList:
         resource, request = self._resolve(request)
+        if resource.computed_from:
+            subjects = self._list(request._replace(resource=_named(resource.computed_from)))
+            return subjects._replace(items=self._metrics_of(resource, subjects.items))
         namespace = request.namespace or None
         if self._batch:
             transaction = self._batch.transaction
@@ -249,6 +255,11 @@ class Client:
         if not resource.custom:
             objects = self._shown(resource, request, objects)
         return ObjectList(objects, str(revision), problems)
+
+    def _metrics_of(self, resource: Resource, subjects: Objects) -> Objects:
+        """Return the metrics of pods or nodes that have any."""
+        pods = self.list(PODS).items if resource.kind == "NodeMetrics" else []
+        return metrics.metrics_of(resource, subjects, pods, self.clock.now())
 
     def _create(self, request: Request, obj: Any) -> Object:
         if request.subresource:

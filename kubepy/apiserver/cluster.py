@@ -24,6 +24,8 @@ from kubepy.storage.folder.store import FolderStore
 if TYPE_CHECKING:
     from pathlib import Path  # three milliseconds that opening a cluster does not need
 
+    from kubepy.klog import Logger
+
 with lazy_imports():
     from kubepy.api.schema import customresources
     from kubepy.api.values import goformat
@@ -54,7 +56,9 @@ class Cluster:
         self.scheme = Scheme(self._custom_resources)
         self._server = Server(self.scheme, self.clock, self.ids, self._new_strategy,
                               self.settings.webhooks)
-        self.client = Client(self.store, self._server)
+        self.client = self._own_client = Client(self.store, self._server)
+        self.controller_client = self.client
+        self.logger: Logger | None = None  # of the work of the controllers (-v)
 
     @classmethod
     def open(cls, folder: Path | str, *, create: bool = False, lock_timeout: float = 30.0) -> Cluster:
@@ -143,8 +147,8 @@ class Cluster:
         return handwritten.removed(key, obj, now)
 
     def _new_strategy(self, resource: Resource) -> Strategy:
-        return new_strategy(resource, lambda resource: self.client.get(CRDS, resource.key))
+        return new_strategy(resource, lambda resource: self._own_client.get(CRDS, resource.key))
 
     def _custom_resources(self) -> Iterator[Resource]:
-        for definition in self.client.list(CRDS).items:
+        for definition in self._own_client.list(CRDS).items:
             yield from customresources.resources_of(definition)

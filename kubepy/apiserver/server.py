@@ -66,6 +66,8 @@ class Server:
         if resource is None or (version and version not in (resource.version, *resource.other_versions,
                                                             resource.storage_version)):
             raise errors.no_such_resource()
+        if resource.computed_from and request.verb not in resource.verbs:
+            raise errors.method_not_allowed()
         if version and version != resource.version and request.verb not in ("create", "update"):
             # Those two warn of the version in which their object is written, when it is decoded.
             self.warn_all(self.strategy(resource).warnings_of_version(resource.at(version).api_version))

@@ -45,7 +45,7 @@ def cluster_info(factory: Factory, options: Options) -> None:
     """Display the folder that is the cluster."""
     factory.require_cluster()
     factory.print(f"Kubernetes control plane is running at file://{printable(os.path.abspath(factory.folder))}\n")
-    factory.print("To further debug and diagnose cluster problems, use 'kubepy cluster-info dump'.")
+    factory.print(f"To further debug and diagnose cluster problems, use '{factory.program} cluster-info dump'.")
 
 
 @command("dump", DumpOptions, examples="""

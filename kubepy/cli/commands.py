@@ -41,6 +41,7 @@ with lazy_imports():
         scale,
         state_folder,
         taint,
+        top,
         version,
         wait,
     )
@@ -65,7 +66,6 @@ with lazy_imports():
     from kubepy.cli.set import selector as set_selector
     from kubepy.cli.set import subject as set_subject
 
-NO_METRICS = "nothing uses cpu or memory here, since pods are simulated"
 NO_SERVER = "there is no API server, only a folder"
 
 
@@ -103,6 +103,13 @@ kubepy rollout history ds/log-agent
 
 # Roll back to the previous revision
 kubepy rollout undo ds/log-agent
+"""
+_TOP_EXAMPLES = """
+# What the nodes use, those with the most memory first
+kubepy top node --sort-by=memory
+
+# What the pods of an application use, and all of them together
+kubepy top pod -l app=web --sum
 """
 _AUTH_EXAMPLES = """
 # Check whether deployments may be created
@@ -265,7 +272,10 @@ COMMANDS: dict[str, Entry] = {
     "cluster-info": Entry(lambda: cluster_info.cluster_info, "Display the folder that is the cluster", (), {
         "dump": Entry(lambda: cluster_info.dump, "Dump relevant information for debugging and diagnosis"),
     }),
-    "top": _unsupported("top", NO_METRICS),
+    "top": Entry(None, "Display resource (CPU/memory) usage", (), {
+        "node": Entry(lambda: top.top_node, "Display resource (CPU/memory) usage of nodes", ("nodes", "no")),
+        "pod": Entry(lambda: top.top_pod, "Display resource (CPU/memory) usage of pods", ("pods", "po")),
+    }, examples=_TOP_EXAMPLES),
     "events": Entry(lambda: events.events, "List events"),
     "cordon": Entry(lambda: drain.cordon, "Mark node as unschedulable"),
     "uncordon": Entry(lambda: drain.uncordon, "Mark node as schedulable"),
@@ -307,10 +317,12 @@ COMMANDS: dict[str, Entry] = {
     "git": Entry(None, "Keep the state folder in a git repository", (), GIT, help_on_stdout=True,
                  examples=_GIT_EXAMPLES),
     "__complete": Entry(lambda: completion.complete, ""),
+    "__completeNoDesc": Entry(lambda: completion.complete_without_descriptions, ""),
 }
 
+OWN_GROUP = "State Folder Commands"  # those that kubectl does not have
 GROUPS: dict[str, tuple[str, ...]] = {
-    "State Folder Commands": ("init", "controller", "fsck", "git"),
+    OWN_GROUP: ("init", "controller", "fsck", "git"),
     "Basic Commands (Beginner)": ("create", "expose", "run", "set"),
     "Basic Commands (Intermediate)": ("explain", "get", "edit", "delete"),
     "Deploy Commands": ("rollout", "scale", "autoscale"),

@@ -1,8 +1,10 @@
-"""Shell completion: shells ask ``kubepy __complete LINE`` what the last word of a line could become.
+"""Shell completion: shells ask ``kubepy __complete`` what the last word of a line could become.
 
-``completion`` prints the code for the shells; :func:`candidates` reads the line, WORDS and the tables of flags say what
-the words and flags of each command can be, and the last section looks into the state folder. Nothing here fails: a line
-that cannot be completed has no candidates.
+It takes cobra's form, which kubectl's own scripts and other programs use (``__complete get po``), and a whole line as
+one word (``__complete "kubepy get po"``), which the scripts of ``completion`` send: a line needs no quoting. Those
+scripts are printed first; :func:`complete_words` reads the words, WORDS and the tables of flags say what the words and
+flags of each command can be, and the last section looks into the state folder. Nothing here fails: a line that cannot
+be completed has no candidates. Upstream: cobra's ``completions.go``.
 """
 
 from __future__ import annotations
@@ -15,8 +17,9 @@ import click
 
 from kubepy.api.meta import Object
 from kubepy.api.scheme import Resource
-from kubepy.cli.errors import CliError, is_expected, unless_missing
-from kubepy.cli.runtime.command import Command, Entry, command, load, root_command
+from kubepy.cli.errors import CliError, UnprefixedError, is_expected, unless_missing
+from kubepy.cli.names import KUBECTL, KUBEPY
+from kubepy.cli.runtime.command import Command, command, load, root_command
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import Flag, FlagSyntaxError, HelpRequested
 from kubepy.cli.runtime.options import GLOBAL_FLAGS, CommandLine, Options
@@ -49,6 +52,7 @@ _kubepy() {
     COMPREPLY=("${COMPREPLY[@]#"$prefix"}")
     case "${COMPREPLY[*]}" in */ | *= | *, | *:) compopt -o nospace 2>/dev/null ;; esac
 }
+__start_kubepy() { _kubepy "$@"; }  # for aliases: complete -F __start_kubepy k
 complete -F _kubepy kubepy
 """
 ZSH = """#compdef kubepy
@@ -91,31 +95,61 @@ def completion(factory: Factory, options: Options) -> None:
     shell = options.args[0]
     if shell not in SCRIPTS:
         options.usage_error(f"Unsupported shell type {quote(shell)}.")
-    factory.print(SCRIPTS[shell], end="")
+    factory.print(SCRIPTS[shell].replace(KUBEPY, KUBECTL if factory.program == KUBECTL else KUBEPY), end="")
 
 
 # --- candidates ---------------------------------------------------------------------------------------------------
 
 
+# What the shell is to do with the candidates: a sum of cobra's directives. Without any it offers names of files, too.
+DIRECTIVES = {1: "Error", 2: "NoSpace", 4: "NoFileComp", 8: "FilterFileExt", 16: "FilterDirs", 32: "KeepOrder"}
+DEFAULT, NO_SPACE, NO_FILES, FILE_EXTENSIONS, FOLDERS = 0, 2, 4, 8, 16
+
+
+class Completion(NamedTuple):
+    """The candidates for the last word, each maybe with a description behind a tab, and the directive."""
+
+    candidates: Sequence[str] = ()
+    directive: int = DEFAULT
+
+
 class _Complete(Command):
-    """The command ``__complete``: its only argument is the command line so far; it prints the candidates."""
+    """``__complete WORD...`` and ``__complete LINE``: print the candidates for the last word."""
+
+    has_descriptions = True
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        ctx.params = {"line": args[0] if args else ""}
+        ctx.params = {"args": args}
         return []
 
     def invoke(self, ctx: click.Context) -> None:
+        factory, words = ctx.obj, ctx.params["args"]
+        is_line = len(words) == 1 and any(character.isspace() for character in words[0])
+        if not words:
+            raise UnprefixedError("Error: requires at least 1 arg(s), only received 0")
         try:
-            words = candidates(ctx.obj, split(ctx.params["line"]))
+            completion = complete_words(factory, split(words[0]) if is_line else words, as_cobra=not is_line)
         except Exception as error:
             if not is_expected(error):
                 raise
-            return
-        for word in words:
-            ctx.obj.print(word)
+            completion = Completion()
+        for candidate in completion.candidates:
+            factory.print(candidate if self.has_descriptions and not is_line else candidate.partition("\t")[0])
+        if not is_line:
+            factory.print(f":{completion.directive}")
+            names = [name for bit, name in DIRECTIVES.items() if completion.directive & bit] or ["Default"]
+            names = [f"ShellCompDirective{name}" for name in names]
+            factory.say(f"Completion ended with directive: {', '.join(names)}")
 
 
-complete = _Complete("__complete LINE")
+class _CompleteWithoutDescriptions(_Complete):
+    """``__completeNoDesc``."""
+
+    has_descriptions = False
+
+
+complete = _Complete("__complete WORD...")
+complete_without_descriptions = _CompleteWithoutDescriptions("__completeNoDesc WORD...")
 
 
 def split(line: str) -> list[str]:
@@ -137,12 +171,38 @@ class Line(NamedTuple):
     rest: list[str]
 
 
-def candidates(factory: Factory, words: list[str]) -> list[str]:
-    """Return what the last word could become, sorted."""
+def complete_words(factory: Factory, words: list[str], *, as_cobra: bool) -> Completion:
+    """Return what the last word could become, sorted.
+
+    :param as_cobra: give flags and formats without the ``=`` that follows them, and no flag before its value.
+    """
     if not words:
-        return []
+        return Completion()
     *before, word = words
-    line = Line(root_command(), (), before)
+    line = line_of(before)
+    if not line.path and line.rest and not line.rest[0].startswith("-"):
+        return Completion(*plugins.completions(line.rest, word, factory.program))
+    found = next_words(factory, line, word)
+    if found is None:
+        return Completion()
+    candidates = sorted({candidate for candidate in found if candidate.startswith(word)})
+    if not as_cobra:
+        return Completion(candidates)
+    if word.startswith("-") and "=" not in word:
+        return Completion(flag_completions(line, word), NO_FILES)
+    flag, value = flag_with_value(line, word)
+    if flag is not None:
+        candidates = [candidate[len(word) - len(value):].removesuffix("=") for candidate in candidates]
+        if not candidates:
+            return file_completion(flag)
+    goes_on = bool(candidates) and all(candidate.endswith(("=", "/", ":")) for candidate in candidates)
+    return Completion([described(line, candidate) for candidate in candidates],
+                      NO_FILES | (NO_SPACE if goes_on else 0))
+
+
+def line_of(words: list[str]) -> Line:
+    """Return the command that words name."""
+    line = Line(root_command(), (), words)
     while line.command.entries:
         position = line.command.parser().first_word(line.rest)
         name = line.command.canonical(line.rest[position]) if position is not None else ""
@@ -150,18 +210,59 @@ def candidates(factory: Factory, words: list[str]) -> list[str]:
             break
         line = Line(load(name, line.command.entries[name]), (*line.path, name),
                     [*line.rest[:position], *line.rest[position + 1:]])
-    return sorted({candidate for candidate in _next_words(factory, line, word) if candidate.startswith(word)})
+    return line
 
 
-def _next_words(factory: Factory, line: Line, word: str) -> Iterable[str]:
-    """Return values of the flag that is being typed, or flags, or sub-commands and words of the command."""
-    flags = {flag.long: flag for flag in [*GLOBAL_FLAGS, *line.command.flags]}
+def flags_of(line: Line) -> dict[str, Flag]:
+    """Return the flags of a command and the global ones, by their long names."""
+    return {flag.long: flag for flag in [*GLOBAL_FLAGS, *line.command.flags]}
+
+
+def flag_with_value(line: Line, word: str) -> tuple[Flag | None, str]:
+    """Return the flag whose value is being typed, and the value so far: ``-o js``, ``--output=js``."""
+    flags = flags_of(line)
+    name, equals, value = word.partition("=")
+    if equals and word.startswith("--"):
+        return flags.get(name[2:]), value
+    return _unfinished_flag(flags, line.rest), word
+
+
+def flag_completions(line: Line, word: str) -> list[str]:
+    """Return the flags that begin with a word, by their long and short names, with their help."""
+    listed = sorted((flag for flag in flags_of(line).values() if not flag.deprecated), key=lambda flag: flag.long)
+    return [f"{name}\t{flag.help}".rstrip("\t") for flag in listed
+            for name in (f"--{flag.long}", f"-{flag.short}" if flag.short else "") if name.startswith(word)]
+
+
+def file_completion(flag: Flag) -> Completion:
+    """Return the completion of a flag whose values are not known: files, for flags that take them."""
+    if flag.long == "filename":
+        return Completion(("json", "yaml", "yml"), FILE_EXTENSIONS)
+    return Completion((), FOLDERS if flag.long in ("kustomize", "output-directory", "state") else DEFAULT)
+
+
+def described(line: Line, candidate: str) -> str:
+    """Return a candidate with its description, if it is a command."""
+    entry = line.command.listed.get(candidate)
+    if entry:
+        return f"{candidate}\t{entry.summary}"
+    if not line.path and candidate in plugins.names_on_path(str(line.command.name)):
+        return f"{candidate}\tThe command {candidate} is a plugin installed by the user"
+    return candidate
+
+
+def next_words(factory: Factory, line: Line, word: str) -> Iterable[str] | None:
+    """Return values of the flag that is being typed, or flags, or sub-commands and words of the command.
+
+    None for words that the command cannot have.
+    """
+    flags = flags_of(line)
     flag = _unfinished_flag(flags, line.rest)
     try:
         parsed = line.command.parser().parse(line.rest if flag is None else line.rest[:-1])
     except (FlagSyntaxError, HelpRequested):
-        return []
-    path = " ".join(("kubepy", *line.path))
+        return None
+    path = " ".join((factory.program, *line.path))
     options = line.command.options_of(CommandLine(path, parsed.args, parsed.dash, parsed.flags_set), parsed.values)
     factory.use(line.command.global_options_of(parsed.values), may_create=False)
     if flag is not None:
@@ -176,10 +277,10 @@ def _next_words(factory: Factory, line: Line, word: str) -> Iterable[str]:
                 if not flag.hidden and not flag.deprecated]
     if options.line.dash != -1:
         return []
-    commands = [] if options.args else [name for name, entry in line.command.entries.items()
-                                        if entry.summary and not entry.summary.startswith("Not supported")]
+    commands = [] if options.args else [name for name, entry in line.command.listed.items()
+                                        if not entry.summary.startswith("Not supported")]
     if not line.path and not options.args:
-        commands += plugins.names_on_path()
+        commands += plugins.names_on_path(factory.program)
     return [*commands, *positional(factory, line.path, options, word)]
 
 
@@ -264,7 +365,9 @@ def suffixed(values: Callable[[Factory, Options], list[str]], *suffixes: str) ->
 
 
 def _types(factory: Factory) -> list[str]:
-    return [resource.plural for resource in factory.scheme]
+    """Return the types; as kubectl with their groups, as ``api-resources -o name`` prints them."""
+    return list(dict.fromkeys(resource.key if factory.program == KUBECTL else resource.plural
+                              for resource in factory.scheme))
 
 
 def _verbs() -> list[str]:
@@ -272,11 +375,7 @@ def _verbs() -> list[str]:
 
 
 def _commands(factory: Factory, options: Options, word: str) -> Iterable[str]:
-    entries: Mapping[str, Entry] = root_command().entries
-    for arg in options.args:
-        entry = entries.get(arg)
-        entries = entry.commands if entry else {}
-    return [name for name in entries if not name.startswith("_")]
+    return line_of(options.args).command.listed
 
 
 def _properties(factory: Factory) -> Iterable[str]:
@@ -306,6 +405,8 @@ WORDS: Mapping[Path, Words] = {
     ("cordon",): names_of("nodes"),
     ("uncordon",): names_of("nodes"),
     ("drain",): names_of("nodes"),
+    ("top", "node"): once(lambda factory: names(factory, "nodes")),
+    ("top", "pod"): once(lambda factory: names(factory, "pods")),
     ("explain",): once(_types),
     ("events",): nothing,
     ("auth", "can-i"): lambda factory, options, word: _types(factory) if options.args else _verbs(),

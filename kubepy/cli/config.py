@@ -112,7 +112,7 @@ def get_contexts(factory: Factory, options: GetContextsOptions) -> None:
 kubepy config use-context staging
 
 # Return to this folder
-kubepy config use-context kubepy
+kubepy --state /srv/home/state config use-context lab
 """)
 def use_context(factory: Factory, options: Options) -> None:
     """Set the current-context."""

@@ -56,6 +56,7 @@ def controller(factory: Factory, options: ControllerOptions) -> None:
         options.usage_error("give one of --once and --watch")
     if options.quiet_for < 0:
         raise CliError("--quiet-for must not be negative")
+    factory.cluster.controller_client = factory.client  # here -v=6 shows the requests of the controllers
     (_once if options.once else _watch)(factory, options)
 
 
@@ -71,8 +72,8 @@ def _once(factory: Factory, options: ControllerOptions) -> None:
         if checkpoint is not None and (others_run or not checkpoint.can_skip_waits()):
             _warn_of_problems(factory)
             note_unscheduled_pods(factory.client, factory.say)
-            _say_due(factory, [Due(entry.due, entry.reconciler, entry.key) for entry in checkpoint.pending
-                               if entry.due])
+            due = [Due(entry.due, entry.reconciler, entry.key) for entry in checkpoint.pending if entry.due]
+            _say_due(factory, sorted(due, key=lambda work: work.time))
             return
         with manager_lock(cluster) as is_lost, _signals() as received:
             if is_lost is not None:

@@ -43,7 +43,7 @@ kubepy alpha
 """)
 def alpha(factory: Factory, options: Options) -> None:
     """Commands that could still change: there are none."""
-    factory.say("No alpha commands are available in this version of kubepy")
+    factory.say(f"No alpha commands are available in this version of {factory.program}")
 
 
 class _Unsupported(Command):

@@ -1,10 +1,24 @@
-"""The ``kubepy`` program. Imports are inside the handler of Ctrl-C, so that it never shows a traceback."""
+"""The ``kubepy`` program. Imports are inside the handler of Ctrl-C, so that it never shows a traceback.
+
+Through a link named ``kubectl`` it is kubectl in every word. kubectl itself runs ``kubectl-kubepy`` as a plugin, and
+asks ``kubectl_complete-kubepy`` to complete the plugin's words (``kubectl/pkg/cmd/plugin/plugin_completion.go``).
+"""
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from io import TextIOWrapper
+
+from kubepy.cli.names import KUBECTL, KUBEPY, PLUGIN
+
+# What the first word of a process stands for: the program's name in messages, and the words before the given ones.
+_CALLED: dict[str, tuple[str, list[str]]] = {
+    "kubectl": (KUBECTL, []),
+    "kubectl-kubepy": (PLUGIN, []),
+    "kubectl_complete-kubepy": (PLUGIN, ["__complete"]),
+}
 
 
 def run() -> int:
@@ -19,7 +33,8 @@ def run() -> int:
     try:
         from kubepy.cli.main import main
 
-        status = main([as_text(word) for word in sys.argv[1:]])
+        program, words = called_as(sys.argv)
+        status = main(words, program=program)
         sys.stdout.flush()
     except KeyboardInterrupt:
         return 130
@@ -32,6 +47,18 @@ def run() -> int:
         print(f"error: write /dev/stdout: {(error.strerror or str(error)).lower()}", file=sys.stderr)
         return 1
     return status
+
+
+def called_as(argv: Sequence[str]) -> tuple[str, list[str]]:
+    """Return the program's name by the link or script that was called, and the words of the command line.
+
+    A script named kubectl that ends in ``exec kubepy "$@"`` counts as a link: where sh is dash, ``$_`` still names it.
+    """
+    called = os.path.basename(argv[0])
+    if called == KUBEPY and os.path.basename(os.environ.get("_", "")) == KUBECTL:
+        called = KUBECTL
+    program, before = _CALLED.get(called, (KUBEPY, []))
+    return program, [*before, *(as_text(word) for word in argv[1:])]
 
 
 def as_text(word: str) -> str:

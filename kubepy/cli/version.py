@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import os
+
 from kubepy import KUBERNETES_VERSION, KUSTOMIZE_VERSION, __version__
 from kubepy.cli.errors import CliError
+from kubepy.cli.names import KUBECTL, renamed
 from kubepy.cli.runtime.command import command, options_text
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import bool_flag, string_flag
-from kubepy.cli.runtime.options import GLOBAL_FLAGS, Options
+from kubepy.cli.runtime.options import GLOBAL_FLAGS, OWN_FLAGS, Options
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable
 
 with lazy_imports():
     from kubepy.api.values import goformat
     from kubepy.storage import yaml
+
+ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}  # Go's names of machines
 
 
 class VersionOptions(Options):
@@ -24,40 +29,48 @@ class VersionOptions(Options):
 
 
 @command("version", VersionOptions, examples="""
-# The version of kubepy, and the version of Kubernetes that it keeps to
+# The versions of the client, of kustomize and of the server
 kubepy version
 
-# For a script
-kubepy version -o json
+# Only the client's, for a script
+kubepy version --client -o json
 """)
 def version(factory: Factory, options: VersionOptions) -> None:
     """Print the client and server version information.
 
-    kubepy is both, and keeps to one version of Kubernetes."""
+    The program is both client and server, and keeps to one version of Kubernetes."""
     if options.args:
         raise CliError(printable(f"extra arguments: [{' '.join(options.args)}]"))
     if options.output not in ("", "yaml", "json"):
         raise CliError("--output must be 'yaml' or 'json'")
     if not options.output:
-        factory.print(f"Client Version: {KUBERNETES_VERSION} (kubepy {__version__})\nKustomize Version: "
-                      f"{KUSTOMIZE_VERSION}")
+        own = "" if factory.program == KUBECTL else f" (kubepy {__version__})"
+        factory.print(f"Client Version: {KUBERNETES_VERSION}{own}\nKustomize Version: {KUSTOMIZE_VERSION}")
         if not options.client:
             factory.print(f"Server Version: {KUBERNETES_VERSION}")
         return
-    info = version_info()
-    versions = {"clientVersion": info, "kustomizeVersion": KUSTOMIZE_VERSION}
+    versions = {"clientVersion": version_info(factory.program), "kustomizeVersion": KUSTOMIZE_VERSION}
     if not options.client:
-        versions["serverVersion"] = info
+        versions["serverVersion"] = version_info(factory.program, of_server=True)
     if options.output == "yaml":
         factory.print(yaml.dump(versions))
     else:
         factory.print(goformat.to_json(versions, indent=2, sort_keys=False))
 
 
-def version_info() -> dict[str, str]:
-    """Return the version as a server answers it, without the details of a build."""
+def version_info(program: str, *, of_server: bool = False) -> dict[str, str]:
+    """Return the version as kubectl and a server print it (``version.Info``).
+
+    The details of a build are empty, as upstream leaves them where nothing is known: no Go program was built.
+    """
     major, minor, _ = KUBERNETES_VERSION.removeprefix("v").split(".")
-    return {"major": major, "minor": minor, "gitVersion": KUBERNETES_VERSION, "kubepyVersion": __version__}
+    compatible = {"emulationMajor": major, "emulationMinor": minor, "minCompatibilityMajor": major,
+                  "minCompatibilityMinor": str(int(minor) - 1)}
+    system = os.uname()
+    platform = f"{system.sysname.lower()}/{ARCHITECTURES.get(system.machine, system.machine)}"
+    return {"major": major, "minor": minor, **(compatible if of_server else {}), "gitVersion": KUBERNETES_VERSION,
+            "gitCommit": "", "gitTreeState": "", "buildDate": "1970-01-01T00:00:00Z", "goVersion": "", "compiler": "",
+            "platform": platform, **({} if program == KUBECTL else {"kubepyVersion": __version__})}
 
 
 @command("options", Options, examples="""
@@ -68,7 +81,12 @@ def options(factory: Factory, options: Options) -> None:
     """Print the list of flags inherited by all commands."""
     from textwrap import fill
 
-    factory.print(options_text("The following options can be passed to any command:\n", GLOBAL_FLAGS))
+    title = "The following options can be passed to any command:\n"
+    if factory.program == KUBECTL:
+        flags = [flag for flag in GLOBAL_FLAGS if flag.long not in OWN_FLAGS]
+        factory.print(renamed(options_text(title, flags, all_flags=True), factory.program))
+        return
+    factory.print(renamed(options_text(title, GLOBAL_FLAGS), factory.program))
     names = ", ".join(f"--{flag.long}" for flag in GLOBAL_FLAGS if flag.hidden)
     factory.print("\n" + fill(f"kubectl's other options are accepted and mean nothing here: {names}.", 110,
                               break_on_hyphens=False))

@@ -45,6 +45,7 @@ with lazy_imports():
         volumeprotection,
     )
     from kubepy.controlplane import manager as managers
+    from kubepy.controlplane import verbose
     from kubepy.runtime import reconcile
 
 if TYPE_CHECKING:
@@ -105,15 +106,18 @@ def new_reconcilers(context: Context) -> list[Reconciler]:
 def build_manager(cluster: Cluster) -> Manager:
     """Build the manager of a cluster. It must only work while its lock is held (:func:`manager_lock`)."""
     store, scheme = cluster.store, cluster.scheme
-    context = reconcile.Context(cluster.client, reconcile.Informers(), cluster.clock, scheme)
+    context = reconcile.Context(cluster.controller_client, reconcile.Informers(), cluster.clock, scheme)
 
     def served_resources() -> list[str]:
         """List the resources that have objects; files of a kind that nothing defines any more are left alone."""
         return [resource for resource in store.resources() if scheme.is_served(resource)]
 
     checkpoints = CheckpointStore(lambda: store.meta(CHECKPOINT), lambda text: store.set_meta(CHECKPOINT, text))
-    return managers.Manager(cluster.client, context.informers, cluster.clock, new_reconcilers(context),
-                   resources=served_resources, checkpoints=checkpoints)
+    reconcilers = new_reconcilers(context)
+    if cluster.logger is not None:
+        reconcilers = verbose.logged(reconcilers, cluster.logger)
+    return managers.Manager(context.client, context.informers, cluster.clock, reconcilers,
+                            resources=served_resources, checkpoints=checkpoints)
 
 
 def settled_checkpoint(cluster: Cluster, within: float, *, of_this_version: bool = True) -> Checkpoint | None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime
 
 from kubepy.api.clock import Clock
 from kubepy.api.errors import AlreadyExists, Conflict, Expired, Status
@@ -74,6 +75,7 @@ class Manager:
                           skip_waits: bool = False) -> Summary:
         """Work until nothing is left to do now, nor falls due within ``quiet_for`` seconds, or ``done()`` holds.
 
+        Repeating keys are not waited for, as there would be no end.
         ``skip_waits``: skippable delays are not waited for. ``done`` is asked after each batch.
         Raises the errors of a transaction: LockTimeoutError, FolderError.
         """
@@ -83,7 +85,7 @@ class Manager:
             self._work(done)
             if skip_waits and not done() and any(reconciler.queue.skip_waits() for reconciler in self._reconcilers):
                 continue
-            wait = self._seconds_until_due()
+            wait = self._seconds_until([queue.next_single_due() for queue in self._queues.values()])
             if done() or wait is None or wait > max(quiet_for, RETRY_PATIENCE) or self._clock.fixed:
                 break
             self._clock.sleep(max(min(wait, POLL_SECONDS), 0.0))
@@ -128,7 +130,7 @@ class Manager:
 
         Polling the change log takes time that grows with the folder; the pause grows with it.
         """
-        until_due = self._seconds_until_due()
+        until_due = self._seconds_until([queue.next_due() for queue in self._queues.values()])
         self._clock.sleep(max(min(seconds, until_due if until_due is not None else seconds), 0.0))
         start = time.perf_counter()
         self.poll()
@@ -311,8 +313,9 @@ class Manager:
 
     # --- time
 
-    def _seconds_until_due(self) -> float | None:
-        times = [due for queue in self._queues.values() if (due := queue.next_due()) is not None]
+    def _seconds_until(self, due: Iterable[datetime | None]) -> float | None:
+        """Return the seconds until the earliest of these times, None where there is none."""
+        times = [time for time in due if time is not None]
         return (min(times) - self._clock.now()).total_seconds() if times else None
 
     # --- checkpoints
@@ -338,7 +341,8 @@ class Manager:
                 self._carried.append(pending)
             else:
                 delay = (pending.due - now).total_seconds()
-                self._queues[pending.reconciler].add_after(pending.key, delay, skippable=pending.skippable)
+                self._queues[pending.reconciler].add_after(pending.key, delay, skippable=pending.skippable,
+                                                           repeating=pending.repeating)
         for reconciler in self._reconcilers:
             if isinstance(reconciler, Remembering) and (memory := checkpoint.memories.get(reconciler.name)):
                 reconciler.recall(memory)
@@ -346,7 +350,8 @@ class Manager:
     def _save(self) -> None:
         if self._checkpoints is None or self._stale:
             return
-        pending = [Pending(name, key, due, due is not None and queue.can_skip(key))
+        pending = [Pending(name, key, due, due is not None and queue.can_skip(key),
+                           due is not None and queue.is_repeating(key))
                    for name, queue in self._queues.items() for key, due in queue.pending()]
         memories = {reconciler.name: memory for reconciler in self._reconcilers
                     if isinstance(reconciler, Remembering) and (memory := reconciler.remember())}

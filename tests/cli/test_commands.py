@@ -45,7 +45,7 @@ def test_global_flags_stand_before_and_behind_verb(kubepy: Kubepy) -> None:
     wanted = Done("", "No resources found in edge namespace.\n", 0)
     assert kubepy("-n", "edge", "get", "pods") == wanted
     assert kubepy("get", "pods", "-n", "edge") == wanted
-    assert kubepy("--namespace=edge", "--context", "x", "get", "-v=6", "pods") == wanted
+    assert kubepy("--namespace=edge", "--context", "x", "get", "-v=3", "pods") == wanted
 
 
 def test_state_folder_may_be_named_anywhere(bare: Kubepy) -> None:
@@ -126,7 +126,7 @@ def test_flags_that_mean_nothing_are_still_read(kubepy: Kubepy, flags: str, erro
 
 
 def test_flags_for_server_are_taken(kubepy: Kubepy) -> None:
-    words = ("-s https://x --token=t --user=u --as=me --as-group=ops --request-timeout=5s -v=8 "
+    words = ("-s https://x --token=t --user=u --as=me --as-group=ops --request-timeout=5s -v=3 "
              "--vmodule=a=1,b=2 --log-flush-frequency=1m --cache-dir=/x --insecure-skip-tls-verify")
     assert kubepy("get", "pods", *words.split()) == Done("", "No resources found in default namespace.\n", 0)
 
@@ -169,7 +169,7 @@ def test_warnings_are_yellow_on_terminal(monkeypatch: pytest.MonkeyPatch) -> Non
     assert warned() == "Warning: mind\n"
 
 
-@pytest.mark.parametrize("verb", ["exec", "logs", "port-forward", "attach", "cp", "debug", "proxy", "top"])
+@pytest.mark.parametrize("verb", ["exec", "logs", "port-forward", "attach", "cp", "debug", "proxy"])
 def test_unsupported_command_says_so_in_one_line(bare: Kubepy, verb: str) -> None:
     done = bare(verb, "pod/x", "--", "ls")
     assert (done.out, done.status) == ("", 1)

@@ -171,8 +171,8 @@ def test_flags_and_their_defaults_are_kubectls(path: str, flags: dict[str, str])
 
 def test_global_flags_are_kubectls_and_three_more() -> None:
     own = shown(GLOBAL_FLAGS)
-    assert (own.pop("state"), own.pop("reconcile"), own.pop("cache-dir")) == ("", "", "")
-    assert own.pop("must-exist") == "false"
+    assert (own.pop("state"), own.pop("reconcile"), own.pop("must-exist"), own.pop("cache-dir")) == (
+        "", "", "false", "")
     kubectls = dict(golden())["options"]
     assert kubectls.pop("cache-dir") == "~/.kube/cache"
     assert own == kubectls

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple, TypeVar
 import click
 
 from kubepy.cli.errors import FlagError, SilentExit, UsageError
+from kubepy.cli.names import KUBEPY, plugin_prefix, program_of, renamed
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import Flag, FlagSyntaxError, HelpRequested, Parsed, Parser
 from kubepy.cli.runtime.options import GLOBAL_FLAGS, CommandLine, GlobalOptions, Options
@@ -86,6 +87,11 @@ class Command(click.Group):
             return word
         return next((name for name, entry in self.entries.items() if word in entry.aliases), "")
 
+    @property
+    def listed(self) -> Mapping[str, Entry]:
+        """The sub-commands that help, suggestions and completion show."""
+        return {name: entry for name, entry in self.entries.items() if entry.summary}
+
     # --- running
 
     def parser(self) -> Parser:
@@ -142,6 +148,7 @@ class Command(click.Group):
             if flag.deprecated and options.changed(flag.long):
                 factory.say(f"Flag --{flag.long} has been deprecated, {flag.deprecated}")
         factory.use(self.global_options_of(values), may_create=self.creates)
+        factory.chunk_size = getattr(options, "chunk_size", 0)
         (self.run or self._run_group)(factory, options)
         factory.finish()
 
@@ -164,16 +171,17 @@ class Command(click.Group):
         """Return the text of ``--help`` (kubectl's order of things)."""
         import textwrap
 
-        program, _, _ = path.partition(" ")
+        program = program_of(path)
         prefix = path.rpartition(" ")[0] or path
-        usage = f"{path} COMMAND" if self.run is None else f"{prefix} {self.usage}"
+        usage = f"{path} SUBCOMMAND" if self.run is None else f"{prefix} {self.usage}"
         examples = textwrap.indent(textwrap.dedent(self.examples).strip("\n"), "  ")
         width = max((len(name) for name in self.entries), default=0)
         commands = "\n".join(f"  {name:<{width}}  {entry.summary}" for name, entry in sorted(self.entries.items()))
         parts = [description(self.help or ""), f"Examples:\n{examples}" if examples else "",
-                 f"Available Commands:\n{commands}" if commands else "", options_text("Options:", self.flags),
-                 f"Usage:\n  {usage} [options]", footer(program, path if self.entries else "")]
-        return "\n\n".join(part for part in parts if part)
+                 f"Available Commands:\n{commands}" if commands else "", options_text("Options:", self.flags)]
+        text = renamed("\n\n".join(part for part in parts if part), program)
+        text = text.replace(f" {plugin_prefix(KUBEPY)}", f" {plugin_prefix(program)}")
+        return f"{text}\n\nUsage:\n  {usage} [options]\n\n{footer(program, path if self.entries else '')}"
 
 
 def show_help(factory: Factory) -> None:
@@ -229,13 +237,16 @@ def description(text: str) -> str:
     return textwrap.dedent(f"    {text}").strip()
 
 
-def options_text(title: str, flags: Iterable[Flag]) -> str:
-    """Return ``title`` and, for each flag in order of name, its default and its help; "" without flags to show."""
+def options_text(title: str, flags: Iterable[Flag], *, all_flags: bool = False) -> str:
+    """Return ``title`` and, for each flag in order of name, its default and its help; "" without flags to show.
+
+    :param all_flags: show hidden ones as well.
+    """
     import textwrap
 
     parts = []
     for flag in sorted(flags, key=lambda flag: flag.long):
-        if flag.hidden or flag.deprecated:
+        if flag.deprecated or (flag.hidden and not all_flags):
             continue
         short = f"-{flag.short}, " if flag.short else ""
         text = textwrap.fill(flag.help, 110, initial_indent=" " * 8, subsequent_indent=" " * 8)
@@ -246,4 +257,4 @@ def options_text(title: str, flags: Iterable[Flag]) -> str:
 def footer(program: str, group: str) -> str:
     """Point to further help; ``group`` is the path of a command that has sub-commands, else ""."""
     more = f'Use "{program} options" for a list of global command-line options (applies to all commands).'
-    return f'Use "{group} COMMAND --help" for more information about a command.\n{more}' if group else more
+    return f'Use "{group} <command> --help" for more information about a given command.\n{more}' if group else more

@@ -8,19 +8,22 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import IO, TYPE_CHECKING
 
 from kubepy.cli.errors import CliError, SilentExit
+from kubepy.cli.names import KUBEPY, renamed
 from kubepy.cli.runtime.options import DEFAULT_NAMESPACE, NONE, DryRunOptions, GlobalOptions
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable_lines, quote
 
 with lazy_imports():
+    from kubepy import klog
     from kubepy.api import scheme as schemes
     from kubepy.apiserver import client as clients
     from kubepy.apiserver import cluster as clusters
+    from kubepy.apiserver import roundtrips
     from kubepy.cli.runtime import driver as drivers
     from kubepy.cli.runtime import kubeconfig as kubeconfigs
     from kubepy.cli.runtime import progress as progresses
@@ -37,7 +40,15 @@ class Factory:
 
     ``may_create``: the command writes new objects, so a folder that is missing becomes a cluster; in a dry run no
     folder is made, and an empty temporary cluster answers in its place.
+
+    :ivar program: the name that the program was called by.
     """
+
+    program = KUBEPY
+    chunk_size = 0  # --chunk-size of the command
+    # Shown by -v=7 and above.
+    request_headers: Mapping[str, str] = {"Accept": "application/json"}
+    request_parameters: Mapping[str, str] = {}
 
     def __init__(self, stdin: IO[str] | None = None, stdout: IO[str] | None = None,
                  stderr: IO[str] | None = None) -> None:
@@ -146,6 +157,15 @@ class Factory:
         cluster.store.set_warn(self.warn)
         if user := self.options.impersonated_user(self._target.user_name, self._target.user):
             cluster.client.requester = user
+        if self.options.v or self.options.vmodule:
+            logger = klog.Logger(self.options.v, self.say, cluster.clock.now, self.options.module_levels())
+            if logger.highest >= 2:
+                cluster.logger = logger
+            if logger.highest >= 6:
+                cluster.client = client = roundtrips.LoggingClient(cluster.client, logger)
+                client.limit = self.chunk_size
+                client.headers, client.parameters = self.request_headers, self.request_parameters
+                client.disable_compression = self.options.disable_compression
         return cluster
 
     @cached_property
@@ -205,6 +225,10 @@ class Factory:
             yield
             left = end - clock.monotonic()
             if left <= 0:
+                if logger := self.cluster.logger:
+                    error = "context deadline exceeded (Client.Timeout or context cancellation while reading body)"
+                    place = klog.place_of(Factory.ticks.__code__)
+                    logger.info(5, place, "Unable to decode an event from the watch stream", {"err": error})
                 return
             clock.sleep(min(pause, left))
 
@@ -225,12 +249,14 @@ class Factory:
     def say(self, text: str, prefix: str = "") -> None:
         """Write a message to stderr, after everything printed so far; terminal controls in it are escaped.
 
+        The program's name in it becomes the one that the program was called by.
+
         :param prefix: printed before it, unescaped: colours.
         """
         if self._progress is not None:
             self._progress.clear()
         self.stdout.flush()
-        self.stderr.write(f"{prefix}{printable_lines(text)}\n")
+        self.stderr.write(f"{prefix}{printable_lines(renamed(text, self.program))}\n")
         self.stderr.flush()
 
     def warn(self, text: str) -> None:
@@ -246,8 +272,7 @@ class Factory:
         if (place, text) in self._logged:
             return
         self._logged.add((place, text))
-        now = self.cluster.clock.now()
-        self.say(f"W{now:%m%d %H:%M:%S.%f} {os.getpid():7} {place}] {text}")
+        self.say(f"{klog.header('W', self.cluster.clock.now(), place)} {text}")
 
     def finish(self) -> None:
         """Fail a command that succeeded with warnings, when warnings count as errors."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from kubepy.api.meta import Object, annotations_of
 from kubepy.cli.errors import CliError
+from kubepy.cli.names import program_of
 from kubepy.cli.runtime.options import Options
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
@@ -122,5 +123,5 @@ def cause(options: Options) -> Object:
 def command_line(options: Options) -> str:
     """Return the command with its words and, behind them, the flags in the order they were given in."""
     line = options.line
-    program = line.path.partition(" ")[0]
+    program = program_of(line.path)
     return " ".join([program, *line.typed, *line.args, *(f"--{name}={text}" for name, text in line.flags_set)])

@@ -135,37 +135,54 @@ class GlobalOptions(Options):
                                   "$KUBECONFIG is not read: it may name a real cluster.")
     warnings_as_errors: bool = bool_flag("warnings-as-errors", help="Treat warnings received from the cluster as "
                                          "errors and exit with a non-zero exit code.")
-    as_: str = string_flag("as", hidden=True)
-    as_group: list[str] = string_array_flag("as-group", hidden=True)
-    as_uid: str = string_flag("as-uid", hidden=True)
-    as_user_extra: list[str] = string_array_flag("as-user-extra", hidden=True)
-    cache_dir: str = string_flag("cache-dir", hidden=True)
-    certificate_authority: str = string_flag("certificate-authority", hidden=True)
-    client_certificate: str = string_flag("client-certificate", hidden=True)
-    client_key: str = string_flag("client-key", hidden=True)
-    disable_compression: bool = bool_flag("disable-compression", hidden=True)
-    insecure_skip_tls_verify: bool = bool_flag("insecure-skip-tls-verify", hidden=True)
+    as_: str = string_flag("as", help="The user whom to make requests as.", hidden=True)
+    as_group: list[str] = string_array_flag("as-group", help="A group of that user; may be repeated.", hidden=True)
+    as_uid: str = string_flag("as-uid", help="The UID of that user.", hidden=True)
+    as_user_extra: list[str] = string_array_flag("as-user-extra", help="More about that user, as in key=value; may be "
+                                                 "repeated.", hidden=True)
+    cache_dir: str = string_flag("cache-dir", help="Folder of kubectl's cache; nothing is cached here.", hidden=True)
+    certificate_authority: str = string_flag("certificate-authority", help="File with the certificate of the server's "
+                                             "authority; there is no server here.", hidden=True)
+    client_certificate: str = string_flag("client-certificate",
+                                          help="File with the client's certificate; nobody logs in here.", hidden=True)
+    client_key: str = string_flag("client-key", help="File with the client's key; nobody logs in here.", hidden=True)
+    disable_compression: bool = bool_flag("disable-compression", help="Ask for answers without compression; none are "
+                                          "compressed here.", hidden=True)
+    insecure_skip_tls_verify: bool = bool_flag("insecure-skip-tls-verify", help="Do not check the server's "
+                                               "certificate; there is no server here.", hidden=True)
     kuberc: str = string_flag("kuberc", help="The file of preferences (see kubepy kuberc). KUBERC=off or "
                               "KUBECTL_KUBERC=false: none is used.")
-    log_flush_frequency: float = typed_flag("log-flush-frequency", 5.0, parse_flush_frequency, hidden=True)
-    match_server_version: bool = bool_flag("match-server-version", hidden=True)
-    password: str = string_flag("password", hidden=True)
-    profile: str = string_flag("profile", default="none", hidden=True)
-    profile_output: str = string_flag("profile-output", default="profile.pprof", hidden=True)
+    log_flush_frequency: float = typed_flag("log-flush-frequency", 5.0, parse_flush_frequency, help="How often the log "
+                                            "is written out; it always is at once.", hidden=True)
+    match_server_version: bool = bool_flag("match-server-version", help="Require the server's version to be the "
+                                           "client's; it always is here.", hidden=True)
+    password: str = string_flag("password", help="Password to log in with; nobody logs in here.", hidden=True)
+    profile: str = string_flag("profile", default="none", help="Profile to make; none is.", hidden=True)
+    profile_output: str = string_flag("profile-output", default="profile.pprof",
+                                      help="File of the profile; none is made.",
+                                      hidden=True)
     request_timeout: str = string_flag("request-timeout", default="0", help="The length of time after which a watch "
                                        "ends. Zero means never.")
-    server: str = string_flag("server", "s", hidden=True)
-    tls_server_name: str = string_flag("tls-server-name", hidden=True)
-    token: str = string_flag("token", hidden=True)
-    user: str = string_flag("user", hidden=True)
-    username: str = string_flag("username", hidden=True)
-    v: int = int_flag("v", "v", bits=32, hidden=True)
-    vmodule: str = typed_flag("vmodule", "", parse_modules, hidden=True)
+    server: str = string_flag("server", "s", help="Address of the server; there is none here.", hidden=True)
+    tls_server_name: str = string_flag("tls-server-name",
+                                       help="Name in the server's certificate; there is no server here.", hidden=True)
+    token: str = string_flag("token", help="Token to log in with; nobody logs in here.", hidden=True)
+    user: str = string_flag("user", help="The user of the context to use.", hidden=True)
+    username: str = string_flag("username", help="User to log in as; nobody logs in here.", hidden=True)
+    v: int = int_flag("v", "v", bits=32, help="How much to log to stderr: from 4 on the handlers and syncs of the "
+                      "controllers, from 6 on the requests, from 8 on their bodies.")
+    vmodule: str = typed_flag("vmodule", "", parse_modules, help="Levels of single modules, as in deployment=4,job=5.",
+                              hidden=True)
 
     def validate(self) -> None:
         """Raise CliError for what kubectl refuses of the flags that mean nothing here."""
         if self.profile not in PROFILES:
             raise CliError(printable(f"unknown profile '{self.profile}'"))
+
+    def module_levels(self) -> dict[str, int]:
+        """Return the verbosity of single modules (``--vmodule``)."""
+        parts = [part.partition("=") for part in self.vmodule.split(",") if part]
+        return {pattern: int(level) for pattern, _, level in parts}
 
     def timeout_seconds(self) -> float:
         """Return --request-timeout in seconds, 0 for none. Raises CliError."""
@@ -195,6 +212,7 @@ class GlobalOptions(Options):
 
 
 GLOBAL_FLAGS = GlobalOptions.flags
+OWN_FLAGS = ("state", "reconcile", "must-exist")  # kubectl has the others
 
 
 # --- flags that several commands share ----------------------------------------------------------------------------

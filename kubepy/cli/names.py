@@ -1,0 +1,61 @@
+"""Names: those that the program goes by, and the commands whose names are near to a mistyped one.
+
+``kubepy`` stands in all texts of the code, and becomes the name that the program was called by when they are printed:
+``kubectl`` through a link of that name, ``kubectl kubepy`` as a plugin of kubectl. Upstream: cobra's ``command.go``
+(SuggestionsFor).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+KUBEPY, KUBECTL, PLUGIN = "kubepy", "kubectl", "kubectl kubepy"
+_SUGGEST_FOR = {"delete": ("rm", "remove"), "describe": ("inspect",), "get": ("list", "ls")}  # cobra's SuggestFor
+# The largest edit distance at which a command is suggested. kubectl has no "git", which is two edits away from "get".
+_EDITS = {"git": 1}
+
+
+def renamed(text: str, program: str) -> str:
+    """Return a message or help with the name that the program was called by.
+
+    Only the program itself is renamed ("kubepy get", "kubepy's"), no path or setting (".kubepy/", "kubepy.dev/…"), and
+    no object of that name in quotes.
+    """
+    if program == KUBEPY or KUBEPY not in text:
+        return text
+    import re
+
+    return re.sub(rf"(?<!{KUBECTL} )(?<![\w./=-]){KUBEPY}(?= \S|'s)", program, text)
+
+
+def program_of(path: str) -> str:
+    """Return the program's name in the path of a command: ``kubectl`` in ``kubectl rollout undo``."""
+    return PLUGIN if f"{path} ".startswith(f"{PLUGIN} ") else path.partition(" ")[0]
+
+
+def plugin_prefix(program: str) -> str:
+    """Return what the names of plugins begin with: ``kubectl-`` for kubectl, else ``kubepy-``.
+
+    kubepy as a plugin of kubectl keeps its own plugins.
+    """
+    return f"{KUBECTL if program == KUBECTL else KUBEPY}-"
+
+
+def suggestions(word: str, commands: Iterable[str]) -> list[str]:
+    """Return the commands to suggest for a word that names none, in their order.
+
+    Their names are two edits away at most, or begin with the word, or it is another word for them.
+    """
+    return [name for name in commands
+            if edit_distance(word.lower(), name) <= _EDITS.get(name, 2) or name.startswith(word.lower())
+            or word.lower() in _SUGGEST_FOR.get(name, ())]
+
+
+def edit_distance(word: str, other: str) -> int:
+    """Return Levenshtein's distance: how many letters to insert, remove or replace."""
+    row = list(range(len(other) + 1))
+    for i, a in enumerate(word, 1):
+        previous, row = row, [i]
+        for j, b in enumerate(other, 1):
+            row.append(min(previous[j] + 1, row[-1] + 1, previous[j - 1] + (a != b)))
+    return row[-1]

@@ -1,0 +1,88 @@
+"""klog's lines: a header with severity, time, process and place, a message, and values as ``key="value"``.
+
+The place is the module and line of kubepy that does the work. Upstream: ``k8s.io/klog/v2``, ``-v``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from types import CodeType
+
+from kubepy.quoting import quote
+
+Value = str | int | bool | float | datetime | timedelta | list[str]
+
+
+class Logger:
+    """Writes lines up to a verbosity.
+
+    :param verbosity: the value of ``-v``.
+    :param write: takes a line without its end.
+    :param now: the time of the cluster.
+    :param modules: the verbosity of single modules (``--vmodule``), by patterns of their names.
+    """
+
+    def __init__(self, verbosity: int, write: Callable[[str], None], now: Callable[[], datetime],
+                 modules: Mapping[str, int] | None = None) -> None:
+        self.verbosity = verbosity
+        self._write = write
+        self.now = now
+        self._modules = dict(modules or {})
+
+    @property
+    def highest(self) -> int:
+        """The verbosity above which nothing is written."""
+        return max(self.verbosity, *self._modules.values(), 0)
+
+    def info(self, level: int, place: str, message: str, values: Mapping[str, Value]) -> None:
+        """Write a line if the verbosity is as high as its level."""
+        if level <= self.verbosity or (self._modules and level <= self.verbosity_of(place)):
+            text = "".join(f" {key}={formatted(value)}" for key, value in values.items())
+            self._write(f"{header('I', self.now(), place)} {quote(message)}{text}")
+
+    def verbosity_of(self, place: str) -> int:
+        from fnmatch import fnmatchcase
+
+        names = place.rpartition(":")[0].removesuffix("/__init__.py").removesuffix(".py").split("/")
+        return next((level for pattern, level in self._modules.items()
+                     if any(fnmatchcase(name, pattern) for name in names)), self.verbosity)
+
+
+def header(severity: str, now: datetime, place: str) -> str:
+    """Return the beginning of a line: ``I1122 17:42:05.123456   12345 deployment.go:598]``."""
+    return f"{severity}{now:%m%d %H:%M:%S.%f} {os.getpid():7} {place}]"
+
+
+def place_of(code: CodeType) -> str:
+    """Return the place of a function: ``job.py:31``, ``deployment/__init__.py:70``."""
+    folder, name = os.path.split(code.co_filename)
+    name = f"{os.path.basename(folder)}/{name}" if name == "__init__.py" else name
+    return f"{name}:{code.co_firstlineno}"
+
+
+def go_duration(seconds: float) -> str:
+    """Return a short time as Go prints it, down to microseconds: ``812µs``, ``1.25ms``, ``2.5s``."""
+    if seconds < 0.001:
+        return f"{seconds * 1e6:.0f}µs"
+    if seconds < 1:
+        return f"{seconds * 1e3:.3f}".rstrip("0").rstrip(".") + "ms"
+    return f"{seconds:.3f}".rstrip("0").rstrip(".") + "s"
+
+
+def formatted(value: Value) -> str:
+    """Return a value as klog's KVFormat: numbers as they are, texts quoted, those of several lines as a block."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (int, float)):
+        return str(value)
+    if isinstance(value, datetime):
+        return quote(f"{value:%Y-%m-%d %H:%M:%S.%f} +0000 UTC")
+    if isinstance(value, timedelta):
+        return quote(go_duration(value.total_seconds()))
+    if isinstance(value, list):
+        return f"[{','.join(quote(item) for item in value)}]"
+    if "\n" in value:
+        return "<\n\t" + value.removesuffix("\n").replace("\n", "\n\t") + "\n >"
+    return quote(value)

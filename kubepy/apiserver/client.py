@@ -454,7 +454,6 @@ class Client:
         :param observed: returns an object as the caller last saw it. Changes from outside get their ``old`` from it,
             and are left out if the caller has seen that very version.
         """
-        self._server.webhooks.forget()
         with self._storage_transaction() as transaction:
             since = transaction.revision if self._since is None else self._since
             events: Events = []
@@ -465,9 +464,11 @@ class Client:
                 event.old is None or event.new is None
                 or event.old["metadata"]["resourceVersion"] != event.new["metadata"]["resourceVersion"])]
             batch = self._batch = Batch(transaction, news)
+            self._server.webhooks.begin_batch()
             try:
                 yield batch
             finally:
+                self._server.webhooks.end_batch()
                 self._batch = None
         self._since = transaction.revision
 

@@ -27,6 +27,7 @@ with lazy_imports():
     from kubepy.cli.runtime import driver as drivers
     from kubepy.cli.runtime import kubeconfig as kubeconfigs
     from kubepy.cli.runtime import progress as progresses
+    from kubepy.runtime import checkpoint as checkpoints
     from kubepy.storage import errors as storage_errors
 
 if TYPE_CHECKING:
@@ -215,6 +216,8 @@ class Factory:
         if not self.catches_up or not self.has_cluster:
             return False
         self.catches_up = False
+        if not self.reconciles or checkpoints.settled_checkpoint(self.cluster):
+            return False
         return self.driver.react()
 
     def ticks(self, pause: float) -> Iterator[None]:

@@ -1,8 +1,8 @@
 """A running cluster: the list of reconcilers, the manager that runs them, its lock.
 
 ``manager`` feeds the reconcilers from the change log, ``summary`` reports the changes of a run; the manager's position
-is kept from process to process by :mod:`kubepy.runtime.checkpoint`. This module puts them together for a cluster. Upstream:
-``cmd/kube-controller-manager/app/controllermanager.go``, the manager of ``sigs.k8s.io/controller-runtime``.
+is kept from process to process by :mod:`kubepy.runtime.checkpoint`. This module puts them together for a cluster.
+Upstream: ``cmd/kube-controller-manager/app/controllermanager.go``, the manager of ``sigs.k8s.io/controller-runtime``.
 """
 
 from __future__ import annotations

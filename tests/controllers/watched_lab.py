@@ -10,6 +10,7 @@ from typing import Any
 
 from kubepy.api.errors import NotFound
 from kubepy.apiserver.client import Client
+from kubepy.controlplane import reconciler_names
 from kubepy.controlplane.manager import Manager
 from kubepy.runtime.checkpoint import CHECKPOINT, CheckpointStore, identity
 from kubepy.runtime.reconcile import Context, Handler, Informers, Key, Reconciler

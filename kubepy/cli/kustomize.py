@@ -41,11 +41,14 @@ RESTRICTIONS = ("LoadRestrictionsRootOnly", "LoadRestrictionsNone", "")
 
 
 @command("kustomize DIR", KustomizeBuildOptions, examples="""
-# The manifests of a folder that has a kustomization.yaml
+# Print the objects of a kustomization
 kubepy kustomize overlays/production
 
-# Apply them
-kubepy apply -k overlays/production
+# Of the folder that one is in
+kubepy kustomize
+
+# Write them to a file
+kubepy kustomize overlays/production --output=/tmp/production.yaml
 """)
 def kustomize(factory: Factory, options: KustomizeBuildOptions) -> None:
     """Build a set of manifests from a folder with a "kustomization.yaml".

@@ -98,11 +98,14 @@ class SetLastAppliedOptions(FilenameOptions, PrintFlags, DryRunOptions):
 
 
 @command("set-last-applied -f FILENAME", SetLastAppliedOptions, examples="""
-# Let the next apply compare with this file
-kubepy apply set-last-applied -f manifests/nginx-ds.yaml
+# Say that a file is what was applied last
+kubepy apply set-last-applied -f web.yaml
 
-# Also of an object that was never applied
+# Also for objects that were never applied
 kubepy apply set-last-applied -f web.yaml --create-annotation
+
+# For all files of a folder
+kubepy apply set-last-applied -f manifests/ --create-annotation
 """)
 def set_(factory: Factory, options: SetLastAppliedOptions) -> None:
     """Set the latest last-applied-configuration annotations by setting it to match the contents of a file.

@@ -80,7 +80,11 @@ SCRIPTS = {"bash": BASH, "zsh": ZSH, "fish": FISH}
 
 
 @command("completion SHELL", Options, examples="""
-# bash: in this shell
+# bash: the package that gives it
+# the functions for completion
+sudo apt install bash-completion
+
+# In this shell
 source <(kubepy completion bash)
 
 # In every shell of this user, where the package
@@ -94,7 +98,7 @@ echo "source <(kubepy completion bash)" >> ~/.bashrc
 # For all users of a machine
 kubepy completion bash | sudo tee /etc/bash_completion.d/kubepy > /dev/null
 
-# For an alias
+# For an alias: bash
 alias k=kubepy
 complete -o default -F __start_kubepy k
 
@@ -112,20 +116,20 @@ echo "source <(kubepy completion zsh)" >> ~/.zshrc
 # fish: in this shell
 kubepy completion fish | source
 
-# In every shell
+# In every shell,
+# by a file of this user
 kubepy completion fish > ~/.config/fish/completions/kubepy.fish
 
 # As a plugin of kubectl: nothing is to be done,
 # kubectl asks the program kubectl_complete-kubepy
 
-# Programs that complete by themselves (carapace, an editor)
-# ask in the form of cobra: the words so far, and last the
-# one to complete, which may be empty
-kubepy __complete get pods ""
+# For an alias: zsh
+alias k=kubepy
+compdef _kubepy k
 
-# The same, without
-# descriptions
-kubepy __completeNoDesc rollout ""
+# For an alias: fish
+alias k=kubepy
+complete -c k -w kubepy
 """)
 def completion(factory: Factory, options: Options) -> None:
     """Output shell completion code for the specified shell (bash, zsh, fish)."""

@@ -53,8 +53,8 @@ kubepy explain pods.spec.containers.imagePullPolicy
 # A kind in the version that is named
 kubepy explain horizontalpodautoscalers --api-version=autoscaling/v2
 
-# Everything below a kind, in the form of the older printer
-kubepy explain jobs --output=plaintext-openapiv2
+# The spec of a kind by one of its short names
+kubepy explain hpa.spec --output=plaintext
 """)
 def explain(factory: Factory, options: ExplainOptions) -> None:
     """Describe the fields and structure of a resource.

@@ -52,7 +52,7 @@ class ViewLastAppliedOptions(SelectorOptions, KustomizeOptions):
 @command("view-last-applied (TYPE [NAME | -l label] | TYPE/NAME | -f FILENAME)",
          ViewLastAppliedOptions, examples="""
 # View the configuration that was applied last
-kubepy apply view-last-applied ds/nginx-ds
+kubepy apply view-last-applied ds/log-agent
 
 # As JSON
 kubepy apply view-last-applied deploy/web -o json
@@ -166,7 +166,7 @@ NO_ANNOTATIONS = ("no last-applied-configuration annotation found on resources, 
 
 @command("edit-last-applied (TYPE/NAME | -f FILENAME)", EditLastAppliedOptions, examples="""
 # Edit the configuration that was applied last, with $EDITOR
-kubepy apply edit-last-applied ds/nginx-ds
+kubepy apply edit-last-applied ds/log-agent
 
 # As JSON
 kubepy apply edit-last-applied deploy/web -o json

@@ -44,8 +44,8 @@ class ScaleOptions(SelectorOptions, KustomizeOptions, PrintFlags, DryRunOptions,
 # Give a Deployment three pods
 kubepy scale deploy/web --replicas=3
 
-# Only if it has three now
-kubepy scale deploy/web --current-replicas=3 --replicas=4
+# Only if it has two now
+kubepy scale deploy/web --current-replicas=2 --replicas=4
 
 # The workload of a file
 kubepy scale -f web.yaml --replicas=2

@@ -44,11 +44,11 @@ kubepy set image ds/log-agent agent=fluent-bit:3.1
 # For two containers at once
 kubepy set image deploy/pair nginx=nginx:1.28 redis=redis:8
 
-# For the container web of every Deployment and ReplicaSet
-kubepy set image deployments,replicasets --all web=nginx:1.28
-
 # For all containers of a workload
 kubepy set image sts/store '*=postgres:17'
+
+# Of all Deployments and DaemonSets with a label
+kubepy set image deploy,ds -l tier=front '*=nginx:1.28'
 
 # Print a changed file, without a cluster
 kubepy set image -f web.yaml web=nginx:1.28 --local -o yaml

@@ -6,13 +6,16 @@ Built in are the resources that a v1.36 API server serves and kubectl knows; Cus
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 
 
 class GroupVersionResource(NamedTuple):
-    """A resource as a request names it. Without a version it is the one that discovery prefers."""
+    """A resource as a request names it.
+
+    Without a version it is the one that discovery prefers; a custom resource is then seen as it is stored.
+    """
 
     group: str
     version: str
@@ -58,7 +61,10 @@ class Resource(NamedTuple):
     scale_paths: tuple[tuple[str, ...], ...] = ()
     printer_columns: tuple[PrinterColumn, ...] = ()
     deprecation: str = ""  # the warning that every request for it gets
-    is_older: bool = False  # ``version`` is not the one that discovery prefers and storage keeps
+    computed_from: str = ""  # the resource of whose objects these are made at each request: they are not stored
+    is_older: bool = False  # ``version`` is not the one that discovery prefers
+    storage_version: str = ""  # of a custom resource: the version in which its objects are stored
+    variants: tuple[Any, ...] = ()  # of a custom resource: itself in each of its versions, served or not
 
     @property
     def key(self) -> str:
@@ -79,7 +85,9 @@ class Resource(NamedTuple):
         if version == self.version:
             return self
         others = tuple(other for other in (self.version, *self.other_versions) if other != version)
-        return self._replace(version=version, other_versions=others, is_older=True, deprecation="")
+        variant: Resource = next((variant for variant in self.variants if variant.version == version), self)
+        return variant._replace(version=version, other_versions=others, is_older=True, deprecation="",
+                                variants=self.variants)
 
     @property
     def api_version(self) -> str:
@@ -106,6 +114,7 @@ class Resource(NamedTuple):
 
 
 CREATE_ONLY = ("create",)
+READ_ONLY = ("get", "list")
 
 # What a v1.36 API server serves. Groups are in the order of discovery: by the priorities of their APIServices
 # (`apiVersionPriorities` of kube-apiserver), then by name. What it does with each kind: `kubepy.apiserver.kinds`.
@@ -203,7 +212,14 @@ BUILT_IN: tuple[Resource, ...] = (
 )
 
 
-_BY_KEY = {resource.key: resource for resource in BUILT_IN}
+# The API of metrics-server, which comes last in discovery.
+AGGREGATED = (
+    Resource("nodes", "NodeMetrics", "metrics.k8s.io", "v1beta1", namespaced=False, verbs=READ_ONLY,
+             computed_from="nodes"),
+    Resource("pods", "PodMetrics", "metrics.k8s.io", "v1beta1", verbs=READ_ONLY, computed_from="pods"),
+)
+
+_BY_KEY = {resource.key: resource for resource in (*BUILT_IN, *AGGREGATED)}
 _WHOLE_NAMES = {name for resource in BUILT_IN for name in (resource.plural, resource.singular_name)}
 
 
@@ -219,7 +235,7 @@ class Scheme:
         self._custom: tuple[Resource, ...] | None = None
 
     def __iter__(self) -> Iterator[Resource]:
-        return iter((*BUILT_IN, *self._custom_resources()))
+        return iter((*BUILT_IN, *self._custom_resources(), *AGGREGATED))
 
     def forget_custom(self) -> None:
         """Read the custom resources again when they are next needed: a CustomResourceDefinition has changed."""
@@ -239,7 +255,7 @@ class Scheme:
         if chosen is None:
             self.forget_custom()
             chosen = choose(self._custom_resources())
-        return chosen
+        return choose(AGGREGATED) if chosen is None else chosen
 
     def built_in(self, key: str) -> Resource | None:
         return _BY_KEY.get(key)

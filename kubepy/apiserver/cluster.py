@@ -54,7 +54,7 @@ class Cluster:
         self.clock = Clock(self.settings.clock)
         self.ids = Ids(self.settings.seed)
         self.scheme = Scheme(self._custom_resources)
-        self._server = Server(self.scheme, self.clock, self.ids, self._new_strategy)
+        self._server = Server(self.scheme, self.clock, self.ids, self._new_strategy, self.settings.webhooks)
         self.client = self._own_client = Client(self.store, self._server)
         self.controller_client = self.client
         self.logger: Logger | None = None  # of the work of the controllers (-v)

@@ -223,6 +223,8 @@ KINDS: dict[str, ServedKind] = {
         lambda: csi.VolumeAttachmentStrategy, lambda: storage_printers.print_volume_attachment),
     "volumeattributesclasses.storage.k8s.io": ServedKind(
         lambda: storage.VolumeAttributesClassStrategy, lambda: storage_printers.print_volume_attributes_class),
+    "nodes.metrics.k8s.io": ServedKind(printer=lambda: scaling_printers.print_node_metrics),
+    "pods.metrics.k8s.io": ServedKind(printer=lambda: scaling_printers.print_pod_metrics),
 }
 _OTHER = ServedKind()  # a kind that is missing above has no rules of its own
 

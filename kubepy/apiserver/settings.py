@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from kubepy.api.clock import parse_time
@@ -12,6 +14,9 @@ from kubepy.storage import FolderError
 
 CLOCK_YEARS = range(1678, 2262)  # those of which 64 bits hold all nanoseconds from 1970, as Go counts them
 AUTO, NEVER = "auto", "never"
+SERVICE = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?/[a-z0-9]([-a-z0-9]*[a-z0-9])?(:(?P<port>[0-9]{1,5}))?"
+BASE_URL = r"https?://(\[[0-9a-fA-F:.]+\]|[^\s/?#@:\[\]]+)(:(?P<port>[0-9]{1,5}))?(/[^\s?#]*)?"
+MAX_PORT = 65535
 
 
 class ClusterSettings(NamedTuple):
@@ -20,11 +25,14 @@ class ClusterSettings(NamedTuple):
     :param clock: the moment at which the cluster's time stands; None is the system's time.
     :param seed: what random draws are a function of; None draws from the system.
     :param reconcile: ``auto`` or ``never``: whether commands run the controllers.
+    :param webhooks: the URLs at which the Services of webhooks answer, by ``namespace/name`` or
+        ``namespace/name:port``.
     """
 
     clock: datetime | None = None
     seed: int | str | None = None
     reconcile: str = AUTO
+    webhooks: Mapping[str, str] = MappingProxyType({})
 
 
 def parse_settings(settings: Mapping[str, Any]) -> ClusterSettings:
@@ -71,8 +79,28 @@ def _seed(value: Any) -> Any:
     return value
 
 
+def _webhooks(value: Any) -> Mapping[str, str]:
+    if not isinstance(value, dict):
+        raise invalid("webhooks", "must be a map of Services to URLs, such as default/my-hook: http://127.0.0.1:9443")
+    for service, url in value.items():
+        if not _matches(SERVICE, service):
+            raise invalid("webhooks", f"{quote(str(service))} is not a Service: must be namespace/name or "
+                                      "namespace/name:port")
+        if not _matches(BASE_URL, url):
+            raise invalid(f"webhooks[{service}]", f"{quote(str(url))} is not a URL such as http://127.0.0.1:9443: must "
+                                                  "be http or https, without user, query and fragment")
+    return MappingProxyType(dict(value))
+
+
+def _matches(form: str, text: Any) -> bool:
+    """Tell whether a text has a form, and no port or a possible one."""
+    match = re.fullmatch(form, text) if isinstance(text, str) else None
+    return match is not None and 0 < int(match["port"] or 1) <= MAX_PORT
+
+
 PARSERS: dict[str, Callable[[Any], Any]] = {
     "clock": _clock,
     "seed": _seed,
     "reconcile": choice("reconcile", AUTO, NEVER),
+    "webhooks": _webhooks,
 }

@@ -60,7 +60,7 @@ kubepy autoscale deploy/web --max=5 --memory=200Mi
 def autoscale(factory: Factory, options: AutoscaleOptions) -> None:
     """Create an autoscaler that chooses and sets the number of pods of a deployment, replica set or stateful set.
 
-    Nothing measures load here, so that nothing scales by itself."""
+    Pods use the cpu and memory that their annotations kubepy.dev/cpu and kubepy.dev/memory say."""
     options.require("max")
     strategy = factory.dry_run_strategy(options)
     validate(options)

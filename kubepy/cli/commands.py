@@ -41,6 +41,7 @@ with lazy_imports():
         scale,
         state_folder,
         taint,
+        top,
         version,
         wait,
     )
@@ -65,7 +66,6 @@ with lazy_imports():
     from kubepy.cli.set import selector as set_selector
     from kubepy.cli.set import subject as set_subject
 
-NO_METRICS = "nothing uses cpu or memory here, since pods are simulated"
 NO_SERVER = "there is no API server, only a folder"
 
 
@@ -106,6 +106,13 @@ kubepy rollout undo ds/log-agent
 
 # Replace the pods of all Deployments with a label
 kubepy rollout restart deploy -l app=web
+"""
+_TOP_EXAMPLES = """
+# What the nodes use, those with the most memory first
+kubepy top node --sort-by=memory
+
+# What the pods of an application use, and all of them together
+kubepy top pod -l app=web --sum
 """
 _AUTH_EXAMPLES = """
 # Check whether deployments may be created
@@ -268,7 +275,10 @@ COMMANDS: dict[str, Entry] = {
     "cluster-info": Entry(lambda: cluster_info.cluster_info, "Display the folder that is the cluster", (), {
         "dump": Entry(lambda: cluster_info.dump, "Dump relevant information for debugging and diagnosis"),
     }),
-    "top": _unsupported("top", NO_METRICS),
+    "top": Entry(None, "Display resource (CPU/memory) usage", (), {
+        "node": Entry(lambda: top.top_node, "Display resource (CPU/memory) usage of nodes", ("nodes", "no")),
+        "pod": Entry(lambda: top.top_pod, "Display resource (CPU/memory) usage of pods", ("pods", "po")),
+    }, examples=_TOP_EXAMPLES),
     "events": Entry(lambda: events.events, "List events"),
     "cordon": Entry(lambda: drain.cordon, "Mark node as unschedulable"),
     "uncordon": Entry(lambda: drain.uncordon, "Mark node as schedulable"),

@@ -411,7 +411,8 @@ def suffixed(values: Callable[[Factory, Options], list[str]], *suffixes: str) ->
 
 def _types(factory: Factory) -> list[str]:
     """Return the types; as kubectl with their groups, as ``api-resources -o name`` prints them."""
-    return [resource.key if factory.program == KUBECTL else resource.plural for resource in factory.scheme]
+    return list(dict.fromkeys(resource.key if factory.program == KUBECTL else resource.plural
+                              for resource in factory.scheme))
 
 
 def _verbs() -> list[str]:
@@ -449,6 +450,8 @@ WORDS: Mapping[Path, Words] = {
     ("cordon",): names_of("nodes"),
     ("uncordon",): names_of("nodes"),
     ("drain",): names_of("nodes"),
+    ("top", "node"): once(lambda factory: names(factory, "nodes")),
+    ("top", "pod"): once(lambda factory: names(factory, "pods")),
     ("explain",): once(_types),
     ("events",): nothing,
     ("auth", "can-i"): lambda factory, options, word: _types(factory) if options.args else _verbs(),

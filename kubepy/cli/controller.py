@@ -72,8 +72,8 @@ def _once(factory: Factory, options: ControllerOptions) -> None:
         if checkpoint is not None and (others_run or not checkpoint.can_skip_waits()):
             _warn_of_problems(factory)
             note_unscheduled_pods(factory.client, factory.say)
-            _say_due(factory, [Due(entry.due, entry.reconciler, entry.key) for entry in checkpoint.pending
-                               if entry.due])
+            due = [Due(entry.due, entry.reconciler, entry.key) for entry in checkpoint.pending if entry.due]
+            _say_due(factory, sorted(due, key=lambda work: work.time))
             return
         with manager_lock(cluster) as is_lost, _signals() as received:
             if is_lost is not None:

@@ -49,12 +49,15 @@ kubepy kustomize
 
 # Write them to a file
 kubepy kustomize overlays/production --output=/tmp/production.yaml
+
+# Of a folder in a repository, at a tag
+kubepy kustomize 'https://github.com/example/shop.git//overlays/production?ref=v1.2.0'
 """)
 def kustomize(factory: Factory, options: KustomizeBuildOptions) -> None:
-    """Build a set of manifests from a folder with a "kustomization.yaml".
+    """Build a set of manifests from a folder with a "kustomization.yaml", or from a git repository that has one.
 
-    Known are resources, components, generators of config maps and secrets, patches, images, replicas, replacements,
-    vars, names, namespaces, labels and annotations. Nothing is read from the network."""
+    All that kustomize has built in is known. Plugins and functions that are programs, and Helm charts, are refused.
+    Repositories are cloned by the git on the PATH."""
     if len(options.args) > 1:
         raise CliError("specify one path to kustomization.yaml")
     if options.load_restrictor not in RESTRICTIONS:

@@ -122,7 +122,7 @@ def _serves(resource: Resource, group: str, version: str) -> bool:
 
 def _api_resources(resource: Resource) -> list[Object]:
     """Return the entries of discovery for a resource and its subresources."""
-    own: Object = {"name": resource.plural, "singularName": resource.singular_name,
+    own: Object = {"name": resource.plural, "singularName": "" if resource.computed_from else resource.singular_name,
                    "namespaced": resource.namespaced, "kind": resource.kind, "verbs": list(resource.verbs)}
     names = (("shortNames", resource.short_names), ("categories", resource.categories))
     own |= {key: list(values) for key, values in names if values}

@@ -24,6 +24,7 @@ so far have left. Where upstream gathers errors, ``raise_all`` raises all of the
 ``replicaset``                            a number of equal pods; ReplicationControllers too
 ``job``, ``cronjob``                      pods that run until they succeed; Jobs that a schedule starts
 ``ttlafterfinished``                      deletes Jobs that ended some time ago
+``podautoscaler``                         the size of scale targets, by the usage of their pods
 ``disruption``                            the status of PodDisruptionBudgets
 ``endpoint``, ``endpointslice``,          Endpoints and EndpointSlices of Services, slices that mirror Endpoints;
 ``endpointslicemirroring``                ``service_endpoints`` is their common part

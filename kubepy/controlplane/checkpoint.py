@@ -19,12 +19,16 @@ UNWATCHED = frozenset(("events", "events.events.k8s.io"))  # resources whose cha
 
 
 class Pending(NamedTuple):
-    """A key in a reconciler's queue; ``due`` None is now. ``skippable``: nobody needs to wait for its delay."""
+    """A key in a reconciler's queue; ``due`` None is now.
+
+    ``skippable``: nobody needs to wait for its delay. ``repeating``: it comes again and again.
+    """
 
     reconciler: str
     key: Key
     due: datetime | None
     skippable: bool = False
+    repeating: bool = False
 
 
 class Checkpoint(NamedTuple):
@@ -35,9 +39,9 @@ class Checkpoint(NamedTuple):
     memories: Mapping[str, Any] = {}
 
     def is_settled(self, now: datetime, within: float = 0.0) -> bool:
-        """Return whether no key falls due within so many seconds."""
-        return all(pending.due is not None and (pending.due - now).total_seconds() > within
-                   for pending in self.pending)
+        """Return whether no key falls due within so many seconds, and no repeating one now."""
+        return all(due is not None and (due - now).total_seconds() > (0.0 if repeating else within)
+                   for _, _, due, _, repeating in self.pending)
 
     def can_skip_waits(self) -> bool:
         return any(pending.skippable for pending in self.pending)
@@ -52,8 +56,8 @@ class CheckpointStore(NamedTuple):
 
 def dump(checkpoint: Checkpoint, reconcilers: Sequence[str]) -> str:
     """Write a checkpoint of this version, of these reconcilers, as JSON."""
-    pending = [[reconciler, *key, due.astimezone(UTC).isoformat() if due else None, skippable]
-               for reconciler, key, due, skippable in checkpoint.pending]
+    pending = [[reconciler, *key, due.astimezone(UTC).isoformat() if due else None, *flags]
+               for reconciler, key, due, *flags in checkpoint.pending]
     return json.dumps({
         "version": __version__, "reconcilers": list(reconcilers), "revision": checkpoint.revision, "pending": pending,
         "memories": checkpoint.memories,
@@ -76,6 +80,6 @@ def latest(text: str | None) -> Checkpoint | None:
 
 
 def _read(record: Mapping[str, Any]) -> Checkpoint:
-    pending = tuple(Pending(owner, Key(resource, namespace, name), parse_time(due) if due else None, any(skippable))
-                    for owner, resource, namespace, name, due, *skippable in record["pending"])
+    pending = tuple(Pending(owner, Key(resource, namespace, name), parse_time(due) if due else None, *flags)
+                    for owner, resource, namespace, name, due, *flags in record["pending"])
     return Checkpoint(record["revision"], pending, record["memories"])

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime
 
 from kubepy.api.clock import Clock
 from kubepy.api.errors import AlreadyExists, Conflict, Expired, Status
@@ -21,6 +22,7 @@ from kubepy.api.meta import Object, name_of, namespace_of, uid_of
 from kubepy.apiserver.client import CRDS, Batch, Client
 from kubepy.controlplane.checkpoint import UNWATCHED, Checkpoint, CheckpointStore, Pending, dump, parse
 from kubepy.controlplane.summary import Due, Summary, SyncFailure
+from kubepy.controlplane.users import user_of
 from kubepy.runtime.reconcile import EVERY_RESOURCE, Handler, Informers, Key, Reconciler, Remembering, WatchEvent
 
 BATCH_SECONDS = 0.5  # how long other writers are kept waiting when the first reconciler's turn ends …
@@ -50,6 +52,7 @@ class Manager:
         self._checkpoints = checkpoints
         self._conflicts = 0  # batches in a row that failed because another program wrote to the folder meanwhile
         self._names = [reconciler.name for reconciler in reconcilers]
+        self._users = {name: user_of(name, informers) for name in self._names}
         self._queues = {reconciler.name: reconciler.queue for reconciler in reconcilers}
         self._handlers: dict[str, list[Handler]] = {}  # by resource
         for reconciler in reconcilers:
@@ -72,6 +75,7 @@ class Manager:
                           skip_waits: bool = False) -> Summary:
         """Work until nothing is left to do now, nor falls due within ``quiet_for`` seconds, or ``done()`` holds.
 
+        Repeating keys are not waited for, as there would be no end.
         ``skip_waits``: skippable delays are not waited for. ``done`` is asked after each batch.
         Raises the errors of a transaction: LockTimeoutError, FolderError.
         """
@@ -81,7 +85,7 @@ class Manager:
             self._work(done)
             if skip_waits and not done() and any(reconciler.queue.skip_waits() for reconciler in self._reconcilers):
                 continue
-            wait = self._seconds_until_due()
+            wait = self._seconds_until([queue.next_single_due() for queue in self._queues.values()])
             if done() or wait is None or wait > max(quiet_for, RETRY_PATIENCE) or self._clock.fixed:
                 break
             self._clock.sleep(max(min(wait, POLL_SECONDS), 0.0))
@@ -126,7 +130,7 @@ class Manager:
 
         Polling the change log takes time that grows with the folder; the pause grows with it.
         """
-        until_due = self._seconds_until_due()
+        until_due = self._seconds_until([queue.next_due() for queue in self._queues.values()])
         self._clock.sleep(max(min(seconds, until_due if until_due is not None else seconds), 0.0))
         start = time.perf_counter()
         self.poll()
@@ -192,7 +196,8 @@ class Manager:
 
     def _sync(self, reconciler: Reconciler, key: Key) -> None:
         """Sync one key. An exception of any class, a bug included, must not keep other reconcilers from their work."""
-        queue = reconciler.queue
+        queue, requester = reconciler.queue, self._client.requester
+        self._client.requester = self._users[reconciler.name](key)
         try:
             reconciler.sync(key)
         except Exception as error:
@@ -204,6 +209,7 @@ class Manager:
         else:
             queue.forget(key)
         finally:
+            self._client.requester = requester
             queue.done(key)
 
     # --- observing
@@ -307,8 +313,9 @@ class Manager:
 
     # --- time
 
-    def _seconds_until_due(self) -> float | None:
-        times = [due for queue in self._queues.values() if (due := queue.next_due()) is not None]
+    def _seconds_until(self, due: Iterable[datetime | None]) -> float | None:
+        """Return the seconds until the earliest of these times, None where there is none."""
+        times = [time for time in due if time is not None]
         return (min(times) - self._clock.now()).total_seconds() if times else None
 
     # --- checkpoints
@@ -334,7 +341,8 @@ class Manager:
                 self._carried.append(pending)
             else:
                 delay = (pending.due - now).total_seconds()
-                self._queues[pending.reconciler].add_after(pending.key, delay, skippable=pending.skippable)
+                self._queues[pending.reconciler].add_after(pending.key, delay, skippable=pending.skippable,
+                                                           repeating=pending.repeating)
         for reconciler in self._reconcilers:
             if isinstance(reconciler, Remembering) and (memory := checkpoint.memories.get(reconciler.name)):
                 reconciler.recall(memory)
@@ -342,7 +350,8 @@ class Manager:
     def _save(self) -> None:
         if self._checkpoints is None or self._stale:
             return
-        pending = [Pending(name, key, due, due is not None and queue.can_skip(key))
+        pending = [Pending(name, key, due, due is not None and queue.can_skip(key),
+                           due is not None and queue.is_repeating(key))
                    for name, queue in self._queues.items() for key, due in queue.pending()]
         memories = {reconciler.name: memory for reconciler in self._reconcilers
                     if isinstance(reconciler, Remembering) and (memory := reconciler.remember())}

@@ -71,9 +71,9 @@ def lifetime_of(pod: Pod, node: Node, draw: Draw) -> Lifetime:
     check_usage(pod)
     ends = OUTCOMES[outcome] if outcome in ("succeeded", "failed") else None
     is_job_pod = (controller_of(pod) or {}).get("kind") == "Job"
-    code = _exit_code(annotations.get(EXIT_CODE), ends.exit_code if ends else 0)
+    code = parse_exit_code(annotations.get(EXIT_CODE), ends.exit_code if ends else 0)
     text = annotations.get(RUNS_FOR) or (annotations_of(node).get(RUNS_FOR) if is_job_pod else None)
-    runs_for = _seconds(text, lambda low, high: draw(pod, RUNS_FOR, low, high)) if text else None
+    runs_for = parse_run_length(text, lambda low, high: draw(pod, RUNS_FOR, low, high)) if text else None
     if ends is None and runs_for is None and is_job_pod and not outcome:
         runs_for = 0.0
     if ends is not None:
@@ -85,7 +85,7 @@ def lifetime_of(pod: Pod, node: Node, draw: Draw) -> Lifetime:
     return Lifetime(outcome or "ready", runs_for, _end(code), restarts)
 
 
-def _exit_code(text: str | None, default: int) -> int:
+def parse_exit_code(text: str | None, default: int) -> int:
     if text is None:
         return default
     code = int_or_none(text)
@@ -94,7 +94,7 @@ def _exit_code(text: str | None, default: int) -> int:
     return code
 
 
-def _seconds(text: str, draw: Callable[[float, float], float]) -> float:
+def parse_run_length(text: str, draw: Callable[[float, float], float]) -> float:
     """Read a duration, or draw one from a range."""
     low_text, dots, high_text = text.partition("..")
     try:

@@ -30,6 +30,7 @@ class WorkQueue(Generic[K]):
         self._delayed: list[tuple[datetime, int, K]] = []  # a heap; those that _due does not name count no more
         self._due: dict[K, tuple[datetime, int]] = {}  # when, and which entry of the heap says so
         self._skippable: set[K] = set()  # delayed keys that need not wait
+        self._repeating: set[K] = set()  # delayed keys that come again and again
         self._failures: dict[K, int] = {}
         self._order = 0
 
@@ -39,17 +40,20 @@ class WorkQueue(Generic[K]):
         else:
             self._ready[key] = None
 
-    def add_after(self, key: K, seconds: float, *, skippable: bool = False) -> None:
+    def add_after(self, key: K, seconds: float, *, skippable: bool = False, repeating: bool = False) -> None:
         """Add the key when ``seconds`` have passed; of several times for one key the earliest counts.
 
         ``skippable``: upstream puts the key off only so that others can catch up. Nobody who does not watch time pass
-        needs to wait for it (:meth:`skip_waits`).
+        needs to wait for it (:meth:`skip_waits`). ``repeating``: the key comes again after every such time, whether
+        anything has changed or not. Who waits until there is nothing to do does not wait for it.
         """
         if seconds <= 0:
             self.add(key)
             return
         if skippable:
             self._skippable.add(key)
+        if repeating:
+            self._repeating.add(key)
         due = later(self._now(), seconds)
         if key in self._due and self._due[key][0] <= due:
             return
@@ -61,6 +65,7 @@ class WorkQueue(Generic[K]):
         """Drop a key that ``add_after`` has put off; one that is ready stays."""
         self._due.pop(key, None)
         self._skippable.discard(key)
+        self._repeating.discard(key)
 
     def skip_waits(self) -> bool:
         """Add the keys now whose delay is skippable; return whether there were any."""
@@ -72,6 +77,9 @@ class WorkQueue(Generic[K]):
 
     def can_skip(self, key: K) -> bool:
         return key in self._skippable
+
+    def is_repeating(self, key: K) -> bool:
+        return key in self._repeating
 
     def add_rate_limited(self, key: K) -> None:
         """Add the key after its back-off, which doubles with every failure since ``forget``: 5 ms to 1000 s."""
@@ -106,6 +114,10 @@ class WorkQueue(Generic[K]):
         while self._delayed and not self._counts(self._delayed[0]):
             heapq.heappop(self._delayed)
         return self._delayed[0][0] if self._delayed else None
+
+    def next_single_due(self) -> datetime | None:
+        """Return the time when the earliest delayed key falls due that is not a repeating one, or None."""
+        return min((due for key, (due, _) in self._due.items() if key not in self._repeating), default=None)
 
     def pending(self) -> list[tuple[K, datetime | None]]:
         """Return every key that is waiting and when it falls due, None for now; keys in progress count as waiting."""

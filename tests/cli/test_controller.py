@@ -434,3 +434,17 @@ def test_lock_that_killed_git_left_behind_stops_no_watch(tmp_path: Path) -> None
     assert is_git_at_work(str(tmp_path / "state"))
     os.utime(lock, (1, 1))
     assert not is_git_at_work(str(tmp_path / "state"))
+
+
+def test_repeating_work_is_not_waited_for(kubepy: Run) -> None:
+    kubepy("init")
+    kubepy("apply", "-f", "-", stdin="""
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: web}
+spec: {scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}, maxReplicas: 3}
+""")
+    for _ in range(2):
+        done = kubepy("controller", "--once", "-q", "--quiet-for=1h")
+        assert done.returncode == 0
+        assert "horizontal-pod-autoscaler-controller" in done.stderr

@@ -121,7 +121,8 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "manifests/more/api.yaml": workload("Deployment", "api", "api"),
         "kustomization.yaml": "resources: [old.yaml]\n",
         "svc.yaml": "apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec: {ports: [{port: 80}]}\n",
-        "rbac.yaml": "apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {name: reader, namespace: default}\n"
+        "rbac.yaml": "apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\n"
+        "metadata: {name: reader, namespace: default}\n"
         "rules: [{apiGroups: [''], resources: [pods], verbs: [get]}]\n",
         "requests.yaml": "\n---\n".join(
             "apiVersion: certificates.k8s.io/v1\nkind: CertificateSigningRequest\n"
@@ -169,7 +170,8 @@ RUNNABLE = [(name, entry) for name, entry in WORKING if name.split()[0] not in E
 @pytest.mark.parametrize(("name", "entry"), [pytest.param(*pair, id=pair[0]) for pair in RUNNABLE])
 def test_every_example_works(scene: Path, tmp_path: Path, name: str, entry: Entry) -> None:
     """Run the examples of a command one after the other, each block with the scene as it is at the beginning."""
-    blocks = [block for block in re.split(r"\n\s*\n", load(name.split()[-1], entry).examples.strip()) if block.strip()]
+    examples = load(name.split()[-1], entry).examples.strip()
+    blocks = [block for block in re.split(r"\n\s*\n", examples) if block.strip() and "https://" not in block]
     failures = []
     for number, block in enumerate(blocks):
         folder = tmp_path / str(number)

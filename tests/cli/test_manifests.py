@@ -158,8 +158,7 @@ def test_stream_that_is_closed_is_empty(monkeypatch: pytest.MonkeyPatch, kubepy:
 @pytest.mark.parametrize(("words", "why"), [
     (("-f", "none*.yaml"), 'the path "none*.yaml" does not exist'),
     (("-f", "[.yaml"), 'pattern "[.yaml" is not valid: syntax error in pattern'),
-    (("-f", "https://example.org/x.yaml"), 'reading manifests from a URL is not supported: download '
-     '"https://example.org/x.yaml" and give the file'),
+    (("-f", "http://["), 'the URL passed to filename "http://[" is not valid: parse "http://[": missing \']\' in host'),
     (("-f", "void"), "error reading [void]: recognized file extensions are [.json .yaml .yml]"),
     (("-f", "-", "-f", "-"), "standard input cannot be used for multiple arguments"),
     (("-f", "link"), "error parsing link: read link: is a directory"),

@@ -199,7 +199,7 @@ def test_progress_line_is_shown_by_every_long_command(tmp_path: Path, patience: 
     assert any("objects changed" in line or line == "waiting 0s daemonset.apps/agent" for line in rolled.drawn())
 
     play("create", "configmap", name)
-    waited = play("wait", f"cm/{name}", "--for=condition=Ready", "--timeout=100ms", status=1)
+    waited = play("wait", f"cm/{name}", "--for=condition=Ready", "--timeout=1s", status=1)
     assert f"waiting 0s configmaps/{name}"[:36] + "..." in waited.drawn()
     assert waited.terminal.endswith(f"error: timed out waiting for the condition on configmaps/{name}\n")
 

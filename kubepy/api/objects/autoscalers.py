@@ -18,6 +18,8 @@ with lazy_imports():
 V1, V2 = "autoscaling/v1", "autoscaling/v2"
 METRICS = "autoscaling.alpha.kubernetes.io/metrics"
 BEHAVIOR = "autoscaling.alpha.kubernetes.io/behavior"
+CURRENT_METRICS = "autoscaling.alpha.kubernetes.io/current-metrics"
+CONDITIONS = "autoscaling.alpha.kubernetes.io/conditions"
 _UTILIZATION = "targetCPUUtilizationPercentage"
 
 # For each type of metric its key, and the paths of its parts in v2 with their names in v1.
@@ -58,8 +60,18 @@ def to_v1(obj: AnyObject) -> Object:
         annotations[METRICS] = to_json(others)
     if behavior:
         annotations[BEHAVIOR] = to_json(_with_keys(behavior, str.upper))
-    for key in ("currentMetrics", "conditions"):
-        status.pop(key, None)
+    current, conditions = status.pop("currentMetrics", None) or [], status.pop("conditions", None)
+    for metric in current:
+        resource = metric.get("resource") or {}
+        utilization = (resource.get("current") or {}).get("averageUtilization")
+        if resource.get("name") == "cpu" and utilization is not None:
+            status["currentCPUUtilizationPercentage"] = utilization
+    if current:
+        annotations[CURRENT_METRICS] = to_json([_metric_status_to_v1(metric) for metric in current], sort_keys=False)
+    if conditions:
+        fields = ("type", "status", "lastTransitionTime", "reason", "message")
+        annotations[CONDITIONS] = to_json([{field: condition[field] for field in fields if field in condition}
+                                           for condition in conditions], sort_keys=False)
     return {**obj, "apiVersion": V1, "metadata": _annotated(obj["metadata"], annotations), "spec": spec,
             "status": {"currentReplicas": 0, "desiredReplicas": 0, **status}}
 
@@ -77,7 +89,8 @@ def to_v2(obj: AnyObject) -> Object:
         spec["metrics"] = metrics
     if behavior := _with_keys(_read(annotations, BEHAVIOR, {}), str.lower):
         spec["behavior"] = behavior
-    kept = {key: value for key, value in annotations.items() if key not in (METRICS, BEHAVIOR)}
+    of_v2 = (METRICS, BEHAVIOR, CURRENT_METRICS, CONDITIONS)
+    kept = {key: value for key, value in annotations.items() if key not in of_v2}
     return {"apiVersion": V2, "kind": obj["kind"], "metadata": metadata if kept == annotations
             else _annotated({**metadata, "annotations": {}}, kept), "spec": spec}
 
@@ -108,6 +121,21 @@ def _metric_to_v1(metric: AnyObject) -> Object:
         if value:
             converted[name] = value
     return {"type": metric.get("type", ""), **({key: converted} if key else {})}
+
+
+def _metric_status_to_v1(metric: AnyObject) -> Object:
+    """Convert the status of a metric of resources; others have none without an adapter."""
+    for key in ("resource", "containerResource"):
+        if (source := metric.get(key)) is not None:
+            current = source.get("current") or {}
+            converted: Object = {"name": source.get("name", "")}
+            if (utilization := current.get("averageUtilization")) is not None:
+                converted["currentAverageUtilization"] = utilization
+            converted["currentAverageValue"] = current.get("averageValue", "0")
+            if "container" in source:
+                converted["container"] = source["container"]
+            return {"type": metric["type"], key: converted}
+    return {"type": metric.get("type", "")}
 
 
 def _metric_to_v2(metric: Any) -> Object:

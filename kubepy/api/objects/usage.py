@@ -83,7 +83,7 @@ def container_usage(pod: AnyObject, now: datetime) -> dict[str, Usage]:
     A container without an amount is left out, as is everything of a pod whose annotations cannot be read.
     """
     status, annotations = pod.get("status") or {}, annotations_of(pod)
-    running = _running(status)
+    running = running_containers(status)
     started = status.get("startTime")
     if not started or not running or not any(name.startswith(PREFIX) for name in annotations):
         return {}
@@ -92,21 +92,21 @@ def container_usage(pod: AnyObject, now: datetime) -> dict[str, Usage]:
     used: dict[str, Usage] = {name: {} for name in containers}
     try:
         for resource in MEASURED:
-            for name, amount in _amounts(resource, containers, annotations, seconds).items():
+            for name, amount in divided_amounts(resource, containers, annotations, seconds).items():
                 used[name][resource] = amount
     except AnnotationError:
         return {}
     return {name: usage for name, usage in used.items() if usage}
 
 
-def _running(status: AnyObject) -> set[str]:
+def running_containers(status: AnyObject) -> set[str]:
     if status.get("phase") != "Running":
         return set()
     entries = [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]
-    return {entry["name"] for entry in entries if "running" in (entry.get("state") or {})}
+    return {entry.get("name", "") for entry in entries if "running" in (entry.get("state") or {})}
 
 
-def _amounts(resource: str, containers: list[str], annotations: Mapping[str, str],
+def divided_amounts(resource: str, containers: list[str], annotations: Mapping[str, str],
              seconds: float) -> dict[str, Quantity]:
     """Return the amount of each container that has one; nanocores and bytes are not divided further."""
     def amount(annotation: str) -> Quantity | None:

@@ -7,6 +7,8 @@ from typing import Any
 
 from kubepy.api.meta import Object
 from kubepy.api.objects.autoscalers import V1, to_v2
+from kubepy.api.objects.usage import MEASURED, total
+from kubepy.api.values.quantity import Quantity
 from kubepy.apiserver.printers import Cell, age, printer
 
 MOST_METRICS = 2
@@ -59,6 +61,20 @@ def _share(target: dict[str, Any], status: dict[str, Any] | None, named: bool, p
     current_percent, target_percent = current.get("averageUtilization"), target.get("averageUtilization")
     shown = "<unknown>" if current_percent is None else f"{current_percent}%"
     return f"{shown}/{'<auto>' if target_percent is None else f'{target_percent}%'}"
+
+
+@printer("Name", "cpu", "memory", "Window")
+def print_pod_metrics(obj: Object, now: datetime) -> list[Cell]:
+    usage = total({name: Quantity.parse(amount) for name, amount in container["usage"].items()}
+                  for container in obj.get("containers") or ())
+    amounts = (str(usage.get(name, Quantity(0))) for name in MEASURED)
+    return [obj["metadata"]["name"], *amounts, obj.get("window", "")]
+
+
+@printer("Name", "cpu", "memory", "Window")
+def print_node_metrics(obj: Object, now: datetime) -> list[Cell]:
+    usage = obj.get("usage") or {}
+    return [obj["metadata"]["name"], *(usage.get(name, "0") for name in MEASURED), obj.get("window", "")]
 
 
 # --- the others ---------------------------------------------------------------------------------------------------

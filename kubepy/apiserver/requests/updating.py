@@ -51,7 +51,7 @@ def update(scope: RequestScope, obj: Object) -> Object:
     match_name(new, scope)
     drop_duplicate_owners(scope.server, new)
     uid = new["metadata"].get("uid")
-    old = scope.transaction.get(scope.key)
+    old = scope.get()
     if old is None:
         if scope.request.subresource or not scope.strategy.allow_create_on_update:
             raise errors.not_found(scope.resource.key, scope.name)
@@ -109,7 +109,7 @@ def replace(scope: RequestScope, new: Object, old: Object, managed_fields: list[
     if is_finalized(strategy, new, old):
         scope.transaction.delete(scope.key)
         return new
-    stored = scope.transaction.update(scope.key, new, old)
+    stored = scope.update(new, old)
     scope.transaction.charge(charges)
     return stored
 

@@ -1,17 +1,19 @@
-"""Fields that the transformers of kustomize change, kind by kind.
+"""Fields that the transformers of kustomize change, kind by kind, unless ``configurations`` add others.
 
 Upstream: ``kustomize/api/internal/konfig/builtinpluginconsts``, ``api/filters/fieldspec``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from kubepy.cli.kustomization.resources import KustomizedResource, ResId
+from kubepy.api.meta import Object
+from kubepy.cli.errors import CliError
+from kubepy.cli.kustomization.resources import KustomizedResource, ResId, gvk_order, gvk_text
 
-# Takes the map that holds a field, and the field's name.
-FieldFunction = Callable[[dict[str, Any], str], None]
+# Takes the map or list that holds a field, and the field's name or index.
+FieldFunction = Callable[[Any, Any], None]
 
 
 class FieldSpec(NamedTuple):
@@ -21,9 +23,38 @@ class FieldSpec(NamedTuple):
     kind: str = ""
     group: str = ""
     create: bool = False
+    version: str = ""
 
     def is_for(self, resource_id: ResId) -> bool:
-        return resource_id.is_selected(self.group, "", self.kind)
+        return resource_id.is_selected(self.group, self.version, self.kind)
+
+    @property
+    def order(self) -> tuple[int, str]:
+        return gvk_order(self.group, self.version, self.kind)
+
+    @property
+    def gvk_text(self) -> str:
+        """Return ``Deployment.v1.apps``."""
+        return gvk_text(self.group, self.version, self.kind)
+
+
+def merge_specs(present: list[FieldSpec], more: list[FieldSpec]) -> list[FieldSpec]:
+    """Add field specs; those that are there, or selected by a wider one, stay. Raises CliError for a conflict."""
+    merged = list(present)
+    for spec in more:
+        same = next((old for old in merged if old.path == spec.path and all(
+            getattr(spec, part) in ("", getattr(old, part)) for part in ("group", "version", "kind"))), None)
+        if same is None:
+            merged.append(spec)
+        elif same.create != spec.create:
+            raise CliError("conflicting fieldspecs")
+    return merged
+
+
+def spec_of(entry: Object) -> FieldSpec:
+    """Return a field spec that was read."""
+    return FieldSpec(entry.get("path", ""), entry.get("kind", ""), entry.get("group", ""), entry.get("create", False),
+                     entry.get("version", ""))
 
 
 # The paths of pod specs, by kind.
@@ -50,8 +81,10 @@ _AFFINITIES = [f"spec/template/spec/affinity/{kind}/{term}/labelSelector/matchLa
 
 METADATA_LABELS = [FieldSpec("metadata/labels", create=True)]
 TEMPLATE_LABELS = [
+    *METADATA_LABELS,
+    FieldSpec("spec/template/metadata/labels", "ReplicationController", create=True, version="v1"),
     *(FieldSpec("spec/template/metadata/labels", kind, create=True)
-      for kind in ("ReplicationController", "Deployment", "ReplicaSet", "DaemonSet")),
+      for kind in ("Deployment", "ReplicaSet", "DaemonSet")),
     FieldSpec("spec/template/metadata/labels", "StatefulSet", "apps", create=True),
     FieldSpec("spec/template/metadata/labels", "Job", "batch", create=True),
     FieldSpec("spec/jobTemplate/metadata/labels", "CronJob", "batch", create=True),
@@ -72,9 +105,10 @@ SELECTOR_LABELS = [
       for path in ("spec/podSelector/matchLabels", "spec/ingress/from/podSelector/matchLabels",
                    "spec/egress/to/podSelector/matchLabels")),
 ]
-COMMON_LABELS = [*SELECTOR_LABELS, *METADATA_LABELS, *TEMPLATE_LABELS]
-COMMON_ANNOTATIONS = [spec._replace(path=spec.path.replace("/labels", "/annotations"))
-                      for spec in (*METADATA_LABELS, *TEMPLATE_LABELS) if "Claim" not in spec.path]
+COMMON_LABELS = [*TEMPLATE_LABELS, *SELECTOR_LABELS]
+COMMON_ANNOTATIONS = [spec._replace(path=spec.path.replace("/labels", "/annotations"),
+                                    group="" if spec.kind == "StatefulSet" else spec.group)
+                      for spec in TEMPLATE_LABELS if "Claim" not in spec.path]
 
 # --- others -------------------------------------------------------------------------------------------------------
 
@@ -86,7 +120,8 @@ NAMESPACES = [
 ]
 REPLICAS = [FieldSpec("spec/replicas", kind, create=True)
             for kind in ("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController")]
-IMAGES = [f"{spec}/{path}" for spec in ("spec", "spec/template/spec")
+NAMES = [FieldSpec("metadata/name")]
+IMAGES = [FieldSpec(f"{spec}/{path}", create=True) for spec in ("spec", "spec/template/spec")
           for path in ("containers[]/image", "initContainers[]/image", "volumes[]/image/reference")]
 
 
@@ -114,6 +149,11 @@ class NameReference(NamedTuple):
     kind: str
     group: str
     fields: list[FieldSpec]
+    version: str = ""
+
+    @property
+    def order(self) -> tuple[int, str]:
+        return gvk_order(self.group, self.version, self.kind)
 
 
 _RBAC, _ADMISSION = "rbac.authorization.k8s.io", "admissionregistration.k8s.io"
@@ -185,34 +225,50 @@ NAME_REFERENCES = [
 # --- visiting -----------------------------------------------------------------------------------------------------
 
 
-def apply(resource: KustomizedResource, specs: list[FieldSpec], change: FieldFunction) -> None:
-    """Change the fields of a resource that the specs name."""
+def apply(resource: KustomizedResource, specs: list[FieldSpec], change: FieldFunction, *,
+          new: type | None = None) -> None:
+    """Change the fields of a resource that the specs name.
+
+    :param new: the type of fields that ``create`` adds, or puts in the place of null; None: nothing is added.
+    :raises CliError: for a path that leads through text or numbers.
+    """
     for spec in specs:
-        if spec.is_for(resource.id):
-            visit(resource.object, split_path(spec.path), change, create=spec.create)
+        if not spec.is_for(resource.id):
+            continue
+        before = resource.id
+        try:
+            _visit([resource.object], 0, split_path(spec.path), change, new if spec.create else None)
+        except CliError as error:
+            raise CliError(f"considering field '{spec.path}' of object {before}: {error}") from None
 
 
 def split_path(path: str) -> list[str]:
-    """Split a path at its slashes, but not at ``\\/``."""
-    return [part.replace("\0", "/") for part in path.replace("\\/", "\0").split("/")]
+    """Split a path at its slashes, but not at ``\\/``; one in front does not count."""
+    text = path[1:] if path.startswith("/") else path
+    return [part.replace("\0", "/") for part in text.replace("\\/", "\0").split("/")]
 
 
-def visit(node: Any, parts: list[str], change: FieldFunction, *, create: bool = False) -> None:
-    """Follow a path, through all items of lists on the way; ``create`` adds the maps that are missing."""
-    for holder in _holders(node, parts[:-1], create):
-        name = parts[-1].removesuffix("[]")
-        if name in holder or create:
-            change(holder, name)
-
-
-def _holders(node: Any, parts: list[str], create: bool) -> Iterator[dict[str, Any]]:
-    if isinstance(node, list):
-        for item in node:
-            yield from _holders(item, parts, create)
-    elif isinstance(node, dict) and not parts:
-        yield node
+def _visit(holder: Any, key: Any, parts: list[str], change: FieldFunction, new: type | None) -> None:
+    """Follow a path through all items of lists on the way."""
+    node = holder[key]
+    if not parts:
+        change(holder, key)
+    elif isinstance(node, list):
+        for index in range(len(node)):
+            try:
+                _visit(node, index, parts, change, new)
+            except CliError as error:
+                raise CliError(f"visit traversal on path: [{' '.join(parts)}]: {error}") from None
     elif isinstance(node, dict):
         name = parts[0].removesuffix("[]")
-        if create and node.get(name) is None and not parts[0].endswith("[]"):
-            node[name] = {}
-        yield from _holders(node.get(name), parts[1:], create)
+        is_list = name != parts[0]
+        if not name:
+            raise CliError("cannot set or create an empty field name")
+        if new is not None and not is_list and node.get(name) is None:
+            node[name] = {} if parts[1:] else new()
+        elif is_list and name in node and node[name] is None:
+            node[name] = []
+        if name in node:
+            _visit(node, name, parts[1:], change, new)
+    elif node is not None:
+        raise CliError("expected sequence or mapping node")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from kubepy.api.meta import Object
@@ -13,8 +13,12 @@ from kubepy.api.values.goformat import to_json
 from kubepy.cli.errors import CliError
 from kubepy.cli.kustomization.files import FileLoader
 from kubepy.cli.kustomization.resources import KustomizedResource
+from kubepy.cli.kustomization.settings import CONFIG_MAP, META, SECRET, Struct, decode
 from kubepy.quoting import quote
 
+Generator = Callable[[], list[KustomizedResource]]
+_CONFIG_MAP = Struct("ConfigMapGeneratorPlugin", metadata=META, **CONFIG_MAP)
+_SECRET = Struct("SecretGeneratorPlugin", metadata=META, **SECRET)
 LINE_LENGTH = 70  # of base64 in a Secret
 
 
@@ -24,12 +28,64 @@ def content_hash(content: Object) -> str:
     return digest[:10].translate(str.maketrans("013ae", "ghkmt"))
 
 
-def generate(loader: FileLoader, settings: Object) -> Iterator[KustomizedResource]:
-    """Yield the ConfigMaps and Secrets that a kustomization generates. Raises CliError."""
-    for args in settings.get("configMapGenerator") or ():
-        yield _resource(settings, args, config_map(loader, args))
-    for args in settings.get("secretGenerator") or ():
-        yield _resource(settings, args, secret(loader, args))
+def config_map_generator(loader: FileLoader, config: Object) -> Generator:
+    """Generate a ConfigMap."""
+    return _generator(loader, decode(config, _CONFIG_MAP, as_text=False), config_map)
+
+
+def secret_generator(loader: FileLoader, config: Object) -> Generator:
+    """Generate a Secret."""
+    return _generator(loader, decode(config, _SECRET, as_text=False), secret)
+
+
+def _generator(loader: FileLoader, args: Object, make: Callable[[FileLoader, Object], Object]) -> Generator:
+    meta = args.get("metadata") or {}
+    args = {**{key: meta[key] for key in ("name", "namespace") if meta.get(key)},
+            **{key: value for key, value in args.items() if value != ""}}
+
+    def generate() -> list[KustomizedResource]:
+        obj, options = make(loader, args), args.get("options") or {}
+        for name in ("labels", "annotations"):
+            if pairs := options.get(name):
+                obj["metadata"][name] = dict(pairs)
+        if options.get("immutable"):
+            obj["immutable"] = True
+        return [KustomizedResource(obj, behavior=args.get("behavior", ""),
+                                   needs_hash=not options.get("disableNameSuffixHash"))]
+
+    return generate
+
+
+_IAM_POLICY = Struct("IAMPolicyGeneratorPlugin", cloud="string",
+                     kubernetesService=Struct("KubernetesService", name="string", namespace="string"),
+                     serviceAccount=Struct("ServiceAccount", name="string", projectId="string"))
+
+
+def iam_policy_generator(_: FileLoader, config: Object) -> Generator:
+    """Generate a ServiceAccount that stands for an account of Google's cloud."""
+    config = decode(config, _IAM_POLICY)
+    service, account = config.get("kubernetesService") or {}, config.get("serviceAccount") or {}
+
+    def generate() -> list[KustomizedResource]:
+        if config.get("cloud") != "gke":
+            raise CliError(f"cloud provider {config.get('cloud', '')} not supported yet")
+        email = f"{account.get('name', '')}@{account.get('projectId', '')}.iam.gserviceaccount.com"
+        meta = {"annotations": {"iam.gke.io/gcp-service-account": email}, "name": service.get("name", "")}
+        if service.get("namespace"):
+            meta["namespace"] = service["namespace"]
+        return [KustomizedResource({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": meta})]
+
+    return generate
+
+
+def merged_options(general: Object, own: Object | None) -> Object:
+    """Return the options of a generator over those of all."""
+    own = own or {}
+    merged: Object = {name: {**(general.get(name) or {}), **(own.get(name) or {})}
+                      for name in ("labels", "annotations")}
+    for name in ("disableNameSuffixHash", "immutable"):
+        merged[name] = bool(general.get(name) or own.get(name))
+    return {name: value for name, value in merged.items() if value}
 
 
 def config_map(loader: FileLoader, args: Object) -> Object:
@@ -54,18 +110,6 @@ def _metadata(args: Object) -> Object:
     if not args.get("name"):
         raise CliError("a configmap must have a name")
     return {key: args[key] for key in ("name", "namespace") if args.get(key)}
-
-
-def _resource(settings: Object, args: Object, obj: Object) -> KustomizedResource:
-    """Apply a generator's options over those of all generators."""
-    general, own = settings.get("generatorOptions") or {}, args.get("options") or {}
-    for name in ("labels", "annotations"):
-        if pairs := {**(general.get(name) or {}), **(own.get(name) or {})}:
-            obj["metadata"][name] = pairs
-    if general.get("immutable") or own.get("immutable"):
-        obj["immutable"] = True
-    keeps_name = bool(general.get("disableNameSuffixHash") or own.get("disableNameSuffixHash"))
-    return KustomizedResource(obj, behavior=args.get("behavior", ""), needs_hash=not keeps_name)
 
 
 def _encoded(value: bytes) -> str:
@@ -95,7 +139,7 @@ def _pairs(loader: FileLoader, args: Object) -> Iterator[tuple[str, bytes]]:
     envs = [*(args.get("envs") or ()), *([args["env"]] if args.get("env") else [])]
     for path in envs:
         content = _read(loader, path, "env source files", envs)
-        for line in content.decode(errors="replace").removeprefix("\ufeff").splitlines():
+        for line in content.decode(errors="replace").removeprefix("\ufeff").split("\n"):
             text = line.lstrip()
             if text and not text.startswith("#"):
                 key, _, value = text.partition("=")

@@ -1,21 +1,21 @@
 """Patches of a kustomization: strategic merge and JSON patches, inline or in files.
 
-Upstream: ``kustomize/api/internal/builtins/{PatchTransformer,PatchStrategicMergeTransformer}.go``.
+Upstream: ``kustomize/api/internal/builtins/Patch*Transformer.go``, ``api/filters/patch*``.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
-from kubepy.api.meta import Object, clone
-from kubepy.api.schema.openapi import schema_for
+from kubepy.api.meta import Object
+from kubepy.api.values.goformat import json_type_name, to_json
 from kubepy.cli.errors import CliError
-from kubepy.cli.kustomization.files import FileLoader, parse
-from kubepy.cli.kustomization.resources import KustomizedResource, ResMap
+from kubepy.cli.kustomization.files import FileLoader, contents_of
+from kubepy.cli.kustomization.merges import merge
+from kubepy.cli.kustomization.resources import KustomizedResource, ResMap, load_resources, read_resources
+from kubepy.cli.kustomization.settings import PATCH, SELECTOR, TEXTS, Struct, decode
+from kubepy.cli.kustomization.transformers import Transformer
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
 from kubepy.storage.yaml import dump
@@ -24,135 +24,145 @@ with lazy_imports():
     from kubepy.api import errors as api_errors
     from kubepy.api.patches import documents
 
-
-@dataclass
-class PatchTransformer:
-    """A patch: objects to merge, or JSON operations (then ``merges`` is empty).
-
-    :param source: the patch as messages name it.
-    :param target: selects the objects to patch; ``{}``: each patch selects the object of its own name.
-    :param missing: begins the message for an object that is not there; ``{}`` in it stands for its id.
-    """
-
-    source: str
-    merges: list[Object]
-    operations: list[Any]
-    target: dict[str, str]
-    options: Object
-    missing: str = 'no resource matches strategic merge patch "{}": '
-
-    def transform(self, resources: ResMap) -> None:
-        """Apply the patch to the objects that it selects. Raises CliError."""
-        if self.operations:
-            if not self.target:
-                raise CliError(f"must specify a target for JSON patch {self.source}")
-            for resource in resources.select(self.target):
-                _apply_operations(resource, self.operations)
-            return
-        if self.target and len(self.merges) > 1:
-            raise CliError("Multiple Strategic-Merge Patches in one `patches` entry is not allowed to set "
-                           f"`patches.target` field: {self.source}")
-        for change in self.merges:
-            patch_id = KustomizedResource(change).id
-            try:
-                selected = resources.select(self.target) if self.target else [resources.named(patch_id)]
-            except CliError as error:
-                missing = "" if self.target else self.missing.format(patch_id)
-                raise CliError(f"{missing}{error}") from None
-            for resource in selected:
-                if change.get("$patch") == "delete":
-                    resources.all.remove(resource)
-                else:
-                    _merge(resource, change, self.options)
+_PATCH = Struct("PatchTransformerPlugin", **PATCH)
+_MERGE = Struct("PatchStrategicMergeTransformerPlugin", paths=TEXTS, patches="string")
+_JSON = Struct("PatchJson6902TransformerPlugin", target=SELECTOR, path="string", jsonOp="string")
 
 
-def strategic_patches(loader: FileLoader, settings: Object) -> Iterator[PatchTransformer]:
-    """Read ``patchesStrategicMerge``: paths, or objects inline."""
-    paths = settings.get("patchesStrategicMerge") or []
-    for entry in paths:
-        objects: list[Object] = []
-        with suppress(CliError):  # then it is a path
-            objects = parse(entry) if ":" in entry else []
-        is_inline = all(obj.get("kind") and (obj.get("metadata") or {}).get("name") for obj in objects)
-        try:
-            merges = objects if objects and is_inline else loader.documents(entry)
-        except CliError as error:
-            raise _configuration_error("PatchStrategicMergeTransformer", {"paths": paths}, str(error)) from None
-        yield PatchTransformer(entry, merges, [], {}, {}, missing="")
-
-
-def _configuration_error(transformer: str, config: Object, problem: str) -> CliError:
-    return CliError(f"trouble configuring builtin {transformer} with config: `\n{dump(config)}`: {problem}")
-
-
-def json_patches(loader: FileLoader, entries: list[Object]) -> Iterator[PatchTransformer]:
-    """Read ``patchesJson6902``."""
-    for entry in entries:
-        try:
-            if entry.get("path"):
-                loader.read(entry["path"])
-            elif not entry.get("patch"):
-                raise CliError("empty file path and empty jsonOp")
-        except CliError as error:
-            config = {key: entry[key] for key in ("path", "target") if entry.get(key)}
-            raise _configuration_error("PatchJson6902Transformer", config, str(error)) from None
-    return general_patches(loader, entries)
-
-
-def general_patches(loader: FileLoader, entries: list[Object]) -> Iterator[PatchTransformer]:
-    """Read ``patches``."""
-    for entry in entries:
-        try:
-            text, source = _patch_text(loader, entry)
-        except CliError as error:
-            raise _configuration_error("PatchTransformer", entry, str(error)) from None
-        try:
-            contents = [json.loads(text)] if text.startswith("[") else parse(text)
-        except (CliError, ValueError):
-            raise CliError(f"unable to parse SM or JSON patch from {source}") from None
-        operations = contents[0] if contents and isinstance(contents[0], list) else []
-        merges = [] if operations else contents
-        for change in merges:
-            if not (isinstance(change, dict) and change.get("kind") and isinstance(change.get("metadata"), dict)):
-                raise CliError(f"unable to parse SM or JSON patch from {source}")
-        target = {key: str(value) for key, value in (entry.get("target") or {}).items()}
-        yield PatchTransformer(source, merges, operations, target, entry.get("options") or {})
-
-
-def _patch_text(loader: FileLoader, entry: Object) -> tuple[str, str]:
-    """Return the text of a patch, and where it comes from as messages say it."""
-    text, path = str(entry.get("patch") or "").strip(), entry.get("path") or ""
-    if not text and not path:
-        raise CliError(f"must specify one of patch and path in\n{dump(entry)}")
-    if text and path:
-        raise CliError(f"patch and path can't be set at the same time\n{dump(entry)}")
-    if text:
-        return text, f"[patch: {text!r}]"
+def patch_transformer(loader: FileLoader, config: Object) -> Transformer:
+    """Apply a patch of either form to the objects that its target selects, or that it names."""
+    shown = {name: value for name, value in config.items() if value is not None}
+    config = decode(config, _PATCH)
+    text, source = _patch_text(loader, config, shown)
+    target, options = config.get("target"), config.get("options") or {}
+    merges: list[KustomizedResource] | None = None
+    operations: list[Any] | None = None
     try:
-        return loader.read(path).decode(errors="replace"), f"[path: {quote(path)}]"
+        merges = read_resources(text)
+    except CliError:
+        try:
+            operations = _operations(text)
+        except CliError:
+            raise CliError(f"unable to parse SM or JSON patch from {source}") from None
+
+    def transform(resources: ResMap) -> None:
+        if operations is not None:
+            if target is None:
+                raise CliError(f"must specify a target for JSON patch {source}")
+            for resource in resources.select(target):
+                resource.remember()
+                _apply_operations(resource, operations)
+        elif target is not None and merges:
+            if len(merges) > 1:
+                raise CliError("Multiple Strategic-Merge Patches in one `patches` entry is not allowed to set "
+                               f"`patches.target` field: {source}")
+            _merge_selected(resources, resources.select(target), merges[0].object, options)
+        for patch in merges or () if target is None else ():
+            try:
+                resource = resources.named(patch.id)
+            except CliError as error:
+                raise CliError(f'no resource matches strategic merge patch "{patch.id}": {error}') from None
+            _merge(resource, patch.object, options)
+
+    return transform
+
+
+def _patch_text(loader: FileLoader, config: Object, shown: Object) -> tuple[str, str]:
+    """Return the text of a patch, and where it comes from as messages say it."""
+    text, path = str(config.get("patch") or "").strip(), config.get("path") or ""
+    if not text and not path:
+        raise CliError(f"must specify one of patch and path in\n{dump(shown)}")
+    if text and path:
+        raise CliError(f"patch and path can't be set at the same time\n{dump(shown)}")
+    if text:
+        return text, f"[patch: {quote(text)}]"
+    try:
+        return loader.text(path), f"[path: {quote(path)}]"
     except CliError as error:
         raise CliError(f"failed to get the patch file from path({path}): {error}") from None
 
 
+def _operations(text: str) -> list[Any]:
+    """Return the operations of a JSON patch. Raises CliError for what is none."""
+    contents = contents_of(text, old_booleans=not text.startswith("["))
+    operations = contents[0] if contents else None
+    if not isinstance(operations, list) or not all(isinstance(operation, dict) for operation in operations):
+        kind = json_type_name(operations[0] if isinstance(operations, list) else operations)
+        go_type = "jsonpatch.Operation" if isinstance(operations, list) else "jsonpatch.Patch"
+        raise CliError(f"decoding {to_json(operations)}: json: cannot unmarshal {kind} into Go value of type {go_type}")
+    return operations
+
+
+def strategic_merge_transformer(loader: FileLoader, config: Object) -> Transformer:
+    """Apply strategic merge patches, in files or inline, each to the object that it names."""
+    config = decode(config, _MERGE)
+    paths, inline = config.get("paths") or [], config.get("patches") or ""
+    if not paths and not inline:
+        raise CliError("empty file path and empty patch content")
+    patches: list[KustomizedResource] = []
+    for path in paths:
+        try:  # the text of a patch may stand in the place of its path
+            patches += read_resources(path)
+        except CliError:
+            patches += load_resources(loader, path)
+    if inline:
+        patches += read_resources(inline)
+    if not patches:
+        raise CliError(f"patch appears to be empty; files=[{' '.join(paths)}], Patch={inline}")
+
+    def transform(resources: ResMap) -> None:
+        for patch in patches:
+            _merge_selected(resources, [resources.named(patch.id)], patch.object, {})
+
+    return transform
+
+
+def json_transformer(loader: FileLoader, config: Object) -> Transformer:
+    """Apply a JSON patch to the objects that its target selects."""
+    config = decode(config, _JSON)
+    path, text = config.get("path") or "", config.get("jsonOp") or ""
+    if not (config.get("target") or {}).get("name"):
+        raise CliError("must specify the target name")
+    if not path and not text:
+        raise CliError("empty file path and empty jsonOp")
+    if path and text:
+        raise CliError("must specify a file path or jsonOp, not both")
+    if path and not (text := loader.text(path)):
+        raise CliError(f"patch file '{path}' empty seems to be empty")
+    if not (operations := _operations(text)):
+        raise CliError(f"patch appears to be empty; file={path}, JsonOp={to_json(operations)}")
+
+    def transform(resources: ResMap) -> None:
+        for resource in resources.select(config["target"]):
+            _apply_operations(resource, operations)
+
+    return transform
+
+
+def _merge_selected(resources: ResMap, selected: Sequence[KustomizedResource], change: Object, options: Object) -> None:
+    """Merge a patch into resources; those that it deletes are left out. Raises CliError for ids that become one."""
+    for resource in selected:
+        version = resource.object["apiVersion"]
+        _merge(resource, {**change, "apiVersion": version}, options)
+    kept, resources.all = [resource for resource in resources if resource.object], []
+    for resource in kept:
+        resources.append(resource)
+
+
 def _merge(resource: KustomizedResource, change: Object, options: Object) -> None:
-    """Merge a patch into a resource: built-in kinds strategically, others as JSON. Name, kind and namespace stay."""
-    before, obj = resource.id, resource.object
+    """Merge a patch into a resource, whose name, kind and namespace stay unless the options say otherwise."""
+    before = resource.id
     if options.get("allowNameChange") or options.get("allowKindChange"):
         resource.remember()
-    if change.get("$patch") == "replace":
-        merged = {key: clone(value) for key, value in change.items() if key != "$patch"}
-    else:
-        schema = schema_for(obj["apiVersion"], obj["kind"])
-        try:
-            merged = (documents.merge_patch(obj, change) if schema is None
-                      else documents.strategic_merge_patch(obj, change, schema))
-        except Exception as error:
-            raise _patch_error(error) from None
+    merged = merge(resource.object, change)
+    if not merged:
+        resource.object = {}
+        return
     merged["metadata"] = {**(merged.get("metadata") or {})}
+    if not options.get("allowKindChange"):
+        merged["kind"] = before.kind
     if not options.get("allowNameChange"):
         merged["metadata"]["name"] = before.name
-    if not options.get("allowKindChange"):
-        merged.update(kind=before.kind, apiVersion=obj["apiVersion"])
     if before.namespace:
         merged["metadata"]["namespace"] = before.namespace
     else:
@@ -162,21 +172,15 @@ def _merge(resource: KustomizedResource, change: Object, options: Object) -> Non
 
 def _apply_operations(resource: KustomizedResource, operations: list[Any]) -> None:
     """Apply a JSON patch. The object has annotations meanwhile, as kustomize keeps notes of its own there."""
-    resource.remember()
     meta = resource.object["metadata"]
     annotated = {**resource.object, "metadata": {**meta, "annotations": meta.get("annotations") or {}}}
     try:
         patched = documents.json_patch(annotated, operations, strict=True)
     except Exception as error:
-        raise _patch_error(error) from None
+        if not isinstance(error, api_errors.Status):
+            raise
+        raise CliError(str(error.__cause__ or f"a patch cannot be applied: {error}")) from None
     patched_meta = patched.get("metadata")
     if isinstance(patched_meta, dict) and patched_meta.get("annotations") == {}:
         del patched_meta["annotations"]
     resource.object = patched
-
-
-def _patch_error(error: Exception) -> Exception:
-    """Return a CliError with the cause of an API error; other exceptions as they are."""
-    if not isinstance(error, api_errors.Status):
-        return error
-    return CliError(str(error.__cause__ or f"a patch cannot be applied: {error}"))

@@ -5,48 +5,77 @@ from __future__ import annotations
 from typing import Any
 
 from kubepy.cli.errors import CliError
-from kubepy.cli.kustomization.fieldspecs import NAME_REFERENCES, FieldSpec, NameReference, split_path, visit
+from kubepy.cli.kustomization.fieldspecs import FieldSpec, NameReference, apply
+from kubepy.cli.kustomization.merges import text_of
 from kubepy.cli.kustomization.resources import KustomizedResource, ResMap
+from kubepy.quoting import quote
 
 
-def fix_references(resources: ResMap) -> None:
+def fix_references(resources: ResMap, references: list[NameReference]) -> None:
     """Write the new names wherever the old ones stand. Raises CliError for a name that several objects have."""
     for referrer in resources:
-        for reference in NAME_REFERENCES:
+        candidates = _candidates(resources, referrer)
+        for reference in references:
             for spec in reference.fields:
-                if spec.is_for(referrer.original):
-                    name_field = _NameField(resources, referrer, reference, spec)
-                    visit(referrer.object, split_path(spec.path), name_field.update)
+                if not spec.is_for(referrer.original):
+                    continue
+                try:
+                    apply(referrer, [FieldSpec(spec.path)], _NameField(candidates, referrer, reference, spec).update)
+                except CliError as error:
+                    raise CliError(f"updating name reference in '{spec.path}' field of '{referrer.id}': "
+                                   f"{error}") from None
+
+
+def _candidates(resources: ResMap, referrer: KustomizedResource) -> list[KustomizedResource]:
+    """Return the resources in reach of another: of its namespace, or of one that its subjects name. Raises CliError."""
+    referrer_id = referrer.id
+    if referrer_id.is_cluster_scoped:
+        return resources.all
+    namespaces = set()
+    subjects = referrer.object.get("subjects") if referrer_id.kind == "RoleBinding" else ()
+    for subject in subjects or ():
+        if subject.get("kind") == "ServiceAccount" and "namespace" in subject:
+            if not isinstance(subject["namespace"], str):
+                raise CliError(f"Invalid Input: namespace is blank for resource {quote(str(referrer_id))}\n")
+            namespaces.add(subject["namespace"])
+    return [candidate for candidate in resources
+            if candidate.id.is_cluster_scoped or candidate.id.namespace in namespaces
+            or candidate.id.effective_namespace == referrer_id.effective_namespace]
 
 
 class _NameField:
     """A field of an object that holds the names of other objects."""
 
-    def __init__(self, resources: ResMap, referrer: KustomizedResource, reference: NameReference,
+    def __init__(self, candidates: list[KustomizedResource], referrer: KustomizedResource, reference: NameReference,
                  spec: FieldSpec) -> None:
-        self.resources = resources.all
+        self.resources = candidates
         self.referrer = referrer
         self.reference = reference
         self.spec = spec
 
-    def update(self, holder: dict[str, Any], key: str) -> None:
-        """Replace the names in ``holder[key]``: a name, a map with one, or a list of either."""
+    def update(self, holder: Any, key: Any) -> None:
+        """Replace the names in ``holder[key]``: a name, a map with one, or a list of either. Raises CliError."""
         value = holder[key]
         holder[key] = [self._updated(item) for item in value] if isinstance(value, list) else self._updated(value)
 
     def _updated(self, value: Any) -> Any:
-        if isinstance(value, str):
-            referral = self._referral(value, self.resources, with_namespace=False)
-            return referral.id.name if referral else value
+        if value is None:
+            return None
+        if isinstance(value, list):
+            raise CliError(f"{value} is expected to be either a string or a map of string")
         if not isinstance(value, dict):
-            return value
-        candidates = self.resources
-        if namespace := value.get("namespace"):
+            referral = self._referral(text_of(value), self.resources, with_namespace=False)
+            return referral.id.name if referral and referral.id.name != text_of(value) else value
+        if "name" not in value:
+            raise CliError("path config error; no 'name' field in node")
+        name, candidates = text_of(value["name"]), self.resources
+        if "namespace" in value:
+            namespace = text_of(value["namespace"])
             originally = [candidate for candidate in candidates if candidate.original.effective_namespace == namespace]
             candidates = originally or [candidate for candidate in candidates
                                         if candidate.id.effective_namespace == namespace]
-        referral = self._referral(str(value.get("name", "")), candidates, with_namespace=True)
-        if referral is None:
+        referral = self._referral(name, candidates, with_namespace=True)
+        if referral is None or (referral.id.name == name and not referral.id.namespace):
             return value
         new_namespace = {"namespace": referral.id.namespace} if referral.id.namespace else {}
         return {**value, "name": referral.id.name, **new_namespace}
@@ -56,7 +85,7 @@ class _NameField:
         """Return the object that had this name, or None. Raises CliError when several can be meant."""
         matching = [candidate for candidate in candidates if self._can_refer_to(candidate, name)]
         for or_none in (True, False):
-            if len(matching) > 1:
+            if len(matching) > 1:  # one alone need not have the prefixes of the referrer
                 matching = [candidate for candidate in matching
                             if has_same_affixes(candidate, self.referrer, or_none=or_none)]
         if len({(match.id.name, match.id.namespace if with_namespace else "") for match in matching}) > 1:
@@ -68,11 +97,12 @@ class _NameField:
         previous = candidate.previous
         if not any(before.name == name for before in previous):
             return False
-        if not any(before.is_selected(self.reference.group, "", self.reference.kind) for before in previous):
+        target = self.reference
+        if not any(before.is_selected(target.group, target.version, target.kind) for before in previous):
             return False
         role = self.referrer.object.get("roleRef")
-        if self.spec.path == "roleRef/name" and isinstance(role, dict):
-            group, kind = role.get("apiGroup", ""), role.get("kind", "")
+        if self.spec.path.endswith("roleRef/name") and isinstance(role, dict) and {"apiGroup", "kind"} <= set(role):
+            group, kind = role["apiGroup"] or "", role["kind"] or ""
             if not any(before.is_selected(group, "", kind) for before in previous):
                 return False
         # Service accounts can be referred to from any namespace.

@@ -9,8 +9,10 @@ from typing import Any
 from kubepy.api.meta import Object, clone
 from kubepy.api.values.gonumbers import int_or_none
 from kubepy.cli.errors import CliError
-from kubepy.cli.kustomization.files import FileLoader, parse
-from kubepy.cli.kustomization.resources import ResMap, is_target
+from kubepy.cli.kustomization.files import FileLoader, contents_of
+from kubepy.cli.kustomization.resources import ResId, ResMap, has_selected_metadata, is_selected
+from kubepy.cli.kustomization.settings import REPLACEMENT, REPLACEMENTS, Struct, decode
+from kubepy.cli.kustomization.transformers import Transformer
 from kubepy.quoting import quote
 
 DEFAULT_PATH = "metadata.name"
@@ -18,20 +20,41 @@ DEFAULT_PATH = "metadata.name"
 ValueFunction = Callable[[Any, Any], None]
 
 
-def replace_all(resources: ResMap, loader: FileLoader, entries: list[Object]) -> None:
-    """Apply the entries of ``replacements``. Raises CliError."""
-    for entry in entries:
-        documents = parse(loader.read(entry["path"]).decode(errors="replace")) if entry.get("path") else [entry]
-        replacements = [replacement for document in documents
-                        for replacement in (document if isinstance(document, list) else [document])]
+_PLUGIN = Struct("ReplacementTransformerPlugin", replacements=REPLACEMENTS)
+_REPLACEMENT = Struct("Replacement", **REPLACEMENT)
+
+
+def replacement_transformer(loader: FileLoader, config: Object) -> Transformer:
+    """Copy values of objects to others."""
+    replacements: list[Object] = []
+    for entry in decode(config, _PLUGIN).get("replacements") or ():
+        if not (path := entry.get("path")):
+            replacements.append(entry)
+            continue
+        if entry.get("source") is not None or entry.get("targets"):
+            raise CliError("cannot specify both path and inline replacement")
+        contents = contents_of(loader.text(path), old_booleans=True)
+        content = contents[0] if contents else None
+        if not isinstance(content, dict | list):
+            kinds = {str: "string", bool: "bool", int: "float64", float: "float64"}
+            raise CliError("unsupported replacement type encountered within replacement path: "
+                           f"{kinds.get(type(content), 'invalid')}")
+        replacements += decode(content if isinstance(content, list) else [content], [_REPLACEMENT])
+
+    def transform(resources: ResMap) -> None:
         for replacement in replacements:
             targets, value = replacement.get("targets"), replacement.get("sourceValue")
-            if not targets or not (replacement.get("source") or value is not None):
+            source = replacement.get("source")
+            if targets is None or (source is None and value is None):
                 raise CliError("replacements must specify a source and at least one target")
+            if source is not None and value is not None:
+                raise CliError("value and resource selectors are mutually exclusive")
             if value is None:
-                value = _source_value(resources, replacement["source"])
+                value = _source_value(resources, source or {})
             for target in targets:
                 _fill_target(resources, target, value)
+
+    return transform
 
 
 def _source_value(resources: ResMap, source: Object) -> Any:
@@ -75,14 +98,19 @@ def _source_text(source: Object) -> str:
 
 def _fill_target(resources: ResMap, target: Object, value: Any) -> None:
     """Write a value into the fields of all objects that a target selects."""
-    if not target.get("select"):
+    if (select := target.get("select")) is None:
         raise CliError("target must specify resources to select")
     options = target.get("options") or {}
     rejected = [selector for selector in target.get("reject") or () if selector]
     for resource in resources:
-        if not is_target(resource, target["select"]):
+        if not has_selected_metadata(resource, select) or any(
+                has_selected_metadata(resource, selector) for selector in rejected
+                if selector.get("labelSelector") or selector.get("annotationSelector")):
             continue
-        if any(is_target(resource, selector) for selector in rejected):
+        if any(is_selected(known_id, selector) for selector in rejected for known_id in resource.ids
+               if set(selector) & set(ResId._fields)):
+            continue
+        if not any(is_selected(known_id, select) for known_id in resource.ids):
             continue
         for path in target.get("fieldPaths") or [DEFAULT_PATH]:
             if not walk(resource.object, split(path), lambda holder, key: _put(holder, key, value, options),

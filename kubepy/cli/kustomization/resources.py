@@ -5,17 +5,46 @@ Upstream: ``kustomize/api/resource/resource.go``, ``resmap/reswrangler.go``, ``k
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from kubepy.api.meta import Object, annotations_of, labels_of
+from kubepy.api.values.goformat import to_json, type_name
 from kubepy.api.values.goregex import GoRegexError, compile_go
 from kubepy.cli.errors import CliError
+from kubepy.cli.kustomization import schemas
+from kubepy.cli.kustomization.files import FileLoader, contents_of
 from kubepy.lazy import lazy_imports
+from kubepy.quoting import quote
 
 with lazy_imports():
-    from kubepy.api import scheme, selectors
+    from kubepy.api import selectors
+
+
+NOT_A_NAMESPACE = "_non_namespaceable_"
+ORDER_FIRST = (
+    "Namespace", "ResourceQuota", "StorageClass", "CustomResourceDefinition", "ServiceAccount", "PodSecurityPolicy",
+    "Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding", "ConfigMap", "Secret", "Endpoints", "Service",
+    "LimitRange", "PriorityClass", "PersistentVolume", "PersistentVolumeClaim", "Deployment", "StatefulSet", "CronJob",
+    "PodDisruptionBudget",
+)  # fmt: skip
+ORDER_LAST = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
+
+
+def kind_ranks(first: Sequence[str] = ORDER_FIRST, last: Sequence[str] = ORDER_LAST) -> dict[str, int]:
+    """Return the rank of each kind that comes before or after all others, whose rank is 0."""
+    return ({kind: index - len(first) for index, kind in enumerate(first)}
+            | {kind: index + 1 for index, kind in enumerate(last)})
+
+
+def gvk_order(group: str, version: str, kind: str) -> tuple[int, str]:
+    """Return the order of types (``Gvk.IsLessThan``)."""
+    return kind_ranks().get(kind, 0), f"{group or '~G'}_{version or '~V'}_{kind or '~K'}"
+
+
+def gvk_text(group: str, version: str, kind: str) -> str:
+    """Return ``Deployment.v1.apps``."""
+    return f"{kind or '[noKind]'}.{version or '[noVer]'}.{group or '[noGrp]'}"
 
 
 class ResId(NamedTuple):
@@ -29,18 +58,21 @@ class ResId(NamedTuple):
 
     @property
     def is_cluster_scoped(self) -> bool:
-        return (self.group, self.kind) in _cluster_scoped_kinds()
+        return schemas.active.is_cluster_scoped(self.api_version, self.kind)
+
+    @property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
     def effective_namespace(self) -> str:
         """Return the namespace that counts: none and ``default`` are the same."""
-        return "" if self.is_cluster_scoped else self.namespace or "default"
+        return NOT_A_NAMESPACE if self.is_cluster_scoped else self.namespace or "default"
 
     @property
     def legacy_sort_key(self) -> tuple[str, str, str]:
         """Return the order of objects of the same rank (``legacySortString``)."""
-        kind = f"{self.group or '~G'}_{self.version or '~V'}_{self.kind or '~K'}"
-        return kind, self.namespace or "~X", self.name or "~N"
+        return gvk_order(self.group, self.version, self.kind)[1], self.namespace or "~X", self.name or "~N"
 
     def equals(self, other: ResId) -> bool:
         return (self._replace(namespace=self.effective_namespace)
@@ -51,16 +83,18 @@ class ResId(NamedTuple):
         pairs = ((group, self.group), (version, self.version), (kind, self.kind))
         return all(selected in ("", actual) for selected, actual in pairs)
 
+    @property
+    def go_syntax(self) -> str:
+        """Return the id as Go prints a struct with its fields."""
+        scoped = str(self.is_cluster_scoped).lower()
+        return (f"resid.ResId{{Gvk:resid.Gvk{{Group:{quote(self.group)}, Version:{quote(self.version)}, "
+                f"Kind:{quote(self.kind)}, isClusterScoped:{scoped}}}, Name:{quote(self.name)}, "
+                f"Namespace:{quote(self.namespace)}}}")
+
     def __str__(self) -> str:
         """Return ``Deployment.v1.apps/web.default``."""
-        kind = f"{self.kind or '[noKind]'}.{self.version or '[noVer]'}.{self.group or '[noGrp]'}"
+        kind = gvk_text(self.group, self.version, self.kind)
         return f"{kind}/{self.name or '[noName]'}.{self.namespace or '[noNs]'}"
-
-
-@cache
-def _cluster_scoped_kinds() -> frozenset[tuple[str, str]]:
-    """Return the group and kind of all built-in resources without namespaces."""
-    return frozenset((resource.group, resource.kind) for resource in scheme.BUILT_IN if not resource.namespaced)
 
 
 class KustomizedResource:
@@ -95,22 +129,70 @@ class KustomizedResource:
 
     def remember(self) -> None:
         """Keep the present id, before the name, namespace or kind changes."""
-        if self.id not in self.previous:
-            self.previous.append(self.id)
-
-    def rename(self, name: str) -> None:
-        self.object["metadata"]["name"] = name
+        self.previous.append(self.id)
 
 
-def read_resource(obj: Any) -> KustomizedResource:
-    """Return the resource of an object that was read. Raises CliError when it has no kind or name."""
-    if not isinstance(obj, dict) or not isinstance(obj.get("metadata"), dict):
+    @property
+    def json(self) -> str:
+        """Return the object in one line, for messages."""
+        return to_json(self.object)
+
+
+def read_resources(text: str) -> list[KustomizedResource]:
+    """Return the resources of a text, those of Lists one by one. Raises CliError when one has no kind or name."""
+    try:
+        contents = [content for content in contents_of(text) if content is not None]
+    except CliError as error:
+        raise CliError(f"MalformedYAMLError: {error}") from None
+    if len(contents) == 1 and isinstance(contents[0], dict) and contents[0].get("kind") in ("List", "ResourceList") \
+            and "items" in contents[0]:
+        contents = list(contents[0]["items"] or ())
+    queue, resources = [content for content in contents if content != {}], []
+    for content in queue:
+        _check_metadata(content)
+    while queue:
+        obj = queue.pop(0)
+        if not obj["kind"].endswith("List") or "items" not in obj:
+            resources.append(KustomizedResource(obj))
+            continue
+        items = obj["items"]
+        if not isinstance(items, list | None):
+            raise CliError(f"expected array in {obj['kind']}/items, but found {type_name(items)}")
+        for item in items or ():
+            _check_metadata(item)
+            queue.append(item)
+    return resources
+
+
+def load_resources(loader: FileLoader, path: str) -> list[KustomizedResource]:
+    """Return the resources of a file. Raises CliError."""
+    text = loader.text(path)
+    try:
+        return read_resources(text)
+    except CliError as error:
+        if str(error).startswith("MalformedYAMLError"):
+            raise CliError(f"{error} in File: {path}") from None
+        raise
+
+
+def _check_metadata(obj: Any) -> None:
+    """Raise CliError for an object without metadata, kind or name (``GetValidatedMetadata``)."""
+    meta = obj.get("metadata") if isinstance(obj, dict) else None
+    if not isinstance(obj, dict) or not isinstance(meta, dict | None) or (
+            not meta and not obj.get("kind") and not obj.get("apiVersion")):
         raise CliError("missing Resource metadata")
+    meta = meta or {}
+    pairs = [f"map[{' '.join(f'{key}:{value}' for key, value in sorted((meta.get(name) or {}).items()))}]"
+             for name in ("labels", "annotations") if isinstance(meta.get(name) or {}, dict)]
+    shown = (f"{{{{{obj.get('apiVersion') or ''} {obj.get('kind') or ''}}} "
+             f"{{{{{meta.get('name') or ''} {meta.get('namespace') or ''}}} {' '.join(pairs)}}}}}")
     if not obj.get("kind"):
-        raise CliError("missing kind")
-    if not obj["metadata"].get("name") and not obj["metadata"].get("generateName"):
-        raise CliError("missing metadata.name in object")
-    return KustomizedResource(obj)
+        raise CliError(f"missing kind in object {shown}")
+    if not isinstance(obj["kind"], str):
+        raise CliError("missing Resource metadata")
+    if not meta.get("name") and not obj["kind"].endswith("List"):
+        raise CliError(f"missing metadata.name in object {shown}")
+    obj.setdefault("metadata", {})
 
 
 class Var(NamedTuple):
@@ -134,9 +216,11 @@ class Var(NamedTuple):
 class ResMap:
     """The objects of a kustomization, in order, and its variables by name."""
 
-    def __init__(self) -> None:
+    def __init__(self, resources: Iterable[KustomizedResource] = ()) -> None:
         self.all: list[KustomizedResource] = []
         self.variables: dict[str, Var] = {}
+        for resource in resources:
+            self.append(resource)
 
     def __iter__(self) -> Iterator[KustomizedResource]:
         return iter(self.all)
@@ -171,14 +255,17 @@ class ResMap:
     def absorb(self, generated: KustomizedResource) -> None:
         """Add a generated object, or its data to an object that is there. Raises CliError."""
         matching, changes = self._matching(generated.id), generated.behavior in ("merge", "replace")
+        shown = generated.id.go_syntax
         if not matching:
             if changes:
-                raise CliError(f"id {generated.id} does not exist; cannot merge or replace")
+                raise CliError(f"id {shown} does not exist; cannot merge or replace")
             self.append(generated)
         elif len(matching) > 1:
-            raise CliError(f"found multiple objects {generated.id} that could accept merge")
+            listed = " ".join(resource.json for resource in matching)
+            raise CliError(f"found multiple objects [{listed}] that could accept merge of {generated.id}")
         elif not changes:
-            raise CliError(f"id {generated.id} exists; behavior must be merge or replace")
+            behavior = generated.behavior if generated.behavior == "create" else "unspecified"
+            raise CliError(f"id {shown} exists; can not use behavior: '{behavior}', behavior must be merge or replace")
         else:
             _merge_data(matching[0], generated)
 
@@ -186,8 +273,18 @@ class ResMap:
         return [resource for resource in self.all if any(known_id.equals(resource_id) for known_id in resource.ids)]
 
     def select(self, target: dict[str, str]) -> list[KustomizedResource]:
-        """Return the resources that a patch's target selects. Raises CliError for an invalid expression."""
-        return [resource for resource in self.all if is_target(resource, target)]
+        """Return the resources that a patch's target selects by their first or present id. Raises CliError."""
+        return [resource for resource in self.all
+                if all(any(_matches(target.get(part, ""), text) for text in texts) for part, texts in (
+                    ("namespace", (resource.original.effective_namespace, resource.id.effective_namespace)),
+                    ("name", (resource.original.name, resource.id.name))))
+                and all(_matches(target.get(part, ""), getattr(resource.id, part))
+                        for part in ("group", "version", "kind"))
+                and has_selected_metadata(resource, target)]
+
+    def drop_deleted(self) -> None:
+        """Remove the resources that a patch has deleted."""
+        self.all = [resource for resource in self.all if resource.object]
 
 
 def _merge_data(old: KustomizedResource, generated: KustomizedResource) -> None:
@@ -205,14 +302,15 @@ def _merge_data(old: KustomizedResource, generated: KustomizedResource) -> None:
     old.needs_hash = old.needs_hash and generated.needs_hash
 
 
-def is_target(resource: KustomizedResource, target: dict[str, str]) -> bool:
-    """Return whether a selector selects a resource: its parts are anchored regular expressions or label selectors."""
-    ids = resource.ids
-    return (any(_matches(target.get("namespace", ""), known_id.effective_namespace) for known_id in ids)
-            and any(_matches(target.get("name", ""), known_id.name) for known_id in ids)
-            and all(_matches(target.get(part, ""), getattr(resource.id, part)) for part in ("group", "version", "kind"))
-            and _matches_labels(target.get("labelSelector", ""), labels_of(resource.object))
-            and _matches_labels(target.get("annotationSelector", ""), annotations_of(resource.object)))
+def is_selected(resource_id: ResId, selector: dict[str, str]) -> bool:
+    """Return whether the parts of an id match those of a selector, which are anchored regular expressions."""
+    return all(_matches(selector.get(part, ""), text) for part, text in resource_id._asdict().items())
+
+
+def has_selected_metadata(resource: KustomizedResource, selector: dict[str, str]) -> bool:
+    """Return whether the labels and annotations of a resource are those that a selector wants. Raises CliError."""
+    return (_matches_labels(selector.get("labelSelector", ""), labels_of(resource.object))
+            and _matches_labels(selector.get("annotationSelector", ""), annotations_of(resource.object)))
 
 
 def _matches(pattern: str, text: str) -> bool:

@@ -9,60 +9,80 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from kubepy import KUSTOMIZE_VERSION
-from kubepy.api.meta import Object, annotations_of
-from kubepy.api.values.goformat import quote
+from kubepy.api.meta import Object, annotations_of, clone, labels_of
+from kubepy.api.values.goformat import quote, to_json
 from kubepy.cli.errors import CliError
-from kubepy.cli.kustomization import transformers
-from kubepy.cli.kustomization.fieldspecs import COMMON_ANNOTATIONS, METADATA_LABELS
-from kubepy.cli.kustomization.files import FileLoader, open_folder, settings_file
-from kubepy.cli.kustomization.generators import content_hash, generate
-from kubepy.cli.kustomization.patches import general_patches, json_patches, strategic_patches
+from kubepy.cli.kustomization import plugins, schemas
+from kubepy.cli.kustomization.configurations import EMPTY, load_configurations, load_crds
+from kubepy.cli.kustomization.fieldspecs import METADATA_LABELS
+from kubepy.cli.kustomization.files import FileLoader, HttpStatusError, contents_of, open_folder
 from kubepy.cli.kustomization.references import fix_references
-from kubepy.cli.kustomization.replacements import replace_all
-from kubepy.cli.kustomization.resources import KustomizedResource, ResMap, read_resource
+from kubepy.cli.kustomization.resources import (
+    ORDER_FIRST,
+    ORDER_LAST,
+    KustomizedResource,
+    ResMap,
+    kind_ranks,
+    load_resources,
+    read_resources,
+)
 from kubepy.cli.kustomization.settings import read_settings
-from kubepy.cli.kustomization.variables import declare, resolve, variables_of
+from kubepy.cli.kustomization.transformers import Transformer, hash_transformer, pairs_transformer
+from kubepy.cli.kustomization.variables import declare, resolve, variables_of, written
 
 Warn = Callable[[str], None]
 
-ORDER_FIRST = (
-    "Namespace", "ResourceQuota", "StorageClass", "CustomResourceDefinition", "ServiceAccount", "PodSecurityPolicy",
-    "Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding", "ConfigMap", "Secret", "Endpoints", "Service",
-    "LimitRange", "PriorityClass", "PersistentVolume", "PersistentVolumeClaim", "Deployment", "StatefulSet", "CronJob",
-    "PodDisruptionBudget",
-)  # fmt: skip
-ORDER_LAST = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
 LOCAL = "config.kubernetes.io/local-config"
 MANAGED_BY = "app.kubernetes.io/managed-by"
+# Notes that upstream keeps in annotations, and removes at the end.
+BUILD_ANNOTATIONS = {
+    *(f"internal.config.kubernetes.io/{name}" for name in (
+        "previousKinds", "previousNames", "prefixes", "suffixes", "previousNamespaces", "allowNameChange",
+        "allowKindChange", "refBy", "generatorBehavior", "needsHashSuffix", "path", "index", "seqindent", "id",
+        "annotations-migration-resource-id", "helm-generated")),
+    "config.kubernetes.io/index", "config.kubernetes.io/path", "config.k8s.io/id",
+}  # fmt: skip
+VALIDATED_BY = "validated-by"
 
 
 def build(path: str, warn: Warn, *, restricted: bool = True) -> list[Object]:
-    """Return the objects of a kustomization folder in the order in which they are printed.
+    """Return the objects of a kustomization, in a folder or a repository, in the order in which they are printed.
 
     :param warn: takes warnings about deprecated fields and unused variables.
     :param restricted: files must lie in the folder of their kustomization.
     :raises CliError: for a kustomization that kustomize refuses, or that uses what is not supported here.
     """
-    loader = open_folder(path, restricted=restricted)
-    settings = read_settings(settings_file(loader), loader.root, warn)
-    resources = ResMap()
-    _accumulate(loader, settings, resources, warn)
-    for resource in resources:
-        if resource.needs_hash:
-            resource.remember()
-            resource.rename(f"{resource.id.name}-{_hash(resource.object)}")
-    fix_references(resources)
-    resolve(resources, warn)
-    kept = [resource for resource in resources if annotations_of(resource.object).get(LOCAL) != "true"]
+    with schemas.renewed():
+        loader = open_folder(path, restricted=restricted)
+        try:
+            return _build(loader, warn)
+        finally:
+            loader.leave()
+
+
+def _build(loader: FileLoader, warn: Warn) -> list[Object]:
+    target = KustTarget(loader, warn)
+    target.load_schema(top=True)
+    resources = ResAccumulator()
+    target.accumulate(resources)
+    hash_transformer(loader, {})(resources)
+    fix_references(resources, resources.config.references)
+    resolve(resources, resources.config.specs.get("varReference", []), warn)
+    kept = [resource for resource in resources
+            if annotations_of(resource.object).get(LOCAL, "false") == "false"]
     for resource in kept:
         # Upstream rewrites all annotations when it removes its own; values that are not strings become strings.
         annotations = resource.object["metadata"].get("annotations") or {}
-        for key, value in annotations.items():
-            if isinstance(value, bool | int | float):
+        for key, value in list(annotations.items()):
+            if key in BUILD_ANNOTATIONS:
+                del annotations[key]
+            elif isinstance(value, bool | int | float):
                 annotations[key] = str(value).lower() if isinstance(value, bool) else str(value)
-    if "managedByLabel" in (settings.get("buildMetadata") or ()):
-        transformers.add_pairs(resources, METADATA_LABELS, {MANAGED_BY: f"kustomize-{KUSTOMIZE_VERSION}"})
-    return [resource.object for resource in in_order(kept, settings.get("sortOptions"))]
+        if not annotations:
+            resource.object["metadata"].pop("annotations", None)
+    if "managedByLabel" in (target.settings.get("buildMetadata") or ()):
+        pairs_transformer({MANAGED_BY: f"kustomize-{KUSTOMIZE_VERSION}"}, METADATA_LABELS)(resources)
+    return [resource.object for resource in in_order(kept, target.settings.get("sortOptions"))]
 
 
 @contextmanager
@@ -76,92 +96,164 @@ def _prefixed(prefix: str) -> Iterator[None]:
         raise CliError(f"{prefix}: {error}") from None
 
 
-def _accumulate(loader: FileLoader, settings: Object, resources: ResMap, warn: Warn) -> None:
-    """Add the resources of a kustomization to ``resources``, then transform everything in there."""
-    for path in settings["resources"]:
+class ResAccumulator(ResMap):
+    """The objects of a kustomization, and the configuration of its transformers, which overlays take over."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.config = EMPTY
+
+
+class KustTarget:
+    """A kustomization: its loader and its settings."""
+
+    def __init__(self, loader: FileLoader, warn: Warn) -> None:
+        self.loader = loader
+        self.warn = warn
+        self.settings = read_settings(loader.settings(), loader.root, warn)
+
+    def load_schema(self, *, top: bool) -> None:
+        """Apply ``openapi``. Raises CliError."""
+        openapi = self.settings.get("openapi") or {}
+        contents = contents_of(self.loader.text(openapi["path"]), old_booleans=True) if "path" in openapi else []
+        document = contents[0] if contents else {}
+        schemas.active.configure(openapi, document if "path" in openapi else None, top=top)
+
+    def accumulate(self, resources: ResAccumulator) -> None:
+        """Add the resources of the kustomization, then transform everything in there. Raises CliError."""
+        settings, loader = self.settings, self.loader
+        with _prefixed("accumulating resources"):
+            for path in settings["resources"]:
+                self._accumulate_path(path, resources)
+        config = load_configurations(loader, settings.get("configurations") or [])
+        resources.config = resources.config.merged(config)
+        paths = settings.get("crds") or []
+        with _prefixed(f"loading CRDs [{' '.join(paths)}]"):
+            config = load_crds(loader, paths)
+        resources.config = resources.config.merged(config)
+        self._generate(resources)
+        for path in settings.get("components") or ():
+            with _prefixed("accumulating components"):
+                self._accumulate_component(path, resources)
+        self._transform(resources)
+        self._validate(resources)
+        variables = variables_of(settings)
+        with _prefixed(f"merging vars [{' '.join(written(entry) for entry in settings.get('vars') or ())}]"):
+            declare(resources, variables)
+
+    # --- other files and kustomizations
+
+    def _accumulate_path(self, path: str, resources: ResAccumulator) -> None:
+        """Add the objects of a file; when it cannot be read as one, those of the kustomization in that folder."""
+        step = "accumulating"
         try:
-            _accumulate_resources(loader, path, resources, warn)
+            documents = ResMap(load_resources(self.loader, path))
+            step = "merging"
+            resources.take_in(documents)
+            return
         except CliError as error:
-            raise CliError(f"accumulating resources: {error}") from None
-    for generated in generate(loader, settings):
+            problem = error
+        file_problem = f"{step} resources from '{path}': {problem}"
+        if isinstance(problem, HttpStatusError):
+            raise CliError(file_problem)
         try:
-            resources.absorb(generated)
+            base = self.loader.enter(path)
         except CliError as error:
-            raise CliError(f"merging from generator: {error}") from None
-    for path in settings.get("components") or ():
+            if str(problem).startswith("MalformedYAMLError") and "timeout running" not in str(error):
+                raise CliError(file_problem) from None
+            raise CliError(f"accumulation err='{file_problem}': {error}") from None
+        with _prefixed(f"accumulation err='{file_problem}'"):
+            self._accumulate_folder(base, resources, component=False)
+
+    def _accumulate_component(self, path: str, resources: ResAccumulator) -> None:
+        try:
+            base = self.loader.enter(path)
+        except CliError as error:
+            raise CliError(f"loader.New {quote(str(error))}") from None
         try:  # a component transforms what is there already
-            _accumulate_directory(loader.enter(path), resources, warn, component=True)
+            self._accumulate_folder(base, resources, component=True)
         except CliError as error:
-            raise CliError(f"accumulating components: accumulateDirectory: {quote(str(error))}") from None
-    _run_transformers(loader, settings, resources)
-    declare(resources, variables_of(settings))
+            raise CliError(f"accumulateDirectory: {quote(str(error))}") from None
+
+    def _accumulate_folder(self, loader: FileLoader, resources: ResAccumulator, *, component: bool) -> None:
+        """Accumulate another kustomization, which must be a Component or must not be one. Raises CliError."""
+        try:
+            with _prefixed(f"couldn't make target for path '{loader.root}'"):
+                inner = KustTarget(loader, self.warn)
+            inner.load_schema(top=False)
+            kind = inner.settings["kind"]
+            if component and kind != "Component":
+                raise CliError(f"expected kind 'Component' for path '{loader.root}' but got '{kind}'")
+            if not component and kind == "Component":
+                raise CliError(f"expected kind != 'Component' for path '{loader.root}'")
+            added = resources if component else ResAccumulator()
+            with _prefixed(f"recursed accumulation of path '{loader.root}'"):
+                inner.accumulate(added)
+        finally:
+            loader.leave()
+        if not component:
+            with _prefixed(f"recursed merging from path '{loader.root}'"):
+                resources.take_in(added)
+                resources.config = resources.config.merged(added.config)
+
+    # --- generators, transformers, validators
+
+    def _configurations(self, entries: list[str]) -> ResMap:
+        """Return the configurations of plugins, which are given inline, in files or in kustomizations."""
+        configurations, paths = ResAccumulator(), []
+        for entry in entries:
+            try:
+                configurations.take_in(ResMap(read_resources(entry)))
+            except CliError:
+                paths.append(entry)
+        for path in paths:
+            self._accumulate_path(path, configurations)
+        return configurations
+
+    def _generate(self, resources: ResMap) -> None:
+        generators = [generator for _, generator in plugins.built_in_generators(self.loader, self.settings)]
+        with _prefixed("loading generator plugins"):
+            generators += [plugins.external_generator(self.loader, resource)
+                           for resource in self._configurations(self.settings.get("generators") or [])]
+        for generate in generators:
+            generated = generate()
+            with _prefixed("merging from generator"):
+                for resource in generated:
+                    resources.absorb(resource)
+
+    def _external_transformers(self, field: str) -> list[Transformer]:
+        return [plugins.external_transformer(self.loader, resource)
+                for resource in self._configurations(self.settings.get(field) or [])]
+
+    def _transform(self, resources: ResAccumulator) -> None:
+        built_in = plugins.built_in_transformers(self.loader, self.settings, resources.config)
+        for transform in [*(transformer for _, transformer in built_in), *self._external_transformers("transformers")]:
+            transform(resources)
+            resources.drop_deleted()
+
+    def _validate(self, resources: ResMap) -> None:
+        """Run the validators, which may add a label but change nothing else. Raises CliError."""
+        for validate in self._external_transformers("validators"):
+            before = [(clone(resource.object), resource.ids) for resource in resources]
+            validate(resources)
+            after = [(_without_mark(resource.object), resource.ids) for resource in resources]
+            if len(before) != len(after):
+                raise CliError("validator shouldn't modify the resource map: lists have different number of entries: "
+                               f"{len(before)} and {len(after)}")
+            for (old, old_ids), (new, new_ids) in zip(before, after, strict=True):
+                if (old, old_ids) != (new, new_ids):
+                    raise CliError("validator shouldn't modify the resource map: nodes unequal: \n -- "
+                                   f"{to_json(old)},\n -- {to_json(new)}")
 
 
-def _accumulate_resources(loader: FileLoader, path: str, resources: ResMap, warn: Warn) -> None:
-    """Add the objects of a file; when it cannot be read as one, those of the kustomization in that folder."""
-    step = "accumulating"
-    try:
-        documents = [read_resource(obj) for obj in loader.documents(path)]
-        step = "merging"
-        for resource in documents:
-            resources.append(resource)
-        return
-    except CliError as error:
-        file_problem = f"{step} resources from '{path}': {error}"
-        if str(error).startswith("MalformedYAMLError"):
-            raise CliError(file_problem) from None
-    inner = ResMap()
-    with _prefixed(f"accumulation err='{file_problem}'"):
-        base = loader.enter(path)
-        _accumulate_directory(base, inner, warn, component=False)
-        with _prefixed(f"recursed merging from path '{base.root}'"):
-            resources.take_in(inner)
-
-
-def _accumulate_directory(loader: FileLoader, resources: ResMap, warn: Warn, *, component: bool) -> None:
-    """Accumulate another kustomization, which must be a Component or must not be one."""
-    with _prefixed(f"couldn't make target for path '{loader.root}'"):
-        settings = read_settings(settings_file(loader), loader.root, warn)
-    if component and settings["kind"] != "Component":
-        raise CliError(f"expected kind 'Component' for path '{loader.root}' but got '{settings['kind']}'")
-    if not component and settings["kind"] == "Component":
-        raise CliError(f"expected kind != 'Component' for path '{loader.root}'")
-    with _prefixed(f"recursed accumulation of path '{loader.root}'"):
-        _accumulate(loader, settings, resources, warn)
-
-
-def _run_transformers(loader: FileLoader, settings: Object, resources: ResMap) -> None:
-    for patch in strategic_patches(loader, settings):
-        patch.transform(resources)
-    for patch in general_patches(loader, settings.get("patches") or []):
-        patch.transform(resources)
-    if namespace := settings.get("namespace"):
-        transformers.set_namespace(resources, namespace)
-    if prefix := settings.get("namePrefix"):
-        transformers.add_affix(resources, prefix, is_prefix=True)
-    if suffix := settings.get("nameSuffix"):
-        transformers.add_affix(resources, suffix, is_prefix=False)
-    transformers.add_labels(resources, settings)
-    if annotations := settings.get("commonAnnotations"):
-        transformers.add_pairs(resources, COMMON_ANNOTATIONS, annotations)
-    for patch in json_patches(loader, settings.get("patchesJson6902") or []):
-        patch.transform(resources)
-    for replica in settings.get("replicas") or ():
-        transformers.set_replicas(resources, replica)
-    for image in settings["images"]:
-        transformers.set_image(resources, image)
-    replace_all(resources, loader, settings.get("replacements") or [])
-
-
-def _hash(obj: Object) -> str:
-    """Return ten characters that depend on the data of a generated object but not on its name (``hasher.go``)."""
-    content = {"kind": obj["kind"], "name": "", "data": obj.get("data", "")}
-    if obj["kind"] == "Secret":
-        content["type"] = obj.get("type", "")
-    for name in ("binaryData", "stringData"):
-        if obj.get(name):
-            content[name] = obj[name]
-    return content_hash(content)
+def _without_mark(obj: Object) -> Object:
+    """Return an object without the label by which a validator may mark it."""
+    copy: Object = clone(obj)
+    if VALIDATED_BY in labels_of(copy):
+        del copy["metadata"]["labels"][VALIDATED_BY]
+        if not copy["metadata"]["labels"]:
+            del copy["metadata"]["labels"]
+    return copy
 
 
 def in_order(resources: list[KustomizedResource], options: Object | None) -> list[KustomizedResource]:
@@ -174,8 +266,6 @@ def in_order(resources: list[KustomizedResource], options: Object | None) -> lis
                        "not 'legacy'")
     if order == "fifo":
         return resources
-    legacy = legacy or {}
-    first, last = legacy.get("orderFirst", ORDER_FIRST), legacy.get("orderLast", ORDER_LAST)
-    ranks = {kind: index - len(first) for index, kind in enumerate(first)}
-    ranks |= {kind: index + 1 for index, kind in enumerate(last)}
+    ranks = kind_ranks(ORDER_FIRST, ORDER_LAST) if legacy is None else kind_ranks(legacy.get("orderFirst") or (),
+                                                                                  legacy.get("orderLast") or ())
     return sorted(resources, key=lambda resource: (ranks.get(resource.id.kind, 0), resource.id.legacy_sort_key))

@@ -11,9 +11,9 @@ from typing import Any
 
 from kubepy.api.meta import Object
 from kubepy.cli.errors import CliError
-from kubepy.cli.kustomization.fieldspecs import VARIABLES, apply
+from kubepy.cli.kustomization.fieldspecs import FieldSpec, apply
 from kubepy.cli.kustomization.replacements import walk
-from kubepy.cli.kustomization.resources import ResId, ResMap, Var
+from kubepy.cli.kustomization.resources import ResId, ResMap, Var, gvk_text
 
 DEFAULT_PATH = "metadata.name"
 # An escaped dollar, a reference, or a dollar that is just one.
@@ -28,9 +28,16 @@ def variables_of(settings: Object) -> list[Var]:
         group, _, version = str(reference.get("apiVersion") or "").rpartition("/")
         target = ResId(reference.get("group") or group, reference.get("version") or version,
                        reference.get("kind") or "", reference.get("name") or "", reference.get("namespace") or "")
-        path = (entry.get("fieldref") or {}).get("fieldpath") or DEFAULT_PATH
+        path = (entry.get("fieldref") or {}).get("fieldPath") or DEFAULT_PATH
         variables.append(Var(entry.get("name") or "", target, path))
     return variables
+
+
+def written(entry: Object) -> str:
+    """Return an entry of ``vars`` as messages list it."""
+    reference = entry.get("objref") or {}
+    kind = gvk_text(*(reference.get(part) or "" for part in ("group", "version", "kind")))
+    return f"{{{entry.get('name') or ''} {kind} {{{(entry.get('fieldref') or {}).get('fieldPath') or DEFAULT_PATH}}}}}"
 
 
 def declare(resources: ResMap, variables: Iterable[Var]) -> None:
@@ -45,18 +52,18 @@ def declare(resources: ResMap, variables: Iterable[Var]) -> None:
         resources.declare(variable)
 
 
-def resolve(resources: ResMap, warn: Callable[[str], None]) -> None:
+def resolve(resources: ResMap, specs: list[FieldSpec], warn: Callable[[str], None]) -> None:
     """Replace all references to variables by their values. Raises CliError."""
     values = {name: _value(resources, resources.variables[name]) for name in sorted(resources.variables)}
     if not values:
         return
     used: set[str] = set()
 
-    def fill(holder: dict[str, Any], name: str) -> None:
+    def fill(holder: Any, name: Any) -> None:
         holder[name] = _filled(holder[name], values, used)
 
     for resource in resources:
-        apply(resource, VARIABLES, fill)
+        apply(resource, specs, fill)
     if unused := [name for name in values if name not in used]:
         warn(f"well-defined vars that were never replaced: {','.join(unused)}")
 

@@ -167,7 +167,7 @@ class Driver:
             return False
         patience, store.lock_timeout = store.lock_timeout, 0.0
         try:
-            return self._run(lambda: False)
+            return self._run(lambda manager: settle(self._progress, manager))
         except LockTimeoutError:
             return False  # another process writes: the command reads what stands
         except NoClusterError:
@@ -192,6 +192,9 @@ class Driver:
             progress.show(f"waiting {progress.seconds()}s", about=about)
             return deadline is not None and clock.monotonic() >= deadline
 
+        def burst(manager: Manager) -> Summary:
+            return manager.run_until_settled(done=lambda: done() or is_over(), skip_waits=True)
+
         pause = managers.POLL_SECONDS
         is_first = True
         while not done():
@@ -200,7 +203,7 @@ class Driver:
                 return False
             has_work = is_first or self._manager is None or self._manager.has_work()
             is_first = False
-            if self._reconciles and has_work and self._run(lambda: done() or is_over(), skip_waits=True):
+            if self._reconciles and has_work and self._run(burst):
                 continue
             self._note_unscheduled()
             if not self._reconciles and not self._warned:
@@ -222,7 +225,7 @@ class Driver:
         checkpoint = latest(self._cluster.store.meta(CHECKPOINT))
         return checkpoint is not None and int(obj["metadata"]["resourceVersion"]) <= checkpoint.revision
 
-    def _run(self, stop: Callable[[], bool], *, skip_waits: bool = False) -> bool:
+    def _run(self, burst: Callable[[Manager], Summary]) -> bool:
         """Do a burst of work, if no other process runs the controllers; return whether it was done."""
         clock = self._cluster.clock
         if clock.monotonic() < self._others_run_until:
@@ -233,7 +236,7 @@ class Driver:
                 return False
             if self._manager is None:
                 self._manager = build_manager(self._cluster)
-            settle(self._progress, self._manager, stop=stop, skip_waits=skip_waits)
+            burst(self._manager)
             self._has_settled = True
             return True
 

@@ -23,6 +23,7 @@ from kubepy.lazy import lazy_imports
 
 with lazy_imports():
     from kubepy.api import types as go_types
+    from kubepy.cli import urls
     from kubepy.cli.kustomization import target as kustomize_target
     from kubepy.cli.runtime import validation as manifest_validation
     from kubepy.storage import yaml
@@ -37,7 +38,7 @@ STDIN_MULTI_USE = "standard input cannot be used for multiple arguments"
 
 
 def expand_paths(names: list[str], recursive: bool, errors: list[Exception]) -> list[str]:
-    """Return the files of ``-f``, in order: ``-``, files, the manifests of folders, those of glob patterns."""
+    """Return the files of ``-f``, in order: ``-``, addresses, files, the manifests of folders, those of patterns."""
     paths: list[str] = []
     for name in names:
         try:
@@ -55,9 +56,14 @@ def expand_paths(names: list[str], recursive: bool, errors: list[Exception]) -> 
 
 
 def _matches(name: str) -> list[str]:
-    """Return a path that exists, or the paths that match a pattern. Raises CliError."""
+    """Return an address, a path that exists, or the paths that match a pattern. Raises CliError."""
     if name.startswith(("http://", "https://")):
-        raise CliError(f"reading manifests from a URL is not supported: download {quote(name)} and give the file")
+        try:
+            urls.parse_url(name)
+        except ValueError as error:
+            raise CliError(f"the URL passed to filename {quote(name)} is not valid: parse {quote(name)}: "
+                           f"{error}") from None
+        return [name]
     if os.path.exists(name):
         return [name]
     if _is_bad_pattern(name):
@@ -144,9 +150,11 @@ def read_kustomization(factory: Factory, path: str, validation: str, *, local: b
 
 
 def read_text(factory: Factory, path: str) -> str:
-    """Return the text of a file, by its byte order mark, else UTF-8; invalid bytes are replaced. Raises CliError."""
+    """Return the text of a file or of an address, by its byte order mark, else UTF-8. Raises CliError."""
     if path == "-":
         return decoded(read_standard_input(factory.stdin, MAX_MANIFESTS))
+    if path.startswith(("http://", "https://")):
+        return decoded(urls.read_url(path))
     try:
         return decoded(read_bytes(path, MAX_MANIFESTS))
     except IsADirectoryError:

@@ -21,8 +21,8 @@ from kubepy.api.scheme import Resource
 from kubepy.api.selectors import LabelSelector, SelectorError, parse_labels
 from kubepy.api.values.goformat import quote
 from kubepy.api.values.quantity import Quantity
-from kubepy.controllers.podautoscaler.metrics import MetricFailure, MetricProposal, Target, compute_metric
-from kubepy.controllers.podautoscaler.normalization import Decision, History, Limits, normalize
+from kubepy.controllers.podautoscaler.metrics import MetricFailure, MetricProposal, MetricTarget, compute_metric
+from kubepy.controllers.podautoscaler.normalization import ReplicaLimits, ScalingDecision, ScalingHistory, normalize
 from kubepy.controllers.podautoscaler.replica_calculator import Tolerances
 from kubepy.runtime.events import Recorder
 from kubepy.runtime.informers import PODS, ResourceClient, TypedResource
@@ -73,14 +73,14 @@ class HorizontalController:
         self._pods = context.informers.lister(PODS)
         self._autoscaler_client = ResourceClient(context.client, AUTOSCALERS)
         self._recorder = Recorder(context.client, "horizontal-pod-autoscaler")
-        self._histories: dict[tuple[str, str], History] = {}  # by namespace and name
+        self._histories: dict[tuple[str, str], ScalingHistory] = {}  # by namespace and name
 
     def remember(self) -> Any:
         return [[*key, *history.to_json()] for key, history in sorted(self._histories.items())]
 
     def recall(self, memory: Any) -> None:
         for namespace, name, *history in memory:
-            self._histories.setdefault((namespace, name), History.from_json(history))
+            self._histories.setdefault((namespace, name), ScalingHistory.from_json(history))
 
     def handlers(self) -> Mapping[str, Handler]:
         return {AUTOSCALERS: self._autoscaler_changed, PODS: lambda event: None}
@@ -97,7 +97,7 @@ class HorizontalController:
         autoscaler = self._autoscalers.get(key.namespace, key.name)
         if autoscaler is None:
             return
-        history = self._histories.setdefault((key.namespace, key.name), History())
+        history = self._histories.setdefault((key.namespace, key.name), ScalingHistory())
         reconciliation = Reconciliation(autoscaler, history, self._clock.now(), self._recorder)
         try:
             self._reconcile(reconciliation)
@@ -106,7 +106,7 @@ class HorizontalController:
         finally:
             if (status := reconciliation.status) != (autoscaler.get("status") or {}):
                 self._autoscaler_client.update_status(autoscaler, status)
-            self.queue.add_after(key, SYNC_PERIOD)
+            self.queue.add_after(key, SYNC_PERIOD, repeating=True)
 
     def _reconcile(self, run: Reconciliation) -> None:
         """Bring the target to the size that it is to have (``reconcileAutoscaler``). Raises ReconcileError."""
@@ -146,7 +146,7 @@ class HorizontalController:
             return Wanted(lowest, "Current number of replicas below Spec.MinReplicas")
         proposal = self._compute_replicas(run, target)
         reason = f"{proposal.name} above target" if proposal.replicas > target.replicas else "All metrics below target"
-        limits = Limits(target.replicas, proposal.replicas, lowest, highest)
+        limits = ReplicaLimits(target.replicas, proposal.replicas, lowest, highest)
         decision = normalize(limits, run.spec.get("behavior"), run.history, run.now)
         run.set_decision(decision)
         return Wanted(decision.replicas, "" if proposal.replicas == target.replicas else reason)
@@ -159,7 +159,7 @@ class HorizontalController:
         except ReconcileError as error:
             raise run.failed_compute(str(error), target.replicas, None) from None
         pods = [pod for pod in self._pods.list(run.namespace) if selector.matches(pod["metadata"].get("labels"))]
-        about = Target(run.namespace, target.replicas, pods, run.now, _tolerances(run.spec))
+        about = MetricTarget(run.namespace, target.replicas, pods, run.now, tolerances_for(run.spec))
         statuses: list[Object] = []
         proposals: list[MetricProposal] = []
         failures: list[MetricFailure] = []
@@ -197,7 +197,7 @@ class HorizontalController:
         run.history.selector = text
         pods = [pod for pod in self._pods.list(run.namespace) if selector.matches(pod["metadata"].get("labels"))]
         names = [f"{namespace}/{name}" for (namespace, name), history in sorted(self._histories.items())
-                 if namespace == run.namespace and history.selector and _selects_any(history.selector, pods)]
+                 if namespace == run.namespace and history.selector and selects_any(history.selector, pods)]
         if len(names) > 1:
             message = f"pods by selector {text} are controlled by multiple HPAs: [{' '.join(names)}]"
             raise run.invalid_selector("AmbiguousSelector", message, message, "AmbiguousSelector")
@@ -228,7 +228,7 @@ class Reconciliation:
     :ivar metrics: the ``currentMetrics`` of this look.
     """
 
-    def __init__(self, autoscaler: HorizontalPodAutoscaler, history: History, now: datetime,
+    def __init__(self, autoscaler: HorizontalPodAutoscaler, history: ScalingHistory, now: datetime,
                  recorder: Recorder) -> None:
         self.autoscaler = autoscaler
         self.history = history
@@ -248,14 +248,14 @@ class Reconciliation:
     def set_condition(self, kind: str, status: str, reason: str, message: str) -> None:
         """Set a condition in its place in the list (``setConditionInList``)."""
         conditions: list[Object] = list(self.status.get("conditions") or ())
-        index = next((index for index, one in enumerate(conditions) if one["type"] == kind), len(conditions))
+        index = next((index for index, one in enumerate(conditions) if one.get("type") == kind), len(conditions))
         before = conditions[index] if index < len(conditions) else {}
         since = before.get("lastTransitionTime") if before.get("status") == status else None
         conditions[index:index + 1] = [{"type": kind, "status": status, "reason": reason, "message": message,
                                         "lastTransitionTime": since or format_time(self.now)}]
         self.status["conditions"] = conditions
 
-    def set_decision(self, decision: Decision) -> None:
+    def set_decision(self, decision: ScalingDecision) -> None:
         self.set_condition("AbleToScale", "True", *decision.able)
         self.set_condition("ScalingLimited", str(decision.is_limited), *decision.limited)
 
@@ -287,12 +287,12 @@ class Reconciliation:
         return ReconcileError(message)
 
 
-def _tolerances(spec: Object) -> Tolerances:
+def tolerances_for(spec: Object) -> Tolerances:
     rules = (((spec.get("behavior") or {}).get(direction) or {}).get("tolerance")
              for direction in ("scaleDown", "scaleUp"))
     return Tolerances(*(TOLERANCE if text is None else Quantity.parse(text).nanos / 1e9 for text in rules))
 
 
-def _selects_any(selector: str, pods: list[Pod]) -> bool:
+def selects_any(selector: str, pods: list[Pod]) -> bool:
     parsed = parse_labels(selector)
     return any(parsed.matches(pod["metadata"].get("labels")) for pod in pods)

@@ -34,7 +34,7 @@ NO_EXTERNAL_METRICS = ("unable to fetch metrics from external metrics API: the s
 ROUGH = 10**6  # nanos in a thousandth
 
 
-class Target(NamedTuple):
+class MetricTarget(NamedTuple):
     """What the metrics of an autoscaler are about: the pods of its scale target.
 
     :param replicas: the number that the target asks for.
@@ -67,7 +67,7 @@ class MetricFailure(Exception):
         self.cause = cause
 
 
-def compute_metric(spec: AnyObject, target: Target) -> MetricProposal:
+def compute_metric(spec: AnyObject, target: MetricTarget) -> MetricProposal:
     """Compute the replicas that a metric calls for. Raises MetricFailure."""
     return COMPUTATIONS[spec["type"]](spec, target)
 
@@ -75,10 +75,10 @@ def compute_metric(spec: AnyObject, target: Target) -> MetricProposal:
 # --- resources ----------------------------------------------------------------------------------------------------
 
 
-def _resource(spec: AnyObject, target: Target) -> MetricProposal:
+def compute_resource_metric(spec: AnyObject, target: MetricTarget) -> MetricProposal:
     source = spec["resource"]
     try:
-        proposal = _of_usage(source, target, "", "resource")
+        proposal = compute_usage(source, target, "", "resource")
     except MetricsError as error:
         raise MetricFailure("FailedGetResourceMetric", str(error),
                             f"failed to get {source['name']} resource metric value: {error}") from None
@@ -86,10 +86,10 @@ def _resource(spec: AnyObject, target: Target) -> MetricProposal:
     return proposal._replace(status={"type": "Resource", "resource": entry})
 
 
-def _container_resource(spec: AnyObject, target: Target) -> MetricProposal:
+def compute_container_resource_metric(spec: AnyObject, target: MetricTarget) -> MetricProposal:
     source = spec["containerResource"]
     try:
-        proposal = _of_usage(source, target, source["container"], "container resource")
+        proposal = compute_usage(source, target, source["container"], "container resource")
     except MetricsError as error:
         raise MetricFailure("FailedGetContainerResourceMetric", str(error),
                             f"failed to get {source['container']} container metric value: {error}") from None
@@ -97,7 +97,7 @@ def _container_resource(spec: AnyObject, target: Target) -> MetricProposal:
     return proposal._replace(status={"type": "ContainerResource", "containerResource": entry})
 
 
-def _of_usage(source: AnyObject, target: Target, container: str, kind: str) -> MetricProposal:
+def compute_usage(source: AnyObject, target: MetricTarget, container: str, kind: str) -> MetricProposal:
     """Compute the replicas for the usage of a resource; the status is that of the value alone. Raises MetricsError."""
     resource, goal = source["name"], source["target"]
     average, utilization = goal.get("averageValue"), goal.get("averageUtilization")
@@ -125,11 +125,11 @@ def resource_metrics(pods: Sequence[Pod], resource: str, container: str, now: da
     measured = {name_of(pod): usage for pod in pods if (usage := container_usage(pod, now))}
     if not measured:
         raise MetricsError("no metrics returned from resource metrics API")
-    amounts = {name: _amount(usage, resource, container) for name, usage in measured.items()}
+    amounts = {name: amount_of(usage, resource, container) for name, usage in measured.items()}
     return {name: PodMetric(amount, now, WINDOW) for name, amount in amounts.items() if amount is not None}
 
 
-def _amount(usage: Mapping[str, Usage], resource: str, container: str) -> int | None:
+def amount_of(usage: Mapping[str, Usage], resource: str, container: str) -> int | None:
     """Return thousandths; None where the container, or one of all containers, has no amount of the resource."""
     used = [usage.get(container, {})] if container else list(usage.values())
     if not all(resource in amounts for amounts in used):
@@ -144,12 +144,12 @@ def _quantity(resource: str, milli: int) -> str:
 # --- metrics of adapters ------------------------------------------------------------------------------------------
 
 
-def _pods(spec: AnyObject, target: Target) -> MetricProposal:
+def compute_pods_metric(spec: AnyObject, target: MetricTarget) -> MetricProposal:
     cause = f"unable to get metric {spec['pods']['metric']['name']}: {NO_CUSTOM_METRICS}"
     raise MetricFailure("FailedGetPodsMetric", cause, f"failed to get pods metric value: {cause}")
 
 
-def _object(spec: AnyObject, target: Target) -> MetricProposal:
+def compute_object_metric(spec: AnyObject, target: MetricTarget) -> MetricProposal:
     source = spec["object"]
     name, described, goal = source["metric"]["name"], source["describedObject"], source["target"]
     place = f"{described.get('kind', '')} {target.namespace}/{described.get('name', '')}"
@@ -162,7 +162,7 @@ def _object(spec: AnyObject, target: Target) -> MetricProposal:
     raise MetricFailure("FailedGetObjectMetric", cause, f"failed to get object metric value: {text}")
 
 
-def _external(spec: AnyObject, target: Target) -> MetricProposal:
+def compute_external_metric(spec: AnyObject, target: MetricTarget) -> MetricProposal:
     source = spec["external"]
     name, selector = source["metric"]["name"], go_label_selector(source["metric"].get("selector"))
     cause = (f"unable to get external metric {target.namespace}/{name}/{selector}: "
@@ -172,7 +172,10 @@ def _external(spec: AnyObject, target: Target) -> MetricProposal:
     raise MetricFailure("FailedGetExternalMetric", cause, f"failed to get {name} external metric value: {text}")
 
 
-COMPUTATIONS: Mapping[str, Callable[[AnyObject, Target], MetricProposal]] = {
-    "Resource": _resource, "ContainerResource": _container_resource, "Pods": _pods, "Object": _object,
-    "External": _external,
+COMPUTATIONS: Mapping[str, Callable[[AnyObject, MetricTarget], MetricProposal]] = {
+    "Resource": compute_resource_metric,
+    "ContainerResource": compute_container_resource_metric,
+    "Pods": compute_pods_metric,
+    "Object": compute_object_metric,
+    "External": compute_external_metric,
 }

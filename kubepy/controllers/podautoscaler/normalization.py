@@ -1,7 +1,7 @@
 """From the replicas that metrics call for to those that an autoscaler sets: stabilization, limits and rates.
 
 Upstream: ``normalizeDesiredReplicas`` and ``normalizeDesiredReplicasWithBehaviors`` of ``horizontal.go``. Nothing here
-writes; a :class:`History` is what an autoscaler remembers from sync to sync.
+writes; a :class:`ScalingHistory` is what an autoscaler remembers from sync to sync.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ SCALE_UP_FACTOR, SCALE_UP_MINIMUM = 2, 4  # the rate without ``behavior``
 MOST, LEAST = 2**31 - 1, -(2**31)
 
 
-class Change(NamedTuple):
+class SizeChange(NamedTuple):
     """A number of replicas with its time: one that was recommended, or one that was added or removed."""
 
     replicas: int
     time: datetime
 
 
-class History:
+class ScalingHistory:
     """What an autoscaler has recommended and done lately, and the selector of its target's pods."""
 
     def __init__(self) -> None:
-        self.recommendations: list[Change] = []
-        self.scale_ups: list[Change] = []
-        self.scale_downs: list[Change] = []
+        self.recommendations: list[SizeChange] = []
+        self.scale_ups: list[SizeChange] = []
+        self.scale_downs: list[SizeChange] = []
         self.selector: str | None = None
 
     def to_json(self) -> Any:
@@ -41,21 +41,21 @@ class History:
         return [*changes, self.selector]
 
     @classmethod
-    def from_json(cls, kept: Any) -> History:
+    def from_json(cls, kept: Any) -> ScalingHistory:
         history = cls()
         *changes, history.selector = kept
         history.recommendations, history.scale_ups, history.scale_downs = (
-            [Change(replicas, parse_time(time)) for replicas, time in entries] for entries in changes)
+            [SizeChange(replicas, parse_time(time)) for replicas, time in entries] for entries in changes)
         return history
 
     def record_initial_recommendation(self, replicas: int, now: datetime) -> None:
         if not self.recommendations:
-            self.recommendations = [Change(replicas, now)]
+            self.recommendations = [SizeChange(replicas, now)]
 
     def recommend(self, replicas: int, now: datetime, cutoff: datetime) -> None:
         """Record a recommendation, and forget those before ``cutoff``."""
         self.recommendations = [*(change for change in self.recommendations if change.time >= cutoff),
-                                Change(replicas, now)]
+                                SizeChange(replicas, now)]
 
     def store_scale_event(self, behavior: AnyObject | None, before: int, after: int, now: datetime) -> None:
         """Record a change of the target's size, for the rates of ``behavior``; without one nothing needs it."""
@@ -65,10 +65,10 @@ class History:
         longest = max((policy["periodSeconds"] for policy in rules.get("policies") or ()), default=0)
         events = self.scale_ups if after > before else self.scale_downs
         events[:] = [*(event for event in events if event.time >= now - timedelta(seconds=longest)),
-                     Change(abs(after - before), now)]
+                     SizeChange(abs(after - before), now)]
 
 
-class Limits(NamedTuple):
+class ReplicaLimits(NamedTuple):
     """The size of a target now, the size that its metrics call for, and those between which it must be."""
 
     current: int
@@ -84,7 +84,7 @@ class Verdict(NamedTuple):
     message: str
 
 
-class Decision(NamedTuple):
+class ScalingDecision(NamedTuple):
     """The size to set, and what the conditions AbleToScale and ScalingLimited say about it."""
 
     replicas: int
@@ -105,30 +105,32 @@ UP_LIMIT = Verdict("ScaleUpLimit", "the desired replica count is increasing fast
 DOWN_LIMIT = Verdict("ScaleDownLimit", "the desired replica count is decreasing faster than the maximum scale rate")
 
 
-def normalize(limits: Limits, behavior: AnyObject | None, history: History, now: datetime) -> Decision:
+def normalize(limits: ReplicaLimits, behavior: AnyObject | None, history: ScalingHistory,
+              now: datetime) -> ScalingDecision:
     """Decide on the size to set, and record the recommendation."""
     if behavior is None:
-        stabilized, able = _stabilize(limits, history, now)
-        replicas, limited = _within_limits(limits._replace(desired=stabilized))
+        stabilized, able = stabilize_recommendation(limits, history, now)
+        replicas, limited = convert_desired_replicas_with_rules(limits._replace(desired=stabilized))
     else:
-        stabilized, able = _stabilize_with_behavior(limits, behavior, history, now)
-        replicas, limited = _within_rates(limits._replace(desired=stabilized), behavior, history, now)
-    return Decision(replicas, READY if stabilized == limits.desired else able, limited, replicas != stabilized)
+        stabilized, able = stabilize_recommendation_with_behaviors(limits, behavior, history, now)
+        limits_now = limits._replace(desired=stabilized)
+        replicas, limited = convert_desired_replicas_with_behavior_rate(limits_now, behavior, history, now)
+    return ScalingDecision(replicas, READY if stabilized == limits.desired else able, limited, replicas != stabilized)
 
 
 # --- without behavior ---------------------------------------------------------------------------------------------
 
 
-def _stabilize(limits: Limits, history: History, now: datetime) -> tuple[int, Verdict]:
-    """Return the highest recommendation of the last five minutes (``stabilizeRecommendation``)."""
+def stabilize_recommendation(limits: ReplicaLimits, history: ScalingHistory, now: datetime) -> tuple[int, Verdict]:
+    """Return the highest recommendation of the last five minutes."""
     cutoff = now - DOWNSCALE_STABILIZATION
     recent = [change.replicas for change in history.recommendations if change.time >= cutoff]
     history.recommend(limits.desired, now, cutoff)
     return max([limits.desired, *recent]), DOWN_STABILIZED
 
 
-def _within_limits(limits: Limits) -> tuple[int, Verdict]:
-    """Bring a size within the limits, and let it grow to the double at most (``convertDesiredReplicasWithRules``)."""
+def convert_desired_replicas_with_rules(limits: ReplicaLimits) -> tuple[int, Verdict]:
+    """Bring a size within the limits, and let it grow to the double at most."""
     rate = max(SCALE_UP_FACTOR * limits.current, SCALE_UP_MINIMUM)
     highest, verdict = (rate, UP_LIMIT) if limits.highest > rate else (limits.highest, TOO_MANY)
     if limits.desired < limits.lowest:
@@ -139,9 +141,9 @@ def _within_limits(limits: Limits) -> tuple[int, Verdict]:
 # --- with behavior ------------------------------------------------------------------------------------------------
 
 
-def _stabilize_with_behavior(limits: Limits, behavior: AnyObject, history: History,
-                             now: datetime) -> tuple[int, Verdict]:
-    """Bring the present size between the recommendations of both windows (``stabilizeRecommendationWithBehaviors``)."""
+def stabilize_recommendation_with_behaviors(limits: ReplicaLimits, behavior: AnyObject, history: ScalingHistory,
+                                            now: datetime) -> tuple[int, Verdict]:
+    """Bring the present size between the recommendations of both windows."""
     down_window = behavior["scaleDown"].get("stabilizationWindowSeconds")
     up_cutoff = now - timedelta(seconds=behavior["scaleUp"].get("stabilizationWindowSeconds") or 0)
     down_cutoff = now - (DOWNSCALE_STABILIZATION if down_window is None else timedelta(seconds=down_window))
@@ -152,22 +154,26 @@ def _stabilize_with_behavior(limits: Limits, behavior: AnyObject, history: Histo
     return min(max(limits.current, up), down), verdict
 
 
-def _within_rates(limits: Limits, behavior: AnyObject, history: History, now: datetime) -> tuple[int, Verdict]:
-    """Bring a size within the limits and the rates of the policies (``convertDesiredReplicasWithBehaviorRate``)."""
+def convert_desired_replicas_with_behavior_rate(limits: ReplicaLimits, behavior: AnyObject, history: ScalingHistory,
+                                                now: datetime) -> tuple[int, Verdict]:
+    """Bring a size within the limits and the rates of the policies."""
     if limits.desired > limits.current:
-        rate = max(_limit(limits.current, behavior["scaleUp"], history, now, grows=True), limits.current)
+        allowed = calculate_scale_limit(limits.current, behavior["scaleUp"], history, now, grows=True)
+        rate = max(allowed, limits.current)
         highest, verdict = (rate, UP_LIMIT) if limits.highest > rate else (limits.highest, TOO_MANY)
         if limits.desired > highest:
             return highest, verdict
     elif limits.desired < limits.current:
-        rate = min(_limit(limits.current, behavior["scaleDown"], history, now, grows=False), limits.current)
+        allowed = calculate_scale_limit(limits.current, behavior["scaleDown"], history, now, grows=False)
+        rate = min(allowed, limits.current)
         lowest, verdict = (rate, DOWN_LIMIT) if limits.lowest < rate else (limits.lowest, TOO_FEW)
         if limits.desired < lowest:
             return lowest, verdict
     return limits.desired, WITHIN_RANGE
 
 
-def _limit(current: int, rules: Mapping[str, Any], history: History, now: datetime, *, grows: bool) -> int:
+def calculate_scale_limit(current: int, rules: Mapping[str, Any], history: ScalingHistory, now: datetime, *,
+                          grows: bool) -> int:
     """Return the size that the policies of one direction allow (``calculateScale{Up,Down}Limit…``)."""
     select = rules.get("selectPolicy", "Max")
     if select == "Disabled":
@@ -175,7 +181,8 @@ def _limit(current: int, rules: Mapping[str, Any], history: History, now: dateti
     sizes = []
     for policy in rules.get("policies") or ():
         cutoff = now - timedelta(seconds=policy["periodSeconds"])
-        start = current - _changed_since(cutoff, history.scale_ups) + _changed_since(cutoff, history.scale_downs)
+        start = (current - get_replicas_change_since(cutoff, history.scale_ups)
+                 + get_replicas_change_since(cutoff, history.scale_downs))
         step = policy["value"] if grows else -policy["value"]
         if policy["type"] == "Pods":
             sizes.append(start + step)
@@ -186,5 +193,5 @@ def _limit(current: int, rules: Mapping[str, Any], history: History, now: dateti
     return min(sizes, default=MOST) if grows == (select == "Min") else max(sizes, default=LEAST)
 
 
-def _changed_since(cutoff: datetime, events: Sequence[Change]) -> int:
+def get_replicas_change_since(cutoff: datetime, events: Sequence[SizeChange]) -> int:
     return sum(event.replicas for event in events if event.time > cutoff)

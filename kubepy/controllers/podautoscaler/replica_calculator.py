@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 CPU_INITIALIZATION_PERIOD = timedelta(minutes=5)  # in which the first samples of cpu are not trusted
 INITIAL_READINESS_DELAY = timedelta(seconds=30)  # a pod that is not ready after it has been so, once this has passed
-MAX_REPLICAS = 2**31 - 1
+MAX_INT32 = 2**31 - 1
 
 
 class MetricsError(Exception):
@@ -89,7 +89,7 @@ Values = dict[str, int]  # the usage of pods, by their names
 
 def get_resource_replicas(sample: Sample, target: int, container: str = "") -> Proposal:
     """Propose replicas for a target in per cent of the requests (``GetResourceReplicas``). Raises MetricsError."""
-    groups, values = _trusted(sample)
+    groups, values = trusted_values(sample)
     requests = calculate_requests(sample.pods, container, sample.resource)
 
     def measure(values: Values) -> Usage:
@@ -98,7 +98,7 @@ def get_resource_replicas(sample: Sample, target: int, container: str = "") -> P
         if requested == 0:
             raise MetricsError("no metrics returned matched known pods")
         used = sum(known.values())
-        utilization = used * 100 // requested
+        utilization = min(used * 100 // requested, MAX_INT32)
         return Usage(utilization / target, used // len(known), utilization)
 
     return _propose(sample, groups, values, measure, lambda name: requests[name] * max(100, target) // 100)
@@ -106,7 +106,7 @@ def get_resource_replicas(sample: Sample, target: int, container: str = "") -> P
 
 def get_raw_resource_replicas(sample: Sample, target: int) -> Proposal:
     """Propose replicas for an average amount (``GetRawResourceReplicas``). Raises MetricsError."""
-    groups, values = _trusted(sample)
+    groups, values = trusted_values(sample)
 
     def measure(values: Values) -> Usage:
         average = sum(values.values()) // len(values)
@@ -115,7 +115,7 @@ def get_raw_resource_replicas(sample: Sample, target: int) -> Proposal:
     return _propose(sample, groups, values, measure, lambda name: target)
 
 
-def _trusted(sample: Sample) -> tuple[PodGroups, Values]:
+def trusted_values(sample: Sample) -> tuple[PodGroups, Values]:
     """Return the groups of the pods, and the usage of those that are ready."""
     if not sample.pods:
         raise MetricsError("no pods returned by selector while calculating replica count")
@@ -157,7 +157,7 @@ def _propose(sample: Sample, groups: PodGroups, values: Values, measure: Callabl
 
 
 def _replicas(number: float) -> int:
-    return min(math.ceil(number), MAX_REPLICAS)
+    return min(math.ceil(number), MAX_INT32)
 
 
 # --- pods ---------------------------------------------------------------------------------------------------------
@@ -174,19 +174,19 @@ def group_pods(sample: Sample) -> PodGroups:
             groups.unready.add(name)
         elif (metric := sample.metrics.get(name)) is None:
             groups.missing.add(name)
-        elif sample.resource == "cpu" and _is_unready(pod, metric, sample.now):
+        elif sample.resource == "cpu" and is_unready_for_cpu(pod, metric, sample.now):
             groups.unready.add(name)
         else:
             groups = groups._replace(ready=groups.ready + 1)
     return groups
 
 
-def _is_unready(pod: Pod, metric: PodMetric, now: datetime) -> bool:
+def is_unready_for_cpu(pod: Pod, metric: PodMetric, now: datetime) -> bool:
     """Tell whether a pod's cpu is that of its start, not of its load."""
     condition, started_text = get_condition(pod, "Ready"), (pod.get("status") or {}).get("startTime")
     if condition is None or not started_text:
         return True
-    started, is_ready = parse_time(started_text), condition["status"] != "False"
+    started, is_ready = parse_time(started_text), condition.get("status") != "False"
     since = parse_time(condition["lastTransitionTime"]) if condition.get("lastTransitionTime") else started
     if started + CPU_INITIALIZATION_PERIOD > now:
         return not is_ready or metric.timestamp < since + metric.window
@@ -195,22 +195,22 @@ def _is_unready(pod: Pod, metric: PodMetric, now: datetime) -> bool:
 
 def calculate_requests(pods: Iterable[Pod], container: str, resource: str) -> Values:
     """Return the requests of pods or of one container in each (``calculateRequests``). Raises MetricsError."""
-    return {name_of(pod): _pod_level_request(pod, resource) if _has_pod_level_requests(pod) and not container
-            else _request_of_containers(pod, container, resource) for pod in pods}
+    return {name_of(pod): calculate_pod_level_request(pod, resource) if is_pod_level_requests_set(pod) and not container
+            else calculate_request_from_containers(pod, container, resource) for pod in pods}
 
 
-def _has_pod_level_requests(pod: Pod) -> bool:
+def is_pod_level_requests_set(pod: Pod) -> bool:
     requests = (pod["spec"].get("resources") or {}).get("requests") or {}
     return any(name in MEASURED or name.startswith("hugepages-") for name in requests)
 
 
-def _pod_level_request(pod: Pod, resource: str) -> int:
+def calculate_pod_level_request(pod: Pod, resource: str) -> int:
     if (request := pod_requests(pod).get(resource)) is None:
         raise MetricsError(f"missing pod-level request for {resource} in Pod {name_of(pod)}")
     return request.milli_value()
 
 
-def _request_of_containers(pod: Pod, container: str, resource: str) -> int:
+def calculate_request_from_containers(pod: Pod, container: str, resource: str) -> int:
     sidecars_first = measured_containers(pod)
     own = pod["spec"]["containers"]
     ordered = [*own, *sidecars_first[: len(sidecars_first) - len(own)]]

@@ -3,8 +3,8 @@ cannot be written."""
 
 from __future__ import annotations
 
-import json
 import errno
+import json
 import os
 import sqlite3
 import stat

@@ -441,3 +441,269 @@ data:
 """.replace("LONG", "long " * 40),
     },
 }  # fmt: skip
+
+# What a scaffold of kubebuilder has in config/crd/kustomizeconfig.yaml, and more.
+CONFIGURATION = """\
+nameReference:
+- kind: Service
+  version: v1
+  fieldSpecs:
+  - kind: CustomResourceDefinition
+    group: apiextensions.k8s.io
+    path: spec/conversion/webhook/clientConfig/service/name
+- kind: Issuer
+  group: cert-manager.io
+  fieldSpecs:
+  - {kind: Certificate, group: cert-manager.io, path: spec/issuerRef/name}
+namespace:
+- kind: CustomResourceDefinition
+  group: apiextensions.k8s.io
+  path: spec/conversion/webhook/clientConfig/service/namespace
+  create: false
+- {kind: Certificate, path: spec/secretNamespace, create: true}
+varReference:
+- {kind: Certificate, group: cert-manager.io, path: spec/commonName}
+- {kind: Certificate, group: cert-manager.io, path: spec/dnsNames}
+commonLabels:
+- {kind: Certificate, path: spec/selector, create: true}
+commonAnnotations:
+- {kind: Certificate, path: spec/secretTemplate/annotations, create: true}
+images:
+- {kind: Certificate, path: spec/runner/image}
+replicas:
+- {kind: Certificate, path: spec/copies, create: true}
+namePrefix:
+- {kind: Certificate, path: spec/secretName}
+"""
+CUSTOM = {
+    "base/kustomization.yaml": "resources: [c.yaml, s.yaml]\nconfigurations: [k.yaml]\nvars:\n"
+                               "- {name: SERVICE, objref: {kind: Service, version: v1, name: webhook}}\n",
+    "base/k.yaml": CONFIGURATION,
+    "base/c.yaml": """\
+apiVersion: cert-manager.io/v1
+kind: Issuer
+metadata: {name: self}
+---
+apiVersion: cert-manager.io/v1
+kind: Certificate
+metadata: {name: serving}
+spec:
+  commonName: $(SERVICE).svc
+  dnsNames: [$(SERVICE), "$(SERVICE).x"]
+  issuerRef: {kind: Issuer, name: self}
+  runner: {image: nginx}
+  secretName: key
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: a.b.c}
+spec:
+  conversion: {strategy: Webhook, webhook: {clientConfig: {service: {name: webhook, namespace: system, path: /c}}}}
+""",
+    "base/s.yaml": "{apiVersion: v1, kind: Service, metadata: {name: webhook}, spec: {selector: {a: b}}}\n",
+    "over/kustomization.yaml": "resources: [../base]\nnamePrefix: my-\nnamespace: place\ncommonLabels: {l: m}\n"
+                               "commonAnnotations: {note: o}\nimages: [{name: nginx, newTag: '2'}]\n"
+                               "replicas: [{name: serving, count: 4}]\n",
+}  # fmt: skip
+PLUGINS = {
+    **BASE,
+    "over/kustomization.yaml": """\
+resources: [../base]
+transformers:
+- labels.yaml
+- folder
+- |-
+  apiVersion: builtin
+  kind: PrefixSuffixTransformer
+  metadata: {name: affixes}
+  prefix: p-
+  suffix: -s
+  fieldSpecs: [{path: metadata/name}]
+- |-
+  {apiVersion: builtin, kind: AnnotationsTransformer, metadata: {name: notes}, annotations: {truth: yes, number: 1},
+   fieldSpecs: [{path: metadata/annotations, create: true}]}
+generators: [generators.yaml]
+validators: [check.yaml]
+""",
+    "over/labels.yaml": """\
+apiVersion: builtin
+kind: LabelTransformer
+metadata: {name: labels}
+labels: {team: x}
+fieldSpecs:
+- {path: metadata/labels, create: true}
+- {path: spec/template/metadata/labels, kind: Deployment, create: true}
+---
+apiVersion: builtin
+kind: ImageTagTransformer
+metadata: {name: images}
+imageTag: {name: nginx, newTag: "9"}
+---
+apiVersion: builtin
+kind: ReplicaCountTransformer
+metadata: {name: replicas}
+replica: {name: web, count: 7}
+fieldSpecs: [{path: spec/replicas, kind: Deployment, create: true}]
+---
+apiVersion: builtin
+kind: PatchTransformer
+metadata: {name: patch}
+target: {kind: Deployment}
+patch: |-
+  - {op: add, path: /spec/paused, value: true}
+---
+apiVersion: builtin
+kind: PatchStrategicMergeTransformer
+metadata: {name: merge}
+patches: |-
+  apiVersion: v1
+  kind: Service
+  metadata: {name: web}
+  spec: {type: NodePort}
+---
+apiVersion: builtin
+kind: PatchJson6902Transformer
+metadata: {name: json}
+target: {version: v1, kind: Service, name: web}
+jsonOp: '[{"op": "add", "path": "/spec/clusterIP", "value": "None"}]'
+---
+apiVersion: builtin
+kind: ReplacementTransformer
+metadata: {name: copy}
+replacements:
+- source: {kind: Service, name: web, fieldPath: spec.type}
+  targets: [{select: {kind: Deployment}, fieldPaths: [spec.template.metadata.labels.type], options: {create: true}}]
+---
+apiVersion: builtin
+kind: ValueAddTransformer
+metadata: {name: value}
+value: root
+targets:
+- {fieldPath: spec/storageClassName, selector: {kind: PersistentVolumeClaim}, filePathPosition: 1}
+- {fieldPath: metadata/annotations/added\\/here, selector: {kind: Ingress}}
+""",
+    "over/folder/kustomization.yaml": "resources: [n.yaml]\nnamePrefix: some-\n",
+    "over/folder/n.yaml": "{apiVersion: builtin, kind: NamespaceTransformer, metadata: {name: n, namespace: deep}, "
+                          "setRoleBindingSubjects: allServiceAccounts, unsetOnly: true}\n",
+    "over/generators.yaml": """\
+apiVersion: builtin
+kind: ConfigMapGenerator
+metadata: {name: made, namespace: other}
+literals: [a=1, b=true]
+options: {labels: {x: "1"}}
+---
+apiVersion: builtin
+kind: SecretGenerator
+metadata: {name: ignored}
+name: secret
+type: Some
+literals: [c=d]
+---
+apiVersion: builtin
+kind: IAMPolicyGenerator
+metadata: {name: iam}
+cloud: gke
+kubernetesService: {namespace: k, name: account}
+serviceAccount: {name: google, projectId: project}
+""",
+    "over/check.yaml": "{apiVersion: builtin, kind: LabelTransformer, metadata: {name: none}}\n",
+}  # fmt: skip
+CRDS = """\
+{"x/v1.Bee": {"Schema": {"properties": {"apiVersion": {"type": "string"}, "kind": {"type": "string"},
+  "metadata": {"$ref": "meta"}, "spec": {"$ref": "x/v1.BeeSpec"}}}},
+ "x/v1.BeeSpec": {"Schema": {"properties": {
+  "secretRef": {"$ref": "ref", "x-kubernetes-object-ref-api-version": "v1", "x-kubernetes-object-ref-kind": "Secret"},
+  "mapRef": {"x-kubernetes-object-ref-api-version": "v1", "x-kubernetes-object-ref-kind": "ConfigMap",
+             "x-kubernetes-object-ref-name-key": "key"},
+  "notes": {"x-kubernetes-annotation": ""}, "labels": {"x-kubernetes-label-selector": ""},
+  "id": {"x-kubernetes-identity": ""}}}}}
+"""
+OPENAPI = """\
+definitions:
+  v1.Bee:
+    properties:
+      spec: {$ref: "#/definitions/v1.Spec"}
+    x-kubernetes-group-version-kind: [{group: x.io, kind: Bee, version: v1}]
+  v1.Spec:
+    properties:
+      wings:
+        type: array
+        items: {type: object}
+        x-kubernetes-patch-merge-key: side
+        x-kubernetes-patch-strategy: merge
+      names: {type: array, items: {type: string}, x-kubernetes-patch-strategy: merge}
+paths:
+  /apis/x.io/v1/hives/{name}:
+    get: {x-kubernetes-group-version-kind: {group: x.io, kind: Hive, version: v1}}
+"""
+BEE = """\
+apiVersion: x.io/v1
+kind: Bee
+metadata: {name: b}
+spec:
+  wings: [{side: left, length: 1}, {side: right, length: 2}]
+  names: [a, b]
+  legs: [{name: x}]
+  secretRef: {name: s}
+  mapRef: {key: m}
+  notes: {}
+  labels: {}
+  id: i
+"""
+CASES |= {
+    "configurations": CUSTOM,
+    "configurations in the overlay": {
+        **CUSTOM,
+        "base/kustomization.yaml": "resources: [c.yaml, s.yaml]\n",
+        "over/kustomization.yaml": "resources: [../base]\nconfigurations: [a.yaml, b.yaml]\nnameSuffix: -s\n"
+                                   "namespace: place\n",
+        "over/a.yaml": CONFIGURATION,
+        "over/b.yaml": "nameSuffix:\n- {path: spec/secretName, kind: Certificate}\n",
+    },
+    "transformers, generators and validators": PLUGINS,
+    "crds": {
+        "over/kustomization.yaml": "resources: [b.yaml]\ncrds: [c.json]\nnamePrefix: p-\ncommonLabels: {l: m}\n"
+                                   "commonAnnotations: {note: o}\nsecretGenerator: [{name: s}]\n"
+                                   "configMapGenerator: [{name: m}]\n",
+        "over/c.json": CRDS,
+        "over/b.yaml": BEE,
+    },
+    "openapi": {
+        "over/kustomization.yaml": "resources: [b.yaml, h.yaml]\nopenapi: {path: o.yaml}\nnamespace: place\n"
+                                   "patches: [{path: p.yaml}]\n",
+        "over/o.yaml": OPENAPI,
+        "over/b.yaml": BEE,
+        "over/h.yaml": "{apiVersion: x.io/v1, kind: Hive, metadata: {name: h}}\n",
+        "over/p.yaml": """\
+apiVersion: x.io/v1
+kind: Bee
+metadata: {name: b}
+spec:
+  wings: [{side: right, length: 5}, {side: tail}, {$patch: delete, side: left}]
+  names: [c]
+  legs: [{name: y}]
+""",
+    },
+    "merged lists of built-in types": {
+        **BASE,
+        "over/kustomization.yaml": "resources: [../base]\npatches: [{path: p.yaml}]\n",
+        "over/p.yaml": """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, finalizers: [x/y]}
+spec:
+  template:
+    spec:
+      tolerations: [{key: a}]
+      containers:
+      - name: side
+        image: side
+      - name: web
+        ports: [{containerPort: 80, protocol: UDP}, {containerPort: 81}]
+        env: [{name: A, $patch: delete}, {name: Z, value: z}]
+      volumes:
+      - {$patch: replace}
+      - {name: only, emptyDir: {}}
+""",
+    },
+}  # fmt: skip

@@ -224,6 +224,9 @@ SYNCS: Mapping[str, SyncWords] = {
 }
 
 
+_NODE = SyncWords("node", "Finished syncing node")  # of controllers that sync nodes beside their own objects
+
+
 class LoggedReconciler:
     """A reconciler whose handlers and syncs are logged."""
 
@@ -264,7 +267,7 @@ class LoggedReconciler:
 
     def sync(self, key: Key) -> None:
         """Log the beginning and the end of a sync, and its error."""
-        words = self._words
+        words = self._words if key.resource != "nodes" or self._words.label == "key" else _NODE
         label: dict[str, Value] = {words.label: _reference(key)}
         if self.name == "garbage-collector-controller":  # its keys are of all resources
             label = {"item": f"[{key.resource}, namespace: {key.namespace}, name: {key.name}]"}

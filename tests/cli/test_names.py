@@ -112,6 +112,11 @@ def test_kubectl_writes_its_name_into_objects(kubectl: Linked) -> None:
         "kubectl-create", "kubectl-set", "kube-controller-manager"}
 
 
+def test_kubectl_names_itself_to_the_server(kubectl: Linked) -> None:
+    kubectl("init")
+    assert "User-Agent: kubectl/v1.36.0" in kubectl("get", "ns", "-v=7").err
+
+
 def test_kubectl_finds_its_plugins(kubectl: Linked) -> None:
     path = kubectl.plugin("kubectl-foo-bar_baz")
     kubectl.plugin("kubepy-other")

@@ -12,8 +12,9 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import IO, TYPE_CHECKING
 
+from kubepy import KUBERNETES_VERSION
 from kubepy.cli.errors import CliError, SilentExit
-from kubepy.cli.names import KUBEPY, renamed
+from kubepy.cli.names import KUBECTL, KUBEPY, renamed
 from kubepy.cli.runtime.options import DEFAULT_NAMESPACE, NONE, DryRunOptions, GlobalOptions
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable_lines, quote
@@ -167,6 +168,8 @@ class Factory:
                 client.limit = self.chunk_size
                 client.headers, client.parameters = self.request_headers, self.request_parameters
                 client.disable_compression = self.options.disable_compression
+                if self.program == KUBECTL:
+                    client.user_agent = f"kubectl/{KUBERNETES_VERSION}"
         return cluster
 
     @cached_property

@@ -165,7 +165,8 @@ class Run:
         return done
 
     def check(self, done: Done, command: str, status: int) -> None:
-        unknown = [line for line in refusals(done.err) if line not in self.report.refused]
+        unknown = [] if self.report.refused and command.startswith("delete") else [
+            line for line in refusals(done.err) if line not in self.report.refused]
         defects = [line for line in done.err.splitlines() if "internal error" in line or "Traceback" in line]
         if unknown or defects or done.status not in (status, 1 if self.report.refused else status):
             lines = [*defects, *unknown] or [f"exit status {done.status}"]

@@ -164,7 +164,8 @@ def with_metadata(**metadata: Any) -> Any:
     (lambda request: {"result": {"status": "Success"}}, "returned 0 objects, expected 1"),
     (lambda request: {**converted(request), "uid": "x"}, 'failed: expected response.uid="'),
     (lambda request: {**converted(request), "convertedObjects": request["objects"]},
-     "returned invalid object at index 0: invalid groupVersion (expected example.com/v1alpha1, received example.com/v1)"),
+     "returned invalid object at index 0: invalid groupVersion (expected example.com/v1alpha1, received "
+     "example.com/v1)"),
     (with_metadata(name="b"), "returned invalid object: must have the same name: a != b"),
     (with_metadata(uid="b"), "returned invalid object: must have the same UID: "),
     (with_metadata(labels={"a": "b c"}), 'returned invalid metadata: metadata.labels: Invalid value: "b c"'),

@@ -1,4 +1,4 @@
-"""Webhooks at the command line: bundles whose webhooks do not run, mapped ones, those of controllers' writes, settings."""
+"""Webhooks at the command line: bundles without theirs, mapped ones, writes of controllers, settings."""
 
 from __future__ import annotations
 
@@ -76,8 +76,8 @@ def test_controllers_call_webhooks_as_their_users(mapped: Kubepy, hook: Hook) ->
           rule("pods/status", ("UPDATE",)))
     mapped("create", "deployment", "web", "--image=nginx")
     assert mapped("rollout", "status", "deploy/web").status == 0
-    users = {(request["operation"], request["subResource"] if "subResource" in request else ""):
-             request["userInfo"]["username"] for request in hook.requests}
+    users = {(request["operation"], request.get("subResource", "")): request["userInfo"]["username"]
+             for request in hook.requests}
     assert users == {("CREATE", ""): "system:serviceaccount:kube-system:replicaset-controller",
                      ("CREATE", "binding"): "system:kube-scheduler", ("UPDATE", "status"): "system:node:node-1"}
 

@@ -44,7 +44,10 @@ DEFAULT_PLUGINS = _words("""
     PodTopologyLabels MutatingAdmissionPolicy ValidatingAdmissionPolicy PodGroupWorkloadExists
     NodeDeclaredFeatureValidator JobValidation PodResizeValidator""")
 # Those that look at every kind stand in no table of kinds.
-EVERY_KIND = {"NamespaceLifecycle": admission.check_namespace, "ValidatingAdmissionPolicy": admission.check_policies,
+EVERY_KIND = {"NamespaceLifecycle": admission.check_namespace,
+              "MutatingAdmissionWebhook": admission.call_mutating_webhooks,
+              "ValidatingAdmissionPolicy": admission.check_policies,
+              "ValidatingAdmissionWebhook": admission.call_validating_webhooks,
               "ResourceQuota": admission.charge_quotas}
 
 

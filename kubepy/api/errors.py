@@ -63,8 +63,10 @@ class Status(Exception):
 
     def with_message(self, message: str) -> Self:
         """Return the same error with another message."""
-        return type(self)(message, name=self.name, kind=self.kind, resource=self.resource, causes=self.causes,
-                          retry_after_seconds=self.retry_after_seconds)
+        status = type(self)(message, name=self.name, kind=self.kind, resource=self.resource, causes=self.causes,
+                            retry_after_seconds=self.retry_after_seconds)
+        status.code, status.reason = self.code, self.reason
+        return status
 
 
 class BadRequest(Status):
@@ -129,6 +131,15 @@ class TooManyRequests(Status):
 
 class InternalError(Status):
     code, reason = 500, "InternalError"
+
+
+def status_of(message: str, reason: str, code: int, *, name: str = "", kind: str = "",
+              causes: Sequence[Cause] = ()) -> Status:
+    """Make the error of a Status that another server has answered with; its reason decides about the class."""
+    known: type[Status] = next((known for known in Status.__subclasses__() if known.reason == reason != ""), Status)
+    status = known(message, name=name, kind=kind, causes=causes)
+    status.code, status.reason = code, reason
+    return status
 
 
 def not_found(resource: str, name: str) -> NotFound:

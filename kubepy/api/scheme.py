@@ -6,13 +6,16 @@ Built in are the resources that a v1.36 API server serves and kubectl knows; Cus
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 
 
 class GroupVersionResource(NamedTuple):
-    """A resource as a request names it. Without a version it is the one that discovery prefers."""
+    """A resource as a request names it.
+
+    Without a version it is the one that discovery prefers; a custom resource is then seen as it is stored.
+    """
 
     group: str
     version: str
@@ -59,7 +62,9 @@ class Resource(NamedTuple):
     printer_columns: tuple[PrinterColumn, ...] = ()
     deprecation: str = ""  # the warning that every request for it gets
     computed_from: str = ""  # the resource of whose objects these are made at each request: they are not stored
-    is_older: bool = False  # ``version`` is not the one that discovery prefers and storage keeps
+    is_older: bool = False  # ``version`` is not the one that discovery prefers
+    storage_version: str = ""  # of a custom resource: the version in which its objects are stored
+    variants: tuple[Any, ...] = ()  # of a custom resource: itself in each of its versions, served or not
 
     @property
     def key(self) -> str:
@@ -80,7 +85,9 @@ class Resource(NamedTuple):
         if version == self.version:
             return self
         others = tuple(other for other in (self.version, *self.other_versions) if other != version)
-        return self._replace(version=version, other_versions=others, is_older=True, deprecation="")
+        variant: Resource = next((variant for variant in self.variants if variant.version == version), self)
+        return variant._replace(version=version, other_versions=others, is_older=True, deprecation="",
+                                variants=self.variants)
 
     @property
     def api_version(self) -> str:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from kubepy.api import errors
 from kubepy.api.clock import Clock, Ids
@@ -31,8 +31,9 @@ from kubepy.apiserver.request import (
     UpdateOptions,
     WriteOptions,
 )
-from kubepy.apiserver.server import RequestScope, Server
-from kubepy.apiserver.transaction import RequestTransaction
+from kubepy.apiserver.server import Rehearsal, RequestScope, Server
+from kubepy.apiserver.settings import MINIMAL, ClusterSettings
+from kubepy.apiserver.transaction import IMPLIED, RequestTransaction, with_implied
 from kubepy.lazy import lazy_imports
 from kubepy.storage import Change, CompactedError, ConflictError, Key, Problem, Snapshot
 
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from kubepy.storage.interfaces import Store, Transaction
 
 with lazy_imports():
+    from kubepy.apiserver import implied, rehearsal
     from kubepy.apiserver.managedfields import tracking
     from kubepy.apiserver.requests import creation, deletion, metrics, patching, pods, scaling, updating
 
@@ -49,7 +51,10 @@ Changes = list[Change]
 Events = list[WatchEvent]
 Observed = Callable[[Key], Object | None]
 
+T = TypeVar("T")
 CRDS = "customresourcedefinitions.apiextensions.k8s.io"
+WEBHOOK_CONFIGURATIONS = tuple(f"{type_}webhookconfigurations.admissionregistration.k8s.io"
+                               for type_ in ("mutating", "validating"))
 PODS = GroupVersionResource.parse("pods")
 IDS_POSITION = "ids.position"
 REBUILT = 10**9  # revisions of an index that began with its cluster do not come so far
@@ -100,6 +105,10 @@ class Client:
     @property
     def ids(self) -> Ids:
         return self._server.ids
+
+    @property
+    def settings(self) -> ClusterSettings:
+        return self._server.settings
 
     @property
     def requester(self) -> Object:
@@ -223,11 +232,12 @@ class Client:
             obj, problem = self._store.find(key)
             if problem:
                 self.warn(self._store.describe(problem))
+        if obj is None and key.resource in IMPLIED and (implied_objects := self._implied_objects()):
+            obj = implied_objects.get(key, self._stored)
         if obj is None:
             raise errors.not_found(resource.key, request.name)
-        if request.subresource == "scale":
-            return scaling.read_scale(resource, obj)
-        return self._in_version(request, resource, obj)
+        [obj] = self._shown(resource, request, [obj])
+        return scaling.read_scale(resource, obj) if request.subresource == "scale" else obj
 
     def _list(self, request: Request) -> ObjectList:
         resource, request = self._resolve(request)
@@ -235,21 +245,32 @@ class Client:
             subjects = self._list(request._replace(resource=_named(resource.computed_from)))
             return subjects._replace(items=self._metrics_of(resource, subjects.items))
         namespace = request.namespace or None
-        if self._batch:
-            transaction = self._batch.transaction
-            snapshot = Snapshot(transaction.revision, transaction.list(resource.key, namespace))
-        else:
-            snapshot = self._store.list(resource.key, namespace)
-        revision, objects, problems = snapshot
+        revision, objects, problems = self._snapshot(resource.key, namespace)
+        if resource.key in IMPLIED and (implied_objects := self._implied_objects()):
+            missing = implied_objects.missing(resource.key, namespace, objects, self._stored)
+            objects = with_implied(objects, missing)
         for problem in problems:
             self.warn(self._store.describe(problem))
+        if resource.custom:
+            objects = self._shown(resource, request, objects)
         selectors = request.list_options
         if selectors.label_selector or selectors.field_selector:
             strategy = self._server.strategy(resource)
             objects = strategy.select(objects, selectors.label_selector, selectors.field_selector)
-        if request.resource.version not in ("", resource.version):
-            objects = [self._in_version(request, resource, obj) for obj in objects]
+        if not resource.custom:
+            objects = self._shown(resource, request, objects)
         return ObjectList(objects, str(revision), problems)
+
+    def _snapshot(self, resource: str, namespace: str | None = None) -> Snapshot:
+        if self._batch is None:
+            return self._store.list(resource, namespace)
+        transaction = self._batch.transaction
+        return Snapshot(transaction.revision, transaction.list(resource, namespace))
+
+    def _implied_objects(self) -> implied.ImpliedObjects | None:
+        """Return the implied objects of the cluster, None for one that has all of its objects as files."""
+        settings = self._server.settings
+        return implied.ImpliedObjects(settings, self._store, self.clock) if settings.bootstrap == MINIMAL else None
 
     def _metrics_of(self, resource: Resource, subjects: Objects) -> Objects:
         """Return the metrics of pods or nodes that have any."""
@@ -259,13 +280,11 @@ class Client:
     def _create(self, request: Request, obj: Any) -> Object:
         if request.subresource:
             return self._create_subresource(request, obj)
-        with self._scope(_in_namespace_of(request, obj)) as scope:
-            created = creation.create(scope, obj)
-        return self._in_version(request, scope.resource, created)
+        return self._write(self._of_object(request, obj), lambda scope: creation.create(scope, obj))
 
     def _create_subresource(self, request: Request, body: Any) -> Object:
         """Bind or evict a pod. Raises NotFound, MethodNotAllowed for other subresources."""
-        with self._scope(request) as scope:
+        def create_subresource(scope: RequestScope) -> None:
             if request.subresource not in scope.resource.subresources:
                 raise errors.no_such_resource()
             if request.subresource == "eviction":
@@ -274,25 +293,33 @@ class Client:
                 pods.bind(scope, (body.get("target") or {}).get("name", ""))
             else:
                 raise errors.method_not_allowed()
+
+        self._write(request, create_subresource)
         return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
 
+    def _of_object(self, request: Request, obj: Object) -> Request:
+        """Return the request in the namespace of its object, and for a custom one in its version, if it names none."""
+        metadata = obj.get("metadata")
+        if not request.namespace and isinstance(metadata, dict):
+            request = request._replace(namespace=metadata.get("namespace", ""))
+        if not request.resource.version and isinstance(api_version := obj.get("apiVersion"), str):
+            resource = self._server.scheme.get(request.resource.group_resource)
+            if resource is not None and resource.custom and api_version.startswith(f"{resource.group}/"):
+                version = api_version.rpartition("/")[2]
+                request = request._replace(resource=request.resource._replace(version=version))
+        return request
+
     def _update(self, request: Request, obj: Object) -> Object:
-        with self._scope(_in_namespace_of(request, obj)) as scope:
-            if request.subresource == "scale":
-                return scaling.replace_scale(scope, obj)
-            stored = updating.update(scope, obj)
-        return self._in_version(request, scope.resource, stored)
+        request = self._of_object(request, obj)
+        if request.subresource == "scale":
+            return self._write(request, lambda scope: scaling.replace_scale(scope, obj))
+        return self._write(request, lambda scope: updating.update(scope, obj))
 
     def _patch(self, request: Request, patch: Patch) -> Object:
-        with self._scope(request) as scope:
-            patched = patching.patch_object(scope, patch)
-        if request.subresource == "scale":
-            return patched
-        return self._in_version(request, scope.resource, patched)
+        return self._write(request, lambda scope: patching.patch_object(scope, patch))
 
     def _delete(self, request: Request) -> Object:
-        with self._scope(request) as scope:
-            return deletion.delete(scope)
+        return self._write(request, lambda scope: deletion.delete(scope))
 
     def _delete_collection(self, request: Request) -> Objects:
         options = request.options if isinstance(request.options, CollectionOptions) else CollectionOptions()
@@ -301,15 +328,54 @@ class Client:
             raise errors.method_not_allowed()
         with self.joined():
             chosen = self._list(request._replace(verb="list", options=options.list)).items
-            return [self._delete(request._replace(verb="delete", name=obj["metadata"]["name"], options=options.delete))
+            return [self._delete(request._replace(name=obj["metadata"]["name"], options=options.delete))
                     for obj in chosen]
 
     def _resolve(self, request: Request) -> tuple[Resource, Request]:
-        """Return the resource of a request, and the request without a namespace if the resource has none."""
+        """Return the resource of a request, and the request without a namespace if the resource has none.
+
+        A custom resource is that of the version that the request names, or else of the one that is stored.
+        """
         resource = self._server.resource_of(request)
+        if resource.custom:
+            resource = resource.at(request.resource.version or resource.storage_version or resource.version)
         if request.namespace and not resource.namespaced:
             request = request._replace(namespace="")
         return resource, request
+
+    def _write(self, request: Request, carry_out: Callable[[RequestScope], T]) -> T:
+        """Carry out a request in a transaction, again and again until the webhooks that it meets have answered."""
+        if self._batch:
+            with self._scope(request) as scope:
+                result = carry_out(scope)
+            return self._result(scope, result)
+        with Rehearsal(self._server) as run:
+            while True:
+                try:
+                    with self._scope(request) as scope:
+                        run.begin()
+                        result = carry_out(scope)
+                    break
+                except rehearsal.CallsPending as pending:
+                    run.call(pending)
+        return self._result(scope, result)
+
+    def _result(self, scope: RequestScope, result: T) -> T:
+        """Return the result of a request; an object in the request's version, whichever is stored."""
+        if not isinstance(result, dict) or result.get("kind") != scope.resource.kind:
+            return result  # none, a Scale, an answer
+        [shown] = self._shown(scope.resource, scope.request, [result])
+        return cast(T, shown)
+
+    def _shown(self, resource: Resource, request: Request, objects: Objects) -> Objects:
+        """Return objects in the version that the request names; without one they stay in that of storage."""
+        version = request.resource.version
+        if not version or (not resource.custom and version == resource.version):
+            return objects
+        return self._server.in_version(resource.at(version), objects, self._find)
+
+    def _find(self, key: Key) -> Object | None:
+        return self._batch.transaction.get(key) if self._batch else self._store.get(key)
 
     @contextmanager
     def _scope(self, request: Request) -> Iterator[RequestScope]:
@@ -320,16 +386,33 @@ class Client:
         with self.transaction(dry_run) as transaction:
             yield RequestScope(self._server, transaction, request, resource)
 
-    def _in_version(self, request: Request, resource: Resource, obj: Object) -> Object:
-        """Return an object in the version that the request is made in."""
-        version = request.resource.version
-        if not version or version == resource.version:
-            return obj
-        return self._server.strategy(resource).in_version(obj, resource.at(version).api_version)
+    def list_stored(self, resource: str, namespace: str | None = None) -> Objects:
+        """Return the objects of a resource that have files: what controllers watch."""
+        if resource in IMPLIED:
+            return self._stored(resource, namespace)
+        return self.list(resource, namespace=namespace).items
+
+    def _stored(self, resource: str, namespace: str | None = None) -> Objects:
+        return self._snapshot(resource, namespace).objects
+
+    def list_implied(self, resource: str, namespace: str | None = None) -> Objects:
+        """Return the objects of a resource that no file stands for (``kubepy.apiserver.implied``)."""
+        implied_objects = self._implied_objects() if resource in IMPLIED else None
+        if implied_objects is None:
+            return []
+        return implied_objects.missing(resource, namespace, self._stored(resource, namespace), self._stored)
+
+    def forget_deletions(self) -> None:
+        """Bring implied roles and bindings back that were deleted."""
+        if implied_objects := self._implied_objects():
+            implied_objects.restart()
 
     def with_managed_fields(self, obj: Object) -> Object:
         """Return an object with its managedFields as the API shows them; storage keeps less of them."""
-        resource = self._server.scheme.for_kind(obj.get("apiVersion", ""), obj.get("kind", ""))
+        api_version = obj.get("apiVersion", "")
+        resource = self._server.scheme.for_kind(api_version, obj.get("kind", ""))
+        if resource and resource.custom:
+            resource = resource.at(api_version.rpartition("/")[2])
         return tracking.shown(resource, self._server.strategy(resource).field_schema(), obj) if resource else obj
 
     # --- changes ----------------------------------------------------------------------------------------------------
@@ -381,16 +464,21 @@ class Client:
                 event.old is None or event.new is None
                 or event.old["metadata"]["resourceVersion"] != event.new["metadata"]["resourceVersion"])]
             batch = self._batch = Batch(transaction, news)
+            self._server.webhooks.begin_batch()
             try:
                 yield batch
             finally:
+                self._server.webhooks.end_batch()
                 self._batch = None
         self._since = transaction.revision
 
     @contextmanager
     def joined(self) -> Iterator[None]:
-        """Run all requests inside the block in one transaction: the batch that is open, or one of their own."""
-        if self._batch:
+        """Run all requests inside the block in one transaction: the batch that is open, or one of their own.
+
+        Where there are webhooks each runs on its own: nothing is to be locked while those are called.
+        """
+        if self._batch or any(self._store.list(resource).objects for resource in WEBHOOK_CONFIGURATIONS):
             yield
             return
         with self._storage_transaction() as transaction:
@@ -405,11 +493,11 @@ class Client:
         """Open the transaction of one request; the Client's own requests and the recorders of events use it."""
         if self._batch:
             events, first = self._batch.events, len(self._batch.events)
-            yield RequestTransaction(self._batch.transaction, events, dry_run=dry_run)
+            yield RequestTransaction(self._batch.transaction, events, self._implied_objects(), dry_run=dry_run)
         else:
             events, first = [], 0
             with self._storage_transaction() as transaction:
-                yield RequestTransaction(transaction, events, dry_run=dry_run)
+                yield RequestTransaction(transaction, events, self._implied_objects(), dry_run=dry_run)
         if any(events[index].key.resource == CRDS for index in range(first, len(events))):
             self._forget_custom_kinds()
 
@@ -439,14 +527,6 @@ class Client:
 
 def _named(resource: str | GroupVersionResource) -> GroupVersionResource:
     return GroupVersionResource.parse(resource) if isinstance(resource, str) else resource
-
-
-def _in_namespace_of(request: Request, obj: Object) -> Request:
-    """Return the request, in the namespace of its object if it names none."""
-    metadata = obj.get("metadata")
-    if request.namespace or not isinstance(metadata, dict):
-        return request
-    return request._replace(namespace=metadata.get("namespace", ""))
 
 
 def _event(change: Change, observed: Observed | None) -> WatchEvent:

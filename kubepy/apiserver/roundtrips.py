@@ -1,31 +1,35 @@
 """Log the requests of a Client as client-go logs round trips (``-v=6`` and above).
 
 There is no HTTP behind them: a URL is the path that the request would have at a server. Level 6 shows the verb, the
-URL, the status and the time of each; 7 also says when a request begins; 8 and above show the bodies, cut off at
-1,024 characters, 10,240 (9) or not at all (10). Upstream: ``client-go/transport/round_trippers.go``,
-``client-go/rest/request.go`` (logBody, truncateBody).
+URL, the status and the time of each; 7 also says when a request begins, with its headers; 8 and above show the headers
+of answers and the bodies, cut off at 1,024 characters, 10,240 (9) or not at all (10). Upstream:
+``client-go/transport/round_trippers.go``, ``client-go/rest/request.go`` (logBody, truncateBody).
 """
 
 from __future__ import annotations
 
 import base64
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Any, TypeVar
 from urllib.parse import quote, urlencode
 
+from kubepy import __version__
 from kubepy.api.errors import Status
 from kubepy.api.meta import Object
 from kubepy.api.values import goformat
 from kubepy.apiserver.client import Client, ObjectList, Objects
 from kubepy.apiserver.request import CollectionOptions, DeleteOptions, ListOptions, Patch, Request, WriteOptions
-from kubepy.klog import Logger, place_of
+from kubepy.klog import Logger, Value, place_of
 
 T = TypeVar("T")
 VERBS = {"get": "GET", "list": "GET", "create": "POST", "update": "PUT", "patch": "PATCH", "delete": "DELETE",
          "deletecollection": "DELETE"}
 BODY_LIMITS = {8: 1024, 9: 10240}  # in characters, by verbosity
+GZIP_THRESHOLD = 128 * 1024  # answers that are larger are sent compressed (``responsewriters/writers.go``)
+PLACE = place_of(Client.do.__code__)
+JSON = "application/json"
 
 
 class LoggingClient(Client):
@@ -36,9 +40,13 @@ class LoggingClient(Client):
 
     :ivar limit: the number of objects in an answer to a list, 0 for all (``--chunk-size``): a longer list is logged as
         the requests for its pages.
+    :ivar headers: those of every request; ``parameters``: those of every URL.
     """
 
     limit = 0
+    headers: Mapping[str, str] = {"Accept": JSON}
+    parameters: Mapping[str, str] = {}
+    disable_compression = False
 
     def __init__(self, client: Client, logger: Logger) -> None:
         self.__dict__ = client.__dict__
@@ -58,7 +66,8 @@ class LoggingClient(Client):
         return self._logged(request, lambda request: super(LoggingClient, self)._update(request, obj), obj)
 
     def _patch(self, request: Request, patch: Patch) -> Object:
-        return self._logged(request, lambda request: super(LoggingClient, self)._patch(request, patch), patch.data)
+        return self._logged(request, lambda request: super(LoggingClient, self)._patch(request, patch), patch.data,
+                            patch.type)
 
     def _delete(self, request: Request) -> Object:
         return self._logged(request, super()._delete)
@@ -66,18 +75,14 @@ class LoggingClient(Client):
     def _delete_collection(self, request: Request) -> Objects:
         return self._logged(request, super()._delete_collection)
 
-    def _logged(self, request: Request, do: Callable[[Request], T], body: Any = None) -> T:
+    def _logged(self, request: Request, do: Callable[[Request], T], body: Any = None, content_type: str = JSON) -> T:
         """Carry out a request, with its lines before and after it."""
         if self._depth:
             return do(request)
-        place = place_of(Client.do.__code__)
-        path = self.path_of(request)
-        url = with_query(path, _query(request, self.limit))
-        if self._logger.highest >= 7:
-            self._logger.info(7, place, "Request", {"verb": VERBS[request.verb], "url": url})
-        if body is not None:
-            self._log_body(place, "Request Body", body)
+        path, code = self.path_of(request), 0
         answer: Any = None
+        url = with_query(path, {**_query(request, self.limit), **self.parameters})
+        self._log_request(request, url, body, content_type)
         start = time.perf_counter()
         self._depth += 1
         try:
@@ -89,25 +94,51 @@ class LoggingClient(Client):
             raise
         finally:
             self._depth -= 1
-            if answer is not None:
-                status = f"{code} {HTTPStatus(code).phrase}"
+            if code:
                 elapsed = int((time.perf_counter() - start) * 1000)
-                for page in [url, *self.further_pages(request, path, answer)]:
-                    self._logger.info(6, place, "Response", {"verb": VERBS[request.verb], "url": page,
-                                                             "status": status, "milliseconds": elapsed})
-                self._log_body(place, "Response Body", answer)
+                self._log_response(request, url, (code, elapsed), answer)
+                for page in self.further_pages(request, path, answer):
+                    self._log_request(request, page, None)
+                    self._log_response(request, page, (code, elapsed), None)
         return result
 
-    def _log_body(self, place: str, title: str, body: Any) -> None:
-        if self._logger.highest < 8:
+    def _log_request(self, request: Request, url: str, body: Any, content_type: str = JSON) -> None:
+        if self._logger.highest < 7:
             return
-        if isinstance(body, ObjectList):
-            body = {"items": body.items, "metadata": {"resourceVersion": body.resource_version}}
-        text = goformat.to_json(body)
+        headers = {"User-Agent": f"kubepy/{__version__}", **self.headers}
+        if body is not None:
+            headers["Content-Type"] = content_type
+        self._logger.info(7, PLACE, "Request", {"verb": VERBS[request.verb], "url": url, "headers": block(headers)})
+        if body is not None:
+            self._log_body("Request Body", goformat.to_json(body))
+
+    def _log_response(self, request: Request, url: str, code_and_time: tuple[int, int], answer: Any) -> None:
+        """Log an answer; with the request's own line, it does not name that again."""
+        code, elapsed = code_and_time
+        status = f"{code} {HTTPStatus(code).phrase}"
+        if self._logger.highest < 7:
+            self._logger.info(6, PLACE, "Response", {"verb": VERBS[request.verb], "url": url, "status": status,
+                                                     "milliseconds": elapsed})
+            return
+        headers: dict[str, Value] = {}
+        text = ""
+        if self._logger.highest >= 8:
+            if isinstance(answer, ObjectList):
+                answer = {"items": answer.items, "metadata": {"resourceVersion": answer.resource_version}}
+            text = goformat.to_json(answer)
+            sent = {"Cache-Control": "no-cache, private", "Content-Type": JSON}
+            if len(text) > GZIP_THRESHOLD and not self.disable_compression:
+                sent["Vary"] = "Accept-Encoding"
+            headers = {"headers": block(sent)}
+        self._logger.info(7, PLACE, "Response", {"status": status, **headers, "milliseconds": elapsed})
+        if answer is not None and text:
+            self._log_body("Response Body", text)
+
+    def _log_body(self, title: str, text: str) -> None:
         limit = BODY_LIMITS.get(self._logger.highest, len(text))
         if len(text) > limit:
             text = f"{text[:limit]} [truncated {len(text) - limit} chars]"
-        self._logger.info(8, place, title, {"body": text})
+        self._logger.info(8, PLACE, title, {"body": text})
 
     def path_of(self, request: Request) -> str:
         resource = self._server.scheme.get(request.resource.group_resource)
@@ -128,6 +159,11 @@ class LoggingClient(Client):
             token = base64.urlsafe_b64encode(f'{{"v":"meta.k8s.io/v1","start":"{start}"}}'.encode()).decode()
             pages.append(with_query(path, {**_query(request, self.limit), "continue": token.rstrip("=")}))
         return pages
+
+
+def block(headers: Mapping[str, str]) -> str:
+    """Return headers as a block of lines."""
+    return "".join(f"{name}: {headers[name]}\n" for name in sorted(headers))
 
 
 def with_query(path: str, query: dict[str, str]) -> str:

@@ -8,20 +8,30 @@ transaction that it runs in; :class:`Attributes` add the objects that admission 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self, cast
 
 from kubepy.api import errors
 from kubepy.api.clock import Clock, Ids
 from kubepy.api.meta import Object, is_being_deleted
 from kubepy.api.scheme import Resource, Scheme
 from kubepy.apiserver.request import Request
+from kubepy.apiserver.settings import ClusterSettings
 from kubepy.apiserver.strategies import Strategy
 from kubepy.apiserver.transaction import RequestTransaction
+from kubepy.lazy import lazy_imports
 from kubepy.storage import Key
+
+with lazy_imports():
+    from kubepy.apiserver import (
+        conversion,  # for objects in several versions
+        rehearsal,  # for requests that write
+    )
 
 # The requester, as a UserInfo. There are no users here, so it is the one that a new cluster has, unless he
 # impersonates another one.
 ADMINISTRATOR: Object = {"username": "kubernetes-admin", "groups": ["kubeadm:cluster-admins", "system:authenticated"]}
+
+MAX_RUNS = 200  # of one request: each calls the webhooks that the one before has met
 
 
 def drop(warning: str) -> None:
@@ -34,10 +44,13 @@ class Server:
     :param new_strategy: makes the strategy of a resource; it is kept until :meth:`forget_strategies`.
     """
 
-    def __init__(self, scheme: Scheme, clock: Clock, ids: Ids, new_strategy: Callable[[Resource], Strategy]) -> None:
+    def __init__(self, scheme: Scheme, clock: Clock, ids: Ids, new_strategy: Callable[[Resource], Strategy],
+                 settings: ClusterSettings) -> None:
+        self.settings = settings
         self.scheme = scheme
         self.clock = clock
         self.ids = ids
+        self._webhooks: rehearsal.WebhookCalls | None = None
         self.warn: Callable[[str], None] = drop
         self.requester: Object = ADMINISTRATOR
         self._new_strategy = new_strategy
@@ -50,7 +63,8 @@ class Server:
         """
         resource = self.scheme.get(request.resource.group_resource)
         version = request.resource.version
-        if resource is None or (version and version not in (resource.version, *resource.other_versions)):
+        if resource is None or (version and version not in (resource.version, *resource.other_versions,
+                                                            resource.storage_version)):
             raise errors.no_such_resource()
         if resource.computed_from and request.verb not in resource.verbs:
             raise errors.method_not_allowed()
@@ -62,13 +76,37 @@ class Server:
         return resource
 
     def strategy(self, resource: Resource) -> Strategy:
-        strategy = self._strategies.get(resource.key)
+        """Return the strategy of a resource: a custom one has its own in each version, a built-in one is converted."""
+        key = f"{resource.key}/{resource.version}" if resource.custom else resource.key
+        strategy = self._strategies.get(key)
         if strategy is None:
-            preferred = self.scheme.get(resource.key) if resource.is_older else resource
+            preferred = self.scheme.get(resource.key) if resource.is_older and not resource.custom else resource
             if preferred is None:
                 raise errors.no_such_resource()
-            strategy = self._strategies[resource.key] = self._new_strategy(preferred)
+            strategy = self._strategies[key] = self._new_strategy(preferred)
         return strategy
+
+    def in_version(self, resource: Resource, objects: Sequence[Object],
+                   get: Callable[[Key], Object | None]) -> list[Object]:
+        """Return objects in the version of ``resource``; they are not changed.
+
+        :param get: reads other objects: the Service of a conversion webhook.
+
+        Raises Status for a conversion that fails, and CallsPending.
+        """
+        api_version, strategy = resource.api_version, self.strategy(resource)
+        if all(obj.get("apiVersion") == api_version for obj in objects):
+            return list(objects)
+        if resource.custom:
+            return conversion.Converter(self.webhooks, self.ids, get).convert(cast("Any", strategy), objects)
+        return [strategy.in_version(obj, api_version) for obj in objects]
+
+    @property
+    def webhooks(self) -> rehearsal.WebhookCalls:
+        """The calls of webhooks by this server."""
+        if self._webhooks is None:
+            self._webhooks = rehearsal.WebhookCalls(self.settings.webhooks)
+        return self._webhooks
 
     def forget_strategies(self) -> None:
         """Make all strategies anew: a CustomResourceDefinition has changed."""
@@ -79,13 +117,62 @@ class Server:
             self.warn(warning)
 
 
+class Rehearsal:
+    """Runs a request again and again until all webhooks that it meets have answered.
+
+    :mod:`kubepy.apiserver.rehearsal` says why. Ids and time repeat from run to run. The warnings of the last run are
+    given when it has ended.
+    """
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._ids, self._clock, self._warn = server.ids, server.clock, server.warn
+        self._recorded = rehearsal.RecordedIds(server.ids)
+        self._warnings: list[str] = []
+        self._runs = 0
+
+    def __enter__(self) -> Self:
+        self._server.warn = self._warnings.append
+        if self._ids.seed is None:  # with a seed they repeat by themselves
+            self._server.ids = self._recorded
+        self._server.webhooks.begin_rehearsal()
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._server.ids, self._server.clock, self._server.warn = self._ids, self._clock, self._warn
+        self._server.webhooks.end_rehearsal()
+        for warning in self._warnings:
+            self._warn(warning)
+
+    def begin(self) -> None:
+        """Begin a run, inside its transaction: time stands still from the first one on."""
+        if self._runs == 0:
+            self._server.clock = Clock(self._clock.now())
+        self._runs += 1
+
+    def call(self, pending: rehearsal.CallsPending) -> None:
+        """Call the webhooks that a run was waiting for, outside its transaction. Raises Conflict after many runs."""
+        if self._runs > MAX_RUNS:
+            raise errors.Conflict("Operation cannot be fulfilled: the object keeps changing while webhooks are called")
+        self._server.webhooks.rehearse(pending.calls, self._ids)
+        self._recorded.rewind()
+        self._warnings.clear()
+
+
 class RequestScope(NamedTuple):
-    """A request in its transaction. ``resource`` is what the request is about, in its preferred version."""
+    """A request in its transaction.
+
+    ``resource`` is what the request is about: a custom one in the version of the request, a built-in one in its
+    preferred version, to which objects are converted when they are decoded.
+
+    ``is_internal``: the server makes the request itself while it carries out another one; admission does not see it.
+    """
 
     server: Server
     transaction: RequestTransaction
     request: Request
     resource: Resource
+    is_internal: bool = False
 
     @property
     def name(self) -> str:
@@ -112,16 +199,53 @@ class RequestScope(NamedTuple):
     def with_name(self, name: str) -> RequestScope:
         return self._replace(request=self.request._replace(name=name))
 
+    # Storage keeps custom resources in a version of its own: these methods convert from it and to it.
+
+    def get(self) -> Object | None:
+        """Return the object that the request names."""
+        obj = self.transaction.get(self.key)
+        return self._in_version(self.resource, obj) if obj is not None and self.resource.custom else obj
+
+    def require(self) -> Object:
+        """Return the object that the request names. Raises NotFound."""
+        obj = self.transaction.require(self.key)
+        return self._in_version(self.resource, obj) if self.resource.custom else obj
+
+    def create(self, obj: Object) -> Object:
+        """Store a new object; returns it as stored. Raises AlreadyExists."""
+        return self.transaction.create(self.key, self._to_storage(obj))
+
+    def update(self, obj: Object, old: Object) -> Object:
+        """Replace ``old``, which :meth:`get` has returned; returns the object as stored. Raises NotFound, Conflict."""
+        if self.resource.custom:
+            return self.transaction.update(self.key, self._to_storage(obj), self.transaction.require(self.key))
+        return self.transaction.update(self.key, obj, old)
+
+    def _to_storage(self, obj: Object) -> Object:
+        storage_version = self.resource.storage_version
+        return self._in_version(self.resource.at(storage_version), obj) if storage_version else obj
+
+    def _in_version(self, resource: Resource, obj: Object) -> Object:
+        return self.server.in_version(resource, [obj], self.transaction.get)[0]
+
 
 class Attributes(NamedTuple):
     """A creation (``old`` is None), update or deletion (``obj`` is deleted) as admission plugins look at it.
 
-    ``obj`` belongs to the request: plugins that complete it change it.
+    ``obj`` belongs to the request: plugins that complete it change it. ``body`` is the kind of ``obj`` where that is
+    not the resource's: a Scale, Eviction or Binding.
     """
 
     scope: RequestScope
     obj: Object
     old: Object | None = None
+    is_deletion: bool = False
+    body: Resource | None = None
+
+    @property
+    def operation(self) -> str:
+        """CREATE, UPDATE or DELETE."""
+        return "DELETE" if self.is_deletion else "CREATE" if self.old is None else "UPDATE"
 
     @property
     def server(self) -> Server:

@@ -119,7 +119,7 @@ def apply(factory: Factory, options: ApplyFlags) -> None:
         deletion = request.deletion._replace(dry_run=request.dry_run == SERVER)
         for info in prunable(factory, visited, allowed, options.selector):
             if request.dry_run != CLIENT:
-                factory.client.delete(info.resource.key, info.name, namespace=info.namespace, options=deletion)
+                factory.client.delete(info.resource.gvr, info.name, namespace=info.namespace, options=deletion)
             printer(info.content)
 
 

@@ -56,6 +56,7 @@ def controller(factory: Factory, options: ControllerOptions) -> None:
         options.usage_error("give one of --once and --watch")
     if options.quiet_for < 0:
         raise CliError("--quiet-for must not be negative")
+    factory.cluster.start()
     factory.cluster.controller_client = factory.client  # here -v=6 shows the requests of the controllers
     (_once if options.once else _watch)(factory, options)
 

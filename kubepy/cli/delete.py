@@ -185,7 +185,7 @@ def delete_object(factory: Factory, info: Info, deletion: DeletionSettings) -> N
     options = DeleteOptions(grace_period_seconds=deletion.grace if deletion.grace >= 0 else None,
                             propagation_policy=deletion.policy, dry_run=deletion.dry_run == SERVER)
     try:
-        info.object = factory.client.delete(info.resource.key, info.name, namespace=info.namespace, options=options)
+        info.object = factory.client.delete(info.resource.gvr, info.name, namespace=info.namespace, options=options)
     except Exception as error:
         raise with_source(error, "deleting", info.source) from None
 

@@ -21,6 +21,9 @@ with lazy_imports():
     from kubepy.cli import raw, watch
     from kubepy.cli.runtime import sorting
 
+ACCEPT_TABLES = ("application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,"
+                 "application/json")
+
 
 class Group(NamedTuple):
     """The objects that a server would answer one request with: those of a type, or one object that was named."""
@@ -58,6 +61,9 @@ def get(factory: Factory, options: GetOptions) -> None:
         raise CliError(f"--show-labels option cannot be used with {options.output} printer")
     if options.output_watch_events and not watching:
         raise CliError("--output-watch-events option can only be used with --watch or --watch-only")
+    if options.wants_table and options.server_print:
+        factory.request_headers = {"Accept": ACCEPT_TABLES}
+        factory.request_parameters = {"includeObject": "Object"} if options.sort_by else {}
     if watching:
         watch.watch(factory, options)
         return

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from kubepy import klog
 from kubepy.api.clock import Clock
 from kubepy.api.meta import Object
 from kubepy.api.values.goformat import json_type_name
@@ -133,7 +134,7 @@ def load(place: KubercFile, factory: Factory, verbosity: int) -> Object | None:
 def log(factory: Factory, verbosity: int, text: str) -> None:
     """Write a line as klog's V(5) does."""
     if verbosity >= 5:
-        factory.say(f"I{Clock().now():%m%d %H:%M:%S.%f} {os.getpid():7} kuberc.py] kuberc: {text}")
+        factory.say(f"{klog.header('I', Clock().now(), klog.place_of(log.__code__))} kuberc: {text}")
 
 
 def validate(preference: Object) -> None:
@@ -254,7 +255,7 @@ def with_alias(root: Command, preference: Object, words: list[str], factory: Fac
     defaults = preference.get("defaults") or ()
     if any((default.get("command") or "").split()[:1] == [alias["name"]] for default in defaults):
         raise CliError(f"alias {alias['name']} can not be overridden")
-    flags = new_flags(named, alias, words, "invalid alias flag {} in alias kubepy")
+    flags = new_flags(named, alias, words, f"invalid alias flag {{}} in alias {factory.program}")
     return [*words[:position], *target.split(), *flags, *(alias.get("prependArgs") or ()), *words[position + 1:],
             *(alias.get("appendArgs") or ())]
 

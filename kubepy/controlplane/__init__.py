@@ -12,6 +12,7 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from kubepy.api.errors import Expired
+from kubepy.apiserver.settings import FULL, ClusterSettings
 from kubepy.controlplane.checkpoint import UNWATCHED, Checkpoint, CheckpointStore, latest, parse
 from kubepy.lazy import lazy_imports
 from kubepy.storage import LockTimeoutError
@@ -19,6 +20,7 @@ from kubepy.storage import LockTimeoutError
 with lazy_imports():
     from kubepy import kubelet, scheduler
     from kubepy.controllers import (
+        bootstrap,
         clusterroles,
         cronjob,
         customresources,
@@ -38,6 +40,8 @@ with lazy_imports():
         podgc,
         replicaset,
         resourcequota,
+        serviceaccounts,
+        servicelb,
         statefulset,
         tainteviction,
         ttl,
@@ -55,6 +59,7 @@ if TYPE_CHECKING:
 
 MANAGER_LOCK = "manager.lock"
 CHECKPOINT = "manager.checkpoint"
+RBAC_BOOTSTRAPPED = "rbac.bootstrapped"  # in the store's meta values: bootstrap roles are there
 
 # All reconcilers, in the order in which they take turns: first those that make nodes ready and clear the ground, then
 # those that create pods, last the scheduler, so that one round brings up a new workload's pods. ReplicaSets come before
@@ -93,14 +98,34 @@ RECONCILERS: tuple[tuple[str, Callable[[Context], Reconciler]], ...] = (
     ("endpoint-controller", lambda context: endpoint.EndpointsController(context)),
     ("endpoint-slice-mirroring-controller",
      lambda context: endpointslicemirroring.EndpointSliceMirroringController(context)),
+    ("serviceaccount-controller", lambda context: serviceaccounts.ServiceAccountsController(context)),
+    ("serviceaccount-token-controller", lambda context: serviceaccounts.TokensController(context)),
+    ("root-ca-certificate-publisher-controller", lambda context: bootstrap.RootCACertPublisher(context)),
+    ("kubernetes-service-controller", lambda context: bootstrap.KubernetesServiceController(context)),
+    ("service-lb-controller", lambda context: servicelb.ServiceLBController(context)),
     ("default-scheduler", lambda context: scheduler.Scheduler(context)),
 )
 NAMES = tuple(name for name, _ in RECONCILERS)
+OF_FULL_BOOTSTRAP = ("serviceaccount-controller", "serviceaccount-token-controller",
+                     "root-ca-certificate-publisher-controller", "kubernetes-service-controller")
 
 
 def new_reconcilers(context: Context) -> list[Reconciler]:
-    """Build all reconcilers, in their order."""
-    return [new_reconciler(context) for _, new_reconciler in RECONCILERS]
+    """Build the reconcilers that run with the cluster's settings, in their order."""
+    names = reconciler_names(context.client.settings)
+    return [new_reconciler(context) for name, new_reconciler in RECONCILERS if name in names]
+
+
+def reconciler_names(settings: ClusterSettings) -> tuple[str, ...]:
+    """Return the names of the reconcilers that run with these settings."""
+    idle = {*(OF_FULL_BOOTSTRAP if settings.bootstrap != FULL else ()),
+            *(("service-lb-controller",) if not settings.networking.load_balancer_pool else ())}
+    return tuple(name for name in NAMES if name not in idle)
+
+
+def identity(settings: ClusterSettings) -> tuple[str, ...]:
+    """Return what a checkpoint must be of: the reconcilers, and the settings that they go by."""
+    return *reconciler_names(settings), str(settings.networking)
 
 
 def build_manager(cluster: Cluster) -> Manager:
@@ -112,7 +137,11 @@ def build_manager(cluster: Cluster) -> Manager:
         """List the resources that have objects; files of a kind that nothing defines any more are left alone."""
         return [resource for resource in store.resources() if scheme.is_served(resource)]
 
-    checkpoints = CheckpointStore(lambda: store.meta(CHECKPOINT), lambda text: store.set_meta(CHECKPOINT, text))
+    if cluster.settings.bootstrap == FULL and store.meta(RBAC_BOOTSTRAPPED) is None:
+        cluster.start()
+        store.set_meta(RBAC_BOOTSTRAPPED, "yes")
+    checkpoints = CheckpointStore(lambda: store.meta(CHECKPOINT), lambda text: store.set_meta(CHECKPOINT, text),
+                                  identity(cluster.settings))
     reconcilers = new_reconcilers(context)
     if cluster.logger is not None:
         reconcilers = verbose.logged(reconcilers, cluster.logger)
@@ -126,7 +155,7 @@ def settled_checkpoint(cluster: Cluster, within: float, *, of_this_version: bool
     Without ``of_this_version`` whatever another version of kubepy wrote counts as well.
     """
     text = cluster.store.meta(CHECKPOINT)
-    checkpoint = parse(text, NAMES) if of_this_version else latest(text)
+    checkpoint = parse(text, identity(cluster.settings)) if of_this_version else latest(text)
     if checkpoint is None or not checkpoint.is_settled(cluster.clock.now(), within):
         return None
     try:

@@ -48,10 +48,14 @@ class Checkpoint(NamedTuple):
 
 
 class CheckpointStore(NamedTuple):
-    """Loads and saves the text of a checkpoint; ``build_manager`` connects it to the state folder."""
+    """Loads and saves the text of a checkpoint; ``build_manager`` connects it to the state folder.
+
+    ``identity``: what a checkpoint must be of: the names of the reconcilers, and the settings that they go by.
+    """
 
     load: Callable[[], str | None]
     save: Callable[[str], None]
+    identity: Sequence[str] = ()
 
 
 def dump(checkpoint: Checkpoint, reconcilers: Sequence[str]) -> str:

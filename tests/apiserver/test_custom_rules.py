@@ -163,13 +163,15 @@ def two_versions(**old: Any) -> Object:
     return made
 
 
-def test_object_of_older_version_is_stored_in_preferred_one(client: Client) -> None:
+def test_object_of_older_version_is_stored_in_storage_version(client: Client) -> None:
     warnings: list[str] = []
     client.warn = warnings.append
     client.create(CRDS, two_versions(deprecated=True))
     made = client.create(BOATS, boat("v1beta1", width=5), namespace="default",
                          options=CreateOptions(field_validation="Strict"))
-    assert (made["apiVersion"], made["spec"]) == ("example.org/v1", {"length": 3})
+    assert (made["apiVersion"], made["spec"]) == ("example.org/v1beta1", {"length": 3})
+    stored = client.get(BOATS, "ada", namespace="default")
+    assert (stored["apiVersion"], stored["spec"]) == ("example.org/v1", {"length": 3})
     assert warnings == ["example.org/v1beta1 Boat is deprecated; use example.org/v1 Boat"]
 
 

@@ -117,6 +117,31 @@ def test_v8_shows_bodies_and_v9_cuts_them_off_later(kubepy: Kubepy) -> None:
     assert "truncated" not in kubepy("get", "cm", "paint", "-v=9").err
 
 
+def test_v7_shows_headers_of_requests_and_v8_those_of_answers(kubepy: Kubepy) -> None:
+    kubepy("create", "cm", "paint", f"--from-literal=colour={'r' * 140_000}")
+    table = kubepy("get", "cm", "--sort-by=.metadata.name", "-v=7").err
+    assert ('url="/api/v1/namespaces/default/configmaps?includeObject=Object&limit=500" headers=<\n'
+            "\tAccept: application/json;as=Table;v=v1;g=meta.k8s.io,") in table
+    assert re.search(r'"Response" status="200 OK" milliseconds=\d+\n', table)
+    assert "Vary" not in table
+    objects = kubepy("get", "cm", "paint", "-o", "name", "-v=8").err
+    assert "\tAccept: application/json\n" in objects
+    assert '"Response" status="200 OK" headers=<\n\tCache-Control: no-cache, private\n' in objects
+    assert "\tVary: Accept-Encoding\n" in objects
+    for words in (("--disable-compression",), ("kube-public", "-n=kube-public")):
+        assert "Vary" not in kubepy("get", "cm", "-o", "name", "-v=8", *words).err
+    assert "\tContent-Type: application/merge-patch+json\n" in kubepy(
+        "patch", "cm", "paint", "--type=merge", "-p", "{}", "-v=7").err
+
+
+def test_v5_shows_the_end_of_a_watch_by_timeout(kubepy: Kubepy) -> None:
+    done = kubepy("get", "ns", "default", "--watch", "--request-timeout=1", "-v=5")
+    assert messages(done.err)[-1] == (
+        '"Unable to decode an event from the watch stream" '
+        'err="context deadline exceeded (Client.Timeout or context cancellation while reading body)"')
+    assert (done.status, done.out.splitlines()[1].split()[0]) == (0, "default")
+
+
 def test_vmodule_raises_verbosity_of_one_module(kubepy: Kubepy) -> None:
     kubepy("create", "-f", "-", stdin=NODE)
     kubepy("create", "deployment", "web", "--image=nginx")

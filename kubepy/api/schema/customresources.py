@@ -28,20 +28,28 @@ def resources_of(definition: Object) -> Iterator[Resource]:
         return
     accepted = {name: value for name, value in (status.get("acceptedNames") or {}).items() if value}
     names, preferred = {**spec["names"], **accepted}, served[0]
-    subresources = preferred.get("subresources") or {}
+    variants = tuple(_in_version(spec, names, version) for version in spec["versions"])
+    resource = next(variant for variant in variants if variant.version == preferred["name"])
+    yield resource._replace(
+        other_versions=tuple(version["name"] for version in served[1:]), deprecation=deprecation_of(spec, preferred),
+        variants=variants if len(variants) > 1 else ())
+
+
+def _in_version(spec: Object, names: Object, version: Object) -> Resource:
+    """Return the resource with the subresources and columns of one of its versions."""
+    subresources = version.get("subresources") or {}
     scale = subresources.get("scale") or {}
     scale_paths = tuple(tuple(part for part in scale.get(name, "").split(".") if part) for name in SCALE_PATHS)
-    resource = Resource(
-        names["plural"], names["kind"], spec["group"], preferred["name"], spec.get("scope") == "Namespaced",
+    return Resource(
+        names["plural"], names["kind"], spec["group"], version["name"], spec.get("scope") == "Namespaced",
         names.get("singular", ""), tuple(names.get("shortNames") or ()), tuple(names.get("categories") or ()),
-        tuple(name for name in ("scale", "status") if name in subresources),
-        other_versions=tuple(version["name"] for version in served[1:]), custom=True,
+        tuple(name for name in ("scale", "status") if name in subresources), custom=True,
         scale_paths=scale_paths if scale else (),
         printer_columns=tuple(
             PrinterColumn(column["name"], column["type"], column["jsonPath"], column.get("priority", 0))
-            for column in preferred.get("additionalPrinterColumns") or ()),
+            for column in version.get("additionalPrinterColumns") or ()),
+        storage_version=next((stored["name"] for stored in spec["versions"] if stored.get("storage")), ""),
     )
-    yield resource._replace(deprecation=deprecation_of(spec, preferred))
 
 
 def deprecation_of(spec: Object, version: Object) -> str:

@@ -18,8 +18,16 @@ from kubepy.api.cel.interpreter import evaluate_within
 from kubepy.api.cel.values import MAX_MESSAGE, CelError, Record
 from kubepy.api.errors import Cause
 from kubepy.api.meta import Object, labels_of
+from kubepy.api.scheme import Resource
 from kubepy.api.selectors import from_label_selector
 from kubepy.api.values.goformat import quote
+from kubepy.apiserver.admission.matching import (
+    matched_resource,
+    namespace_matches,
+    object_matches,
+    request_attributes,
+    rule_matches,
+)
 from kubepy.apiserver.server import Attributes
 from kubepy.storage import Key
 
@@ -42,8 +50,8 @@ class ConfigurationError(Exception):
     """A policy that cannot be applied as it is bound."""
 
 
-def check_policies(attributes: Attributes, operation: str) -> None:
-    """Refuse or warn as the policies say. ``operation``: CREATE, UPDATE or DELETE. Raises Status."""
+def check_policies(attributes: Attributes) -> None:
+    """Refuse or warn as the policies say. Raises Status."""
     bindings: dict[str, list[Object]] = {}
     for binding in attributes.transaction.list(BINDINGS):
         bindings.setdefault(binding["spec"].get("policyName", ""), []).append(binding)
@@ -51,8 +59,8 @@ def check_policies(attributes: Attributes, operation: str) -> None:
     reasons: list[str] = []
     for policy in attributes.transaction.list(POLICIES):
         own = bindings.get(policy["metadata"]["name"])
-        if own and _matches(policy["spec"].get("matchConstraints") or {}, attributes, operation, needs_rules=True):
-            for message, reason in _decisions(policy, own, attributes, operation):
+        if own and _matches(policy["spec"].get("matchConstraints") or {}, attributes, needs_rules=True):
+            for message, reason in _decisions(policy, own, attributes):
                 denied.append(message)
                 reasons.append(reason)
     if denied:
@@ -61,12 +69,11 @@ def check_policies(attributes: Attributes, operation: str) -> None:
                                  resource=forbidden.resource, causes=forbidden.causes)
 
 
-def _decisions(policy: Object, bindings: list[Object], attributes: Attributes,
-               operation: str) -> Iterator[tuple[str, str]]:
+def _decisions(policy: Object, bindings: list[Object], attributes: Attributes) -> Iterator[tuple[str, str]]:
     """Return the message and reason of each denial by the bindings of a policy."""
     for binding in bindings:
         spec = binding["spec"]
-        if not _matches(spec.get("matchResources") or {}, attributes, operation):
+        if not _matches(spec.get("matchResources") or {}, attributes):
             continue
         names = f"ValidatingAdmissionPolicy '{policy['metadata']['name']}' with binding '{binding['metadata']['name']}'"
         try:
@@ -76,7 +83,7 @@ def _decisions(policy: Object, bindings: list[Object], attributes: Attributes,
                 yield f"{names} denied request: failed to configure binding: {error}", "Invalid"
             continue
         for param in params:
-            for decision in _evaluate(policy["spec"], param, attributes, operation):
+            for decision in _evaluate(policy["spec"], param, attributes):
                 actions = spec.get("validationActions") or ()
                 if "Warn" in actions:
                     attributes.server.warn(f"Validation failed for {names}: {decision.message}")
@@ -87,45 +94,15 @@ def _decisions(policy: Object, bindings: list[Object], attributes: Attributes,
 # --- which requests -------------------------------------------------------------------------------------------------
 
 
-def _matches(resources: Object, attributes: Attributes, operation: str, *, needs_rules: bool = False) -> bool:
-    if attributes.resource.group == GROUP or not _namespace_matches(resources.get("namespaceSelector"), attributes):
+def _matches(resources: Object, attributes: Attributes, *, needs_rules: bool = False) -> bool:
+    if (attributes.resource.group == GROUP or not namespace_matches(resources.get("namespaceSelector"), attributes)
+            or not object_matches(resources.get("objectSelector"), attributes)):
         return False
-    objects = [obj for obj in (attributes.obj, attributes.old) if obj is not None]
-    selector = from_label_selector(resources.get("objectSelector") or {})
-    if not any(selector.matches(labels_of(obj)) for obj in objects):
+    requested = attributes.scope.requested_resource
+    if any(rule_matches(rule, attributes, requested) for rule in resources.get("excludeResourceRules") or ()):
         return False
-    if any(_rule_matches(rule, attributes, operation) for rule in resources.get("excludeResourceRules") or ()):
-        return False
-    rules = resources.get("resourceRules") or ()
-    return any(_rule_matches(rule, attributes, operation) for rule in rules) if rules or needs_rules else True
-
-
-def _namespace_matches(selector: Object | None, attributes: Attributes) -> bool:
-    if not selector:
-        return True
-    if attributes.resource.key == "namespaces":
-        return from_label_selector(selector).matches(labels_of(attributes.obj))
-    if not attributes.namespace:
-        return True
-    namespace = attributes.transaction.get(Key("namespaces", "", attributes.namespace))
-    return namespace is not None and from_label_selector(selector).matches(labels_of(namespace))
-
-
-def _rule_matches(rule: Object, attributes: Attributes, operation: str) -> bool:
-    resource = attributes.resource
-    scope = rule.get("scope", "*")
-    if scope != "*" and (scope == "Namespaced") != bool(attributes.namespace):
-        return False
-    if rule.get("resourceNames") and attributes.name not in rule["resourceNames"]:
-        return False
-    return (_one_of(operation, rule.get("operations")) and _one_of(resource.group, rule.get("apiGroups"))
-            and _one_of(resource.version, rule.get("apiVersions"))
-            and any(plural in ("*", resource.plural) and subresource in ("*", attributes.subresource)
-                    for plural, _, subresource in (name.partition("/") for name in rule.get("resources") or ())))
-
-
-def _one_of(value: str, allowed: list[str] | None) -> bool:
-    return bool(allowed) and ("*" in (allowed or ()) or value in (allowed or ()))
+    rules, match_policy = resources.get("resourceRules") or (), resources.get("matchPolicy", "Equivalent")
+    return matched_resource(rules, attributes, match_policy) is not None if rules or needs_rules else True
 
 
 # --- parameters -----------------------------------------------------------------------------------------------------
@@ -196,9 +173,9 @@ class _Evaluation:
             raise CelError(f"expression '{expression}' resulted in error: {error}") from None
 
 
-def _evaluate(spec: Object, param: Object | None, attributes: Attributes, operation: str) -> list[Decision]:
+def _evaluate(spec: Object, param: Object | None, attributes: Attributes) -> list[Decision]:
     """Return the denials of the policy, in the order of its validations; none where its conditions do not hold."""
-    scope = _scope(param, attributes, operation)
+    scope = _scope(param, attributes)
     try:
         if not _conditions_hold(spec, scope):
             return []
@@ -269,25 +246,27 @@ def _message(expression: str | None, evaluation: _Evaluation) -> str:
     return "" if "\n" in text or len(text.encode()) > MAX_MESSAGE else text
 
 
-def _scope(param: Object | None, attributes: Attributes, operation: str) -> dict[str, Any]:
+def _scope(param: Object | None, attributes: Attributes) -> dict[str, Any]:
     namespace = None
     if attributes.namespace:
         namespace = attributes.transaction.get(Key("namespaces", "", attributes.namespace))
     return {
-        "object": None if operation == "DELETE" else attributes.obj,
-        "oldObject": attributes.obj if operation == "DELETE" else attributes.old,
-        "request": _attributes(attributes, operation), "params": param, "namespaceObject": namespace,
+        "object": None if attributes.is_deletion else attributes.obj,
+        "oldObject": attributes.obj if attributes.is_deletion else attributes.old,
+        "request": request_attributes(attributes, attributes.scope.requested_resource), "params": param,
+        "namespaceObject": namespace,
     }
 
 
-def _attributes(attributes: Attributes, operation: str) -> Object:
-    target = attributes.resource
-    group_version = {"group": target.group, "version": target.version}
-    kind = {**group_version, "kind": target.kind}
-    resource = {**group_version, "resource": target.plural}
-    return {
-        "kind": kind, "resource": resource, "requestKind": kind, "requestResource": resource, "name": attributes.name,
-        "namespace": attributes.namespace, "operation": operation, "subResource": attributes.subresource,
-        "requestSubResource": attributes.subresource, "dryRun": attributes.transaction.dry_run,
-        "userInfo": dict(attributes.server.requester),
-    }
+def conditions_hold(conditions: list[Object], attributes: Attributes, resource: Resource) -> bool:
+    """Tell whether the match conditions of a webhook hold; a request is seen as one for ``resource``.
+
+    Raises CelError if one fails and none is false.
+    """
+    scope = {"object": None if attributes.is_deletion else attributes.obj,
+             "oldObject": attributes.obj if attributes.is_deletion else attributes.old,
+             "request": request_attributes(attributes, resource)}
+    try:
+        return _conditions_hold({"matchConditions": conditions}, scope)
+    except BudgetExceeded:
+        raise CelError(OUT_OF_BUDGET) from None

@@ -1,7 +1,7 @@
 """The admission of requests: the plugins of each kind run, and those that are about every kind.
 
-A kind's plugins stand in :mod:`kubepy.apiserver.kinds`. There are no users here, and so no plugins about service
-accounts. Upstream: ``apiserver/pkg/admission/chain.go``, ``pkg/kubeapiserver/options/plugins.go``.
+A kind's plugins stand in :mod:`kubepy.apiserver.kinds`. Upstream: ``apiserver/pkg/admission/chain.go``,
+``pkg/kubeapiserver/options/plugins.go``.
 """
 
 from __future__ import annotations
@@ -16,41 +16,71 @@ from kubepy.lazy import lazy_imports
 from kubepy.storage import Key
 
 with lazy_imports():
-    from kubepy.apiserver.admission import policies, quota
+    from kubepy.apiserver.admission import policies, quota, webhooks
 
 IMMORTAL_NAMESPACES = frozenset(("default", "kube-system", "kube-public"))
 QUOTAS = "resourcequotas"
 PRIORITY_CLASSES = "priorityclasses.scheduling.k8s.io"
 SYSTEM_PRIORITY_CLASSES = ("system-node-critical", "system-cluster-critical")
 POLICY_BINDINGS = "validatingadmissionpolicybindings.admissionregistration.k8s.io"
+MUTATING_WEBHOOKS = "mutatingwebhookconfigurations.admissionregistration.k8s.io"
+VALIDATING_WEBHOOKS = "validatingwebhookconfigurations.admissionregistration.k8s.io"
 
 
 def admit(attributes: Attributes) -> None:
-    """Complete or refuse an object before its kind's rules see it. Raises NotFound (no such namespace), Forbidden."""
-    if attributes.old is None and attributes.resource.namespaced:
+    """Complete or refuse an object before its kind's rules see it.
+
+    Raises NotFound (no such namespace), Forbidden, and what webhooks answer.
+    """
+    if attributes.scope.is_internal:
+        return
+    if attributes.operation == "CREATE" and attributes.resource.namespaced:
         check_namespace(attributes)
-    _run(kind_of(attributes.resource).mutating, attributes)
+    plugins = kind_of(attributes.resource).mutating
+    _run(plugins, attributes)
+    call_mutating_webhooks(attributes, plugins)
 
 
 def validate(attributes: Attributes) -> None:
-    """Refuse an object that its kind's rules let through. Raises Forbidden, Invalid."""
+    """Refuse an object that its kind's rules let through. Raises Forbidden, Invalid, and what webhooks answer."""
+    if attributes.scope.is_internal:
+        return
     _run(kind_of(attributes.resource).validating, attributes)
-    check_policies(attributes, "CREATE" if attributes.old is None else "UPDATE")
+    check_policies(attributes)
+    call_validating_webhooks(attributes)
+
+
+def admit_body(attributes: Attributes) -> None:
+    """Let policies and webhooks see the Scale, Eviction or Binding that a client sends. Raises Status."""
+    call_mutating_webhooks(attributes, ())
+    check_policies(attributes)
+    call_validating_webhooks(attributes)
+
+
+def call_mutating_webhooks(attributes: Attributes, plugins: tuple[AdmissionPlugin, ...]) -> None:
+    """Call the webhooks that may change an object; both kinds are only loaded for clusters that have some."""
+    if attributes.transaction.list(MUTATING_WEBHOOKS):
+        webhooks.admit(attributes, lambda: _run(plugins, attributes))
+
+
+def check_policies(attributes: Attributes) -> None:
+    """Refuse what ValidatingAdmissionPolicies deny; their language is only loaded for clusters that have some."""
+    if attributes.transaction.list(POLICY_BINDINGS):
+        policies.check_policies(attributes)
+
+
+def call_validating_webhooks(attributes: Attributes) -> None:
+    if attributes.transaction.list(VALIDATING_WEBHOOKS):
+        webhooks.validate(attributes)
 
 
 def _run(plugins: tuple[AdmissionPlugin, ...], attributes: Attributes) -> None:
-    operation = "create" if attributes.old is None else "update"
+    operation = attributes.operation.lower()
     if attributes.subresource:
         operation += f"/{attributes.subresource}"
     for plugin in plugins:
         if operation in plugin.operations:
             plugin.admit(attributes)
-
-
-def check_policies(attributes: Attributes, operation: str) -> None:
-    """Refuse what ValidatingAdmissionPolicies deny; their language is only loaded for clusters that have some."""
-    if attributes.transaction.list(POLICY_BINDINGS):
-        policies.check_policies(attributes, operation)
 
 
 def charge_quotas(attributes: Attributes) -> Sequence[tuple[Object, Object]]:

@@ -52,10 +52,10 @@ def create_decoded(scope: RequestScope, new: Object, managed_fields: Callable[[]
 
     :param managed_fields: makes its managedFields; it is called when the object is as it will be stored.
     """
-    metadata = new["metadata"]
     for field in _SYSTEM_FIELDS:
-        metadata.pop(field, None)
+        new["metadata"].pop(field, None)
     admission.admit(Attributes(scope, new))
+    metadata = new["metadata"]
     if not metadata.get("name") and metadata.get("generateName"):
         metadata["name"] = _generate_name(scope, metadata["generateName"])
     strategy, server = scope.strategy, scope.server
@@ -74,7 +74,7 @@ def create_decoded(scope: RequestScope, new: Object, managed_fields: Callable[[]
     attributes = Attributes(scope, new)
     admission.validate(attributes)
     charges = admission.charge_quotas(attributes)
-    stored = scope.transaction.create(scope.key, new)
+    stored = scope.create(new)
     scope.transaction.charge(charges)
     return stored
 

@@ -55,7 +55,8 @@ def decode(server: Server, resource: Resource, obj: Object, field_validation: st
 def _check_kind(resource: Resource, obj: Object) -> str:
     """Return the version in which an object is written. Raises BadRequest if it is of another kind."""
     api_version, kind = obj.get("apiVersion") or resource.api_version, obj.get("kind") or resource.kind
-    versions = [resource.api_version, *(f"{resource.group}/{other}" for other in resource.other_versions)]
+    others = () if resource.custom else resource.other_versions
+    versions = [resource.api_version, *(f"{resource.group}/{other}" for other in others)]
     if api_version not in versions:
         raise errors.BadRequest(f"the API version in the data ({api_version}) does not match the expected API version "
                                 f"({resource.api_version})")

@@ -37,16 +37,18 @@ def delete(scope: RequestScope) -> Object:
     """
     options, transaction, now = scope.request.delete_options, scope.transaction, scope.server.clock.now()
     admission.check_deletion(scope)
-    old = transaction.require(scope.key)
+    old = scope.require()
     _check_options(scope, old, options)
-    admission.check_policies(Attributes(scope, old), "DELETE")
+    attributes = Attributes(scope, old, is_deletion=True)
+    admission.admit(attributes)
+    admission.validate(attributes)
     if scope.resource.key == "namespaces" and (kept := namespace_kept(old, options, now)) is not None:
         return transaction.update(scope.key, kept, old)
     state = _begin_cleanup(old, now) if scope.resource.key == CRDS else old
     deletion = decide(scope.strategy, state, options, now)
     if deletion.removed:
         return transaction.delete(scope.key)
-    return transaction.update(scope.key, deletion.state, old)
+    return scope.update(deletion.state, old)
 
 
 def _check_options(scope: RequestScope, old: Object, options: DeleteOptions) -> None:

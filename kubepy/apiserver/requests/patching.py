@@ -47,7 +47,7 @@ def patch_object(scope: RequestScope, patch: Patch) -> Object:
         return serverside.apply_object(scope, config)
     if scope.request.subresource == "scale":
         return update_scale(scope, lambda scale: _patched(scope, SCALE, scale, patch))
-    old = scope.transaction.require(scope.key)
+    old = scope.require()
     shown = scope.strategy.in_version(old, requested.api_version) if requested.is_older else old
     new = _patched(scope, requested, shown, patch)
     drop_duplicate_owners(scope.server, new)

@@ -11,16 +11,17 @@ from contextlib import suppress
 from kubepy.api import errors
 from kubepy.api.meta import Object, clone, labels_of
 from kubepy.api.objects.pods import get_condition, is_pod_ready, set_condition
-from kubepy.api.scheme import GroupVersionResource
+from kubepy.api.scheme import GroupVersionResource, Resource
 from kubepy.api.selectors import SelectorError, from_label_selector
 from kubepy.apiserver.request import Request
-from kubepy.apiserver.requests.admission import check_namespace
+from kubepy.apiserver.requests.admission import admit_body, check_namespace
 from kubepy.apiserver.requests.deletion import delete
 from kubepy.apiserver.requests.updating import replace
 from kubepy.apiserver.server import Attributes, RequestScope
 from kubepy.quoting import quote
 from kubepy.storage import Key
 
+BINDING, EVICTION = Resource("bindings", "Binding"), Resource("evictions", "Eviction", "policy")
 BUDGETS = GroupVersionResource.parse("poddisruptionbudgets.policy")
 MAX_DISRUPTED_PODS = 2000
 REFUSED = "Cannot evict pod as it would violate the pod's disruption budget."
@@ -29,11 +30,20 @@ _PHASES_WITHOUT_BUDGET = ("Pending", "Succeeded", "Failed")
 _TOPOLOGY_LABELS = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
 
 
+def _body(scope: RequestScope, kind: Resource, content: Object) -> Object:
+    """Make the object that a client posts to a subresource."""
+    metadata = {"name": scope.name, "namespace": scope.namespace}
+    return {"kind": kind.kind, "apiVersion": kind.api_version, "metadata": metadata, **content}
+
+
 # --- binding ------------------------------------------------------------------------------------------------------
 
 
 def bind(scope: RequestScope, node_name: str) -> Object:
     """Set the pod's nodeName and its PodScheduled condition. Raises NotFound, Conflict (bound already, deleted)."""
+    binding = _body(scope, BINDING, {"target": {"kind": "Node", "name": node_name}})
+    admit_body(Attributes(scope, binding, body=BINDING))
+    node_name = (binding.get("target") or {}).get("name", "")
     pod = scope.transaction.require(scope.key)
     spec = pod["spec"]
     obstacle = ""
@@ -63,7 +73,10 @@ def evict(scope: RequestScope) -> None:
     """Delete a pod if its budget allows it. Raises NotFound, TooManyRequests, Forbidden."""
     transaction, clock = scope.transaction, scope.server.clock
     pod = transaction.require(scope.key)
-    check_namespace(Attributes(scope, pod))
+    eviction = Attributes(scope, _body(scope, EVICTION, {}), body=EVICTION)
+    check_namespace(eviction)
+    admit_body(eviction)
+    scope = scope._replace(is_internal=True)
     needs_no_budget = (pod.get("status", {}).get("phase") in _PHASES_WITHOUT_BUDGET
                        or pod["metadata"].get("deletionTimestamp"))
     budget = None if needs_no_budget else _budget_of(scope, pod)

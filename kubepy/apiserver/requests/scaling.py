@@ -13,9 +13,10 @@ from kubepy.api.meta import Object, clone
 from kubepy.api.scheme import Resource
 from kubepy.api.selectors import SelectorError, from_label_selector, from_set
 from kubepy.api.values.goformat import quote
+from kubepy.apiserver.requests.admission import admit_body
 from kubepy.apiserver.requests.decoding import decode_request, match_name, match_namespace
 from kubepy.apiserver.requests.updating import replace
-from kubepy.apiserver.server import RequestScope
+from kubepy.apiserver.server import Attributes, RequestScope
 from kubepy.apiserver.validation.custom import dotted, value_at
 from kubepy.lazy import lazy_imports
 
@@ -92,7 +93,7 @@ def update_scale(scope: RequestScope, change: Callable[[Object], Object]) -> Obj
 
     Raises NotFound, BadRequest, Conflict, Invalid.
     """
-    paths, old = scale_paths(scope.resource), scope.transaction.require(scope.key)
+    paths, old = scale_paths(scope.resource), scope.require()
     before = scale_to_change(scope.resource, paths, old)
     after = change(before)
     managed_fields = None
@@ -106,6 +107,7 @@ def update_scale(scope: RequestScope, change: Callable[[Object], Object]) -> Obj
 def store_scale(scope: RequestScope, scale: Object, old: Object, managed_fields: list[Object] | None) -> Object:
     """Give an object the replicas of a Scale, and these managedFields. Raises BadRequest, Conflict, Invalid."""
     resource, paths, new = scope.resource, scale_paths(scope.resource), clone(old)
+    admit_body(Attributes(scope, scale, scale_of(paths, old), body=SCALE))
     replicas, metadata = scale["spec"].get("replicas", 0), scale["metadata"]
     if resource.custom and replicas == NOT_SET:
         raise errors.BadRequest(f"the spec replicas field {quote(dotted(paths.replicas))} cannot be empty")
@@ -126,7 +128,7 @@ def store_scale(scope: RequestScope, scale: Object, old: Object, managed_fields:
     for field in paths.replicas[:-1]:
         place = place.setdefault(field, {})
     place[paths.replicas[-1]] = replicas
-    of_object = scope._replace(request=scope.request._replace(subresource="", options=None))
+    of_object = scope._replace(request=scope.request._replace(subresource="", options=None), is_internal=True)
     return scale_of(paths, replace(of_object, new, old, managed_fields))
 
 

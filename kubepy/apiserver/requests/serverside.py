@@ -38,12 +38,12 @@ def apply_object(scope: RequestScope, config: Any) -> Object:
 
     Raises Conflict, BadRequest, NotFound, Invalid, and Status (500) for fields that the schema does not have.
     """
-    resource, transaction = scope.resource, scope.transaction
+    resource = scope.resource
     _check(scope, resource, config)
     schema = scope.strategy.field_schema()
     if field_problems := problems(config, schema):
         raise _untyped(config, text_of(field_problems))
-    old = transaction.get(scope.key)
+    old = scope.get()
     if old is None and scope.request.subresource:
         raise errors.not_found(resource.key, scope.name)
     if old is None and (uid := config["metadata"].get("uid")):
@@ -68,7 +68,7 @@ def apply_object(scope: RequestScope, config: Any) -> Object:
 
 def apply_scale(scope: RequestScope, config: Any) -> Object:
     """Apply a Scale to an object and return its Scale. Raises as ``apply_object``."""
-    resource, paths, old = scope.resource, scale_paths(scope.resource), scope.transaction.require(scope.key)
+    resource, paths, old = scope.resource, scale_paths(scope.resource), scope.require()
     _check(scope, SCALE, config)
     if field_problems := problems(config, scope.server.strategy(SCALE).field_schema()):
         raise _untyped(config, text_of(field_problems))

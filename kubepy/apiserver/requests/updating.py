@@ -51,7 +51,7 @@ def update(scope: RequestScope, obj: Object) -> Object:
     match_name(new, scope)
     drop_duplicate_owners(scope.server, new)
     uid = new["metadata"].get("uid")
-    old = scope.transaction.get(scope.key)
+    old = scope.get()
     if old is None:
         if scope.request.subresource or not scope.strategy.allow_create_on_update:
             raise errors.not_found(scope.resource.key, scope.name)
@@ -104,12 +104,13 @@ def replace(scope: RequestScope, new: Object, old: Object, managed_fields: list[
     restore(metadata, old["metadata"], "managedFields")
     if managed_fields:
         metadata["managedFields"] = managed_fields
+        tracking.keep_times(scope.resource, strategy.field_schema, new, old)
     elif managed_fields is not None:
         metadata.pop("managedFields", None)
     if is_finalized(strategy, new, old):
         scope.transaction.delete(scope.key)
         return new
-    stored = scope.transaction.update(scope.key, new, old)
+    stored = scope.update(new, old)
     scope.transaction.charge(charges)
     return stored
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kubepy.api import errors
@@ -58,27 +58,31 @@ class CustomStrategy(Strategy):
     def field_schema(self) -> Schema:
         return Schema(with_metadata(self.schema))
 
+    @property
+    def conversion(self) -> Object:
+        """The part of the definition that says how its versions are converted."""
+        conversion: Object = self._spec.get("conversion") or {}
+        return conversion
+
+    @property
+    def versions(self) -> Iterable[str]:
+        """The apiVersions of the definition, served or not."""
+        return self._versions
+
     def decode(self, obj: Object) -> Decoded:
-        """Decode an object of any version; the only conversion between versions is none."""
         object_, unknown = decode(clone(obj))
-        schema = _schema_of(self._versions[obj["apiVersion"]])
-        unknown = [*unknown, *prune(schema, object_)]
-        drop_nulls(schema, object_)
-        if obj["apiVersion"] != self.resource.api_version:
-            fill_in(schema, object_)
-            object_["apiVersion"] = self.resource.api_version
-            prune(self._schema, object_)
+        unknown = [*unknown, *prune(self._schema, object_)]
+        drop_nulls(self._schema, object_)
         return Decoded(object_, unknown)
 
-    def in_version(self, obj: Object, api_version: str) -> Object:
-        shown: Object = clone({**obj, "apiVersion": api_version})
-        schema = _schema_of(self._versions[api_version])
-        prune(schema, shown)
-        fill_in(schema, shown)
-        return shown
+    def complete(self, obj: Object) -> Object:
+        """Prune and default an object that was converted to this version; ``obj`` belongs to this call."""
+        prune(self._schema, obj)
+        fill_in(self._schema, obj)
+        return obj
 
     def warnings_of_version(self, api_version: str) -> list[str]:
-        if api_version == self.resource.api_version:
+        if api_version == self.resource.api_version and not self.resource.is_older:
             return []  # every request for the resource is warned of
         return [warning] if (warning := deprecation_of(self._spec, self._versions[api_version])) else []
 

@@ -1,4 +1,4 @@
-"""Webhook configurations, which are stored and never called, and admission policies, of which those that validate are.
+"""Webhook configurations and admission policies (:mod:`kubepy.apiserver.admission`); mutating policies are not applied.
 
 Upstream: ``pkg/registry/admissionregistration``.
 """

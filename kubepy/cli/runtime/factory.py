@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import IO, TYPE_CHECKING
 
@@ -46,6 +46,9 @@ class Factory:
 
     program = KUBEPY
     chunk_size = 0  # --chunk-size of the command
+    # Shown by -v=7 and above.
+    request_headers: Mapping[str, str] = {"Accept": "application/json"}
+    request_parameters: Mapping[str, str] = {}
 
     def __init__(self, stdin: IO[str] | None = None, stdout: IO[str] | None = None,
                  stderr: IO[str] | None = None) -> None:
@@ -161,6 +164,8 @@ class Factory:
             if logger.highest >= 6:
                 cluster.client = client = roundtrips.LoggingClient(cluster.client, logger)
                 client.limit = self.chunk_size
+                client.headers, client.parameters = self.request_headers, self.request_parameters
+                client.disable_compression = self.options.disable_compression
         return cluster
 
     @cached_property
@@ -220,6 +225,10 @@ class Factory:
             yield
             left = end - clock.monotonic()
             if left <= 0:
+                if logger := self.cluster.logger:
+                    error = "context deadline exceeded (Client.Timeout or context cancellation while reading body)"
+                    place = klog.place_of(Factory.ticks.__code__)
+                    logger.info(5, place, "Unable to decode an event from the watch stream", {"err": error})
                 return
             clock.sleep(min(pause, left))
 

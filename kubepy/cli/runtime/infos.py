@@ -67,7 +67,7 @@ class Info:
             raise CliError("resource name may not be empty")
         try:
             if self.subresource == "scale":
-                self.object = factory.client.get(self.resource.key, self.name, namespace=self.namespace,
+                self.object = factory.client.get(self.resource.gvr, self.name, namespace=self.namespace,
                                                  subresource="scale")
             elif self.subresource and self.subresource not in self.resource.subresources:
                 raise api_errors.no_such_resource()

@@ -1,0 +1,61 @@
+"""The users as whom components of a cluster make their requests, as admission sees them.
+
+Bundles exempt them from their webhooks and policies by name. A controller is its service account, as in a cluster that
+kubeadm has made (``--use-service-account-credentials``), where some have other names than the controllers.
+Upstream: ``plugin/pkg/auth/authorizer/rbac/bootstrappolicy/controller_policy.go``, ``cmd/kube-controller-manager``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kubepy.api.meta import Object
+from kubepy.runtime.reconcile import Informers, Key
+
+ALL_USERS = "system:authenticated"
+API_SERVER: Object = {"username": "system:apiserver", "groups": ["system:masters", ALL_USERS]}
+SCHEDULER: Object = {"username": "system:kube-scheduler", "groups": [ALL_USERS]}
+# The service accounts of the controllers whose names differ from theirs.
+SERVICE_ACCOUNTS = {
+    "daemonset-controller": "daemon-set-controller",
+    "endpoint-slice-controller": "endpointslice-controller",
+    "endpoint-slice-mirroring-controller": "endpointslicemirroring-controller",
+    "garbage-collector-controller": "generic-garbage-collector",
+    "horizontal-pod-autoscaler-controller": "horizontal-pod-autoscaler",
+    "legacy-serviceaccount-token-cleaner-controller": "legacy-service-account-token-cleaner",
+    "node-lifecycle-controller": "node-controller",
+    "persistentvolume-binder-controller": "persistent-volume-binder",
+    "persistentvolume-expander-controller": "expand-controller",
+    "persistentvolumeclaim-binder-controller": "persistent-volume-binder",
+    "pod-garbage-collector-controller": "pod-garbage-collector",
+    "root-ca-certificate-publisher-controller": "root-ca-cert-publisher",
+    "serviceaccount-controller": "service-account-controller",
+    "taint-eviction-controller": "node-controller",
+    # The programs that come with a storage driver have service accounts of their own.
+    "kubepy.dev/simulated": "csi-provisioner",
+    "external-resizer simulated.kubepy.dev": "csi-resizer",
+}
+
+
+def service_account(name: str, namespace: str = "kube-system") -> Object:
+    """Return the user that a service account is (``serviceaccount.UserInfo``)."""
+    groups = ["system:serviceaccounts", f"system:serviceaccounts:{namespace}", ALL_USERS]
+    return {"username": f"system:serviceaccount:{namespace}:{name}", "groups": groups}
+
+
+def kubelet_of(node: str) -> Object:
+    """Return the user that the kubelet of a node is."""
+    return {"username": f"system:node:{node}", "groups": ["system:nodes", ALL_USERS]}
+
+
+def user_of(reconciler: str, informers: Informers) -> Callable[[Key], Object]:
+    """Return what tells the user as whom a reconciler syncs a key: the kubelet is that of the pod's node."""
+    def of_node(key: Key) -> Object:
+        pod = None if key.resource == "nodes" else informers.get(*key)
+        return kubelet_of(pod["spec"].get("nodeName", "") if pod else key.name)
+
+    if reconciler == "kubelet":
+        return of_node
+    user = {"default-scheduler": SCHEDULER, "crd-finalizer": API_SERVER}.get(reconciler)
+    user = user or service_account(SERVICE_ACCOUNTS.get(reconciler, reconciler))
+    return lambda key: user

@@ -6,10 +6,10 @@ BIN := $(VENV)/bin
 
 # Unit tests: those of the packages below the command line. Acceptance tests: those that run whole commands.
 UNIT := tests/api tests/apiserver tests/controllers tests/kubelet tests/runtime tests/scheduler tests/storage
-ACCEPTANCE := tests/cli tests/conformance tests/torture $(wildcard tests/test_*.py)
+ACCEPTANCE := tests/bundles tests/cli tests/conformance tests/torture $(wildcard tests/test_*.py)
 PYTEST := $(BIN)/pytest -n 4 --dist worksteal
 
-.PHONY: demo test unit acceptance torture check bench completions docs generated clean
+.PHONY: demo test unit acceptance torture bundles check bench completions docs generated clean
 
 demo: $(VENV)/.installed
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash tools/demo.sh
@@ -25,6 +25,11 @@ acceptance: $(VENV)/.installed
 
 torture: $(VENV)/.installed
 	$(BIN)/python -m tests.torture
+
+# Apply, settle, apply again, describe and delete each bundle of manifests in a folder: make bundles DIR=path
+DIR ?= tests/bundles
+bundles: $(VENV)/.installed
+	$(BIN)/python tools/run_bundles.py $(DIR)
 
 check: $(VENV)/.installed
 	$(BIN)/ruff check kubepy tests tools

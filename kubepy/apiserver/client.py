@@ -32,7 +32,8 @@ from kubepy.apiserver.request import (
     WriteOptions,
 )
 from kubepy.apiserver.server import Rehearsal, RequestScope, Server
-from kubepy.apiserver.transaction import RequestTransaction
+from kubepy.apiserver.settings import MINIMAL, ClusterSettings
+from kubepy.apiserver.transaction import IMPLIED, RequestTransaction, with_implied
 from kubepy.lazy import lazy_imports
 from kubepy.storage import Change, CompactedError, ConflictError, Key, Problem, Snapshot
 
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from kubepy.storage.interfaces import Store, Transaction
 
 with lazy_imports():
-    from kubepy.apiserver import rehearsal
+    from kubepy.apiserver import implied, rehearsal
     from kubepy.apiserver.managedfields import tracking
     from kubepy.apiserver.requests import creation, deletion, metrics, patching, pods, scaling, updating
 
@@ -104,6 +105,10 @@ class Client:
     @property
     def ids(self) -> Ids:
         return self._server.ids
+
+    @property
+    def settings(self) -> ClusterSettings:
+        return self._server.settings
 
     @property
     def requester(self) -> Object:
@@ -227,6 +232,8 @@ class Client:
             obj, problem = self._store.find(key)
             if problem:
                 self.warn(self._store.describe(problem))
+        if obj is None and key.resource in IMPLIED and (implied_objects := self._implied_objects()):
+            obj = implied_objects.get(key, self._stored)
         if obj is None:
             raise errors.not_found(resource.key, request.name)
         [obj] = self._shown(resource, request, [obj])
@@ -238,12 +245,10 @@ class Client:
             subjects = self._list(request._replace(resource=_named(resource.computed_from)))
             return subjects._replace(items=self._metrics_of(resource, subjects.items))
         namespace = request.namespace or None
-        if self._batch:
-            transaction = self._batch.transaction
-            snapshot = Snapshot(transaction.revision, transaction.list(resource.key, namespace))
-        else:
-            snapshot = self._store.list(resource.key, namespace)
-        revision, objects, problems = snapshot
+        revision, objects, problems = self._snapshot(resource.key, namespace)
+        if resource.key in IMPLIED and (implied_objects := self._implied_objects()):
+            missing = implied_objects.missing(resource.key, namespace, objects, self._stored)
+            objects = with_implied(objects, missing)
         for problem in problems:
             self.warn(self._store.describe(problem))
         if resource.custom:
@@ -255,6 +260,17 @@ class Client:
         if not resource.custom:
             objects = self._shown(resource, request, objects)
         return ObjectList(objects, str(revision), problems)
+
+    def _snapshot(self, resource: str, namespace: str | None = None) -> Snapshot:
+        if self._batch is None:
+            return self._store.list(resource, namespace)
+        transaction = self._batch.transaction
+        return Snapshot(transaction.revision, transaction.list(resource, namespace))
+
+    def _implied_objects(self) -> implied.ImpliedObjects | None:
+        """Return the implied objects of the cluster, None for one that has all of its objects as files."""
+        settings = self._server.settings
+        return implied.ImpliedObjects(settings, self._store, self.clock) if settings.bootstrap == MINIMAL else None
 
     def _metrics_of(self, resource: Resource, subjects: Objects) -> Objects:
         """Return the metrics of pods or nodes that have any."""
@@ -370,6 +386,27 @@ class Client:
         with self.transaction(dry_run) as transaction:
             yield RequestScope(self._server, transaction, request, resource)
 
+    def list_stored(self, resource: str, namespace: str | None = None) -> Objects:
+        """Return the objects of a resource that have files: what controllers watch."""
+        if resource in IMPLIED:
+            return self._stored(resource, namespace)
+        return self.list(resource, namespace=namespace).items
+
+    def _stored(self, resource: str, namespace: str | None = None) -> Objects:
+        return self._snapshot(resource, namespace).objects
+
+    def list_implied(self, resource: str, namespace: str | None = None) -> Objects:
+        """Return the objects of a resource that no file stands for (``kubepy.apiserver.implied``)."""
+        implied_objects = self._implied_objects() if resource in IMPLIED else None
+        if implied_objects is None:
+            return []
+        return implied_objects.missing(resource, namespace, self._stored(resource, namespace), self._stored)
+
+    def forget_deletions(self) -> None:
+        """Bring implied roles and bindings back that were deleted."""
+        if implied_objects := self._implied_objects():
+            implied_objects.restart()
+
     def with_managed_fields(self, obj: Object) -> Object:
         """Return an object with its managedFields as the API shows them; storage keeps less of them."""
         api_version = obj.get("apiVersion", "")
@@ -417,7 +454,6 @@ class Client:
         :param observed: returns an object as the caller last saw it. Changes from outside get their ``old`` from it,
             and are left out if the caller has seen that very version.
         """
-        self._server.webhooks.forget()
         with self._storage_transaction() as transaction:
             since = transaction.revision if self._since is None else self._since
             events: Events = []
@@ -428,9 +464,11 @@ class Client:
                 event.old is None or event.new is None
                 or event.old["metadata"]["resourceVersion"] != event.new["metadata"]["resourceVersion"])]
             batch = self._batch = Batch(transaction, news)
+            self._server.webhooks.begin_batch()
             try:
                 yield batch
             finally:
+                self._server.webhooks.end_batch()
                 self._batch = None
         self._since = transaction.revision
 
@@ -455,11 +493,11 @@ class Client:
         """Open the transaction of one request; the Client's own requests and the recorders of events use it."""
         if self._batch:
             events, first = self._batch.events, len(self._batch.events)
-            yield RequestTransaction(self._batch.transaction, events, dry_run=dry_run)
+            yield RequestTransaction(self._batch.transaction, events, self._implied_objects(), dry_run=dry_run)
         else:
             events, first = [], 0
             with self._storage_transaction() as transaction:
-                yield RequestTransaction(transaction, events, dry_run=dry_run)
+                yield RequestTransaction(transaction, events, self._implied_objects(), dry_run=dry_run)
         if any(events[index].key.resource == CRDS for index in range(first, len(events))):
             self._forget_custom_kinds()
 

@@ -8,13 +8,13 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from kubepy.api.clock import Clock, Ids
-from kubepy.api.errors import AlreadyExists
-from kubepy.api.meta import Object
+from kubepy.api.errors import AlreadyExists, Forbidden, NotFound
+from kubepy.api.meta import Object, name_of, namespace_of
 from kubepy.api.scheme import Resource, Scheme
 from kubepy.apiserver.client import CRDS, Client
 from kubepy.apiserver.kinds import new_strategy
 from kubepy.apiserver.server import Server
-from kubepy.apiserver.settings import parse_settings
+from kubepy.apiserver.settings import FULL, parse_settings
 from kubepy.apiserver.strategies import Strategy
 from kubepy.lazy import lazy_imports
 from kubepy.storage import FolderError, Key, NoClusterError, Problem
@@ -27,14 +27,15 @@ if TYPE_CHECKING:
     from kubepy.klog import Logger
 
 with lazy_imports():
+    from kubepy.api.objects import rbac
     from kubepy.api.schema import customresources
     from kubepy.api.values import goformat
+    from kubepy.apiserver import bootstrap
     from kubepy.apiserver.requests import handwritten
 
 UNFINISHED = "unfinished"  # in the store's meta values: the cluster is being made
 EVENTS_LAST = 3600.0  # seconds of cluster time that an event is kept
-# Every cluster has these (``pkg/controlplane/controller/systemnamespaces``, ``registry/scheduling``).
-NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
+# Every cluster has these (``registry/scheduling``).
 PRIORITY_CLASSES = (
     ("system-cluster-critical", 2000000000, "Used for system critical pods that must run in the cluster, but can be "
                                             "moved to another node if necessary."),
@@ -54,7 +55,7 @@ class Cluster:
         self.clock = Clock(self.settings.clock)
         self.ids = Ids(self.settings.seed)
         self.scheme = Scheme(self._custom_resources)
-        self._server = Server(self.scheme, self.clock, self.ids, self._new_strategy, self.settings.webhooks)
+        self._server = Server(self.scheme, self.clock, self.ids, self._new_strategy, self.settings)
         self.client = self._own_client = Client(self.store, self._server)
         self.controller_client = self.client
         self.logger: Logger | None = None  # of the work of the controllers (-v)
@@ -84,11 +85,26 @@ class Cluster:
         return cluster
 
     @classmethod
-    def begin(cls, folder: Path | str) -> None:
-        """Make a cluster, or go on with one that is not yet :meth:`finished <finish>`. Raises FolderError."""
-        if not os.path.exists(os.path.join(folder, "kubepy.yaml")):
-            FolderStore.initialize(folder, {})
+    def begin(cls, folder: Path | str, settings: dict[str, str]) -> None:
+        """Make a cluster, or go on with one that is not yet :meth:`finished <finish>`.
+
+        :param settings: for ``kubepy.yaml``; one that is there gets those that it lacks.
+
+        Raises FolderError, also where ``kubepy.yaml`` says something else.
+        """
+        path = os.path.join(folder, "kubepy.yaml")
+        if not os.path.exists(path):
+            FolderStore.initialize(folder, settings)
         store = FolderStore(folder)
+        present = store.settings()
+        for name, value in settings.items():
+            if present.get(name, value) != value:
+                raise FolderError(f"kubepy.yaml: {name}: is {present[name]} already, not {value}")
+        if missing := {name: value for name, value in settings.items() if name not in present}:
+            with open(path, "r+", encoding="utf-8") as file:
+                text = file.read()
+                file.write("" if text.endswith("\n") else "\n")
+                file.write("".join(f"{name}: {value}\n" for name, value in missing.items()))
         store.set_meta(UNFINISHED, "yes")
         store.close()
 
@@ -108,14 +124,25 @@ class Cluster:
 
     def bootstrap(self) -> None:
         """Create the objects that every cluster has, in one transaction, except those that exist."""
-        objects: list[tuple[str, Object]] = [("namespaces", {"metadata": {"name": name}}) for name in NAMESPACES]
+        objects: list[tuple[str, Object]] = [("namespaces", {"metadata": {"name": name}})
+                                             for name in bootstrap.SYSTEM_NAMESPACES]
         objects += [("priorityclasses.scheduling.k8s.io",
                      {"description": description, "metadata": {"name": name}, "value": value})
                     for name, value, description in PRIORITY_CLASSES]
+        if self.settings.bootstrap == FULL:
+            today = self.clock.timestamp().partition("T")[0]
+            objects += bootstrap.first_objects(self.settings.networking.service_subnet, today)
         with self.client.joined():
             for resource, obj in objects:
                 with suppress(AlreadyExists):
                     self.client.create(resource, obj)
+
+    def start(self) -> None:
+        """Do what an API server does once when it starts: bring back or complete bootstrap roles and bindings."""
+        if self.settings.bootstrap == FULL:
+            reconcile_rbac(self._own_client)
+        else:
+            self._own_client.forget_deletions()
 
     def problems(self) -> list[Problem]:
         """Return the files that cannot be objects."""
@@ -146,8 +173,37 @@ class Cluster:
         return handwritten.removed(key, obj, now)
 
     def _new_strategy(self, resource: Resource) -> Strategy:
-        return new_strategy(resource, lambda resource: self._own_client.get(CRDS, resource.key))
+        strategy = new_strategy(resource, lambda resource: self._own_client.get(CRDS, resource.key))
+        strategy.settings = self.settings
+        return strategy
 
     def _custom_resources(self) -> Iterator[Resource]:
         for definition in self._own_client.list(CRDS).items:
             yield from customresources.resources_of(definition)
+
+
+def reconcile_rbac(client: Client) -> None:
+    """Make the bootstrap roles and bindings what they should be, as an API server does when it starts.
+
+    Missing rules and subjects are added, further ones stay; an object annotated ``autoupdate: false`` stays as it is.
+    """
+    with client.joined():
+        for resource in bootstrap.RBAC_KINDS:
+            existing = {(namespace_of(obj), name_of(obj)): obj for obj in client.list_stored(resource)}
+            for expected in bootstrap.rbac_objects(resource):
+                namespace = namespace_of(expected)
+                present = existing.get((namespace, name_of(expected)))
+                if present is None:
+                    with suppress(NotFound, Forbidden):  # its namespace is gone or going
+                        client.create(resource, expected, namespace=namespace)
+                    continue
+                is_role = resource in (rbac.CLUSTER_ROLES, rbac.ROLES)
+                reconcile = rbac.reconcile_role if is_role else rbac.reconcile_binding
+                result = reconcile(present, expected, removes=False)
+                if result.is_protected or not result.operation:
+                    continue
+                if result.operation == rbac.RECREATE:
+                    client.delete(resource, name_of(expected), namespace=namespace)
+                    client.create(resource, expected, namespace=namespace)
+                else:
+                    client.update(resource, result.object, namespace=namespace)

@@ -20,7 +20,7 @@ from kubepy.apiserver.strategies import Strategy
 from kubepy.lazy import lazy_imports
 
 with lazy_imports():
-    from kubepy.apiserver.admission import classes, limits, podsecurity, scheduling
+    from kubepy.apiserver.admission import classes, limits, podsecurity, scheduling, serviceaccounts
     from kubepy.apiserver.printers import access as access_printers
     from kubepy.apiserver.printers import core as core_printers
     from kubepy.apiserver.printers import custom as custom_printers
@@ -100,6 +100,10 @@ PROTECT_VOLUME = AdmissionPlugin("StorageObjectInUseProtection", _CREATE,
                                  lambda attributes: classes.protect_volume(attributes))
 RUNTIME_CLASS = AdmissionPlugin("RuntimeClass", _CREATE, lambda attributes: scheduling.apply_runtime_class(attributes))
 SET_PRIORITY = AdmissionPlugin("Priority", _CREATE, lambda attributes: scheduling.set_priority(attributes))
+CHECK_SERVICE_ACCOUNT = AdmissionPlugin("ServiceAccount", ("create", "update/ephemeralcontainers"),
+                                        lambda attributes: serviceaccounts.check_service_account(attributes))
+SET_SERVICE_ACCOUNT = AdmissionPlugin("ServiceAccount", _CREATE,
+                                      lambda attributes: serviceaccounts.set_service_account(attributes))
 TAINT_NODE = AdmissionPlugin("TaintNodesByCondition", _CREATE, lambda attributes: scheduling.taint_node(attributes))
 WARN_OF_TEMPLATE = AdmissionPlugin("PodSecurity", _WRITE, lambda attributes: podsecurity.warn_of_template(attributes))
 
@@ -123,8 +127,8 @@ KINDS: dict[str, ServedKind] = {
         mutating=(PROTECT_VOLUME,)),
     "pods": ServedKind(
         lambda: pods.PodStrategy, lambda: pods_printers.print_pod,
-        mutating=(LIMIT_DEFAULTS, SET_PRIORITY, KEEP_PRIORITY, DEFAULT_TOLERATIONS, RUNTIME_CLASS),
-        validating=(CHECK_LIMITS, CHECK_POD, CHECK_OVERHEAD)),
+        mutating=(LIMIT_DEFAULTS, SET_SERVICE_ACCOUNT, SET_PRIORITY, KEEP_PRIORITY, DEFAULT_TOLERATIONS, RUNTIME_CLASS),
+        validating=(CHECK_LIMITS, CHECK_SERVICE_ACCOUNT, CHECK_POD, CHECK_OVERHEAD)),
     "podtemplates": ServedKind(
         lambda: apps.PodTemplateStrategy, lambda: pods_printers.print_pod_template, validating=(WARN_OF_TEMPLATE,)),
     "replicationcontrollers": ServedKind(

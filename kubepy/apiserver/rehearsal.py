@@ -64,34 +64,37 @@ class WebhookCalls:
     def __init__(self, services: Mapping[str, str]) -> None:
         self.services = services
         self._answers: dict[WebhookCall, Answer] | None = None  # in a rehearsal, those that are known so far
-        self._timed_out: dict[Endpoint, Answer] = {}
+        self._timed_out: dict[Endpoint, Answer] | None = None  # in a batch, those that are not tried again
 
     def answers(self, calls: Sequence[WebhookCall], ids: Ids) -> list[Answer]:
         """Return the answers to calls. Raises CallsPending in a rehearsal that does not have all of them yet."""
         if self._answers is None:
-            return self.send(calls, ids)
+            return self._send(calls, ids)
         if missing := [call for call in calls if call not in self._answers]:
             raise CallsPending(missing)
         return [self._answers[call] for call in calls]
 
-    def send(self, calls: Sequence[WebhookCall], ids: Ids) -> list[Answer]:
+    def _send(self, calls: Sequence[WebhookCall], ids: Ids) -> list[Answer]:
         """Send the calls, all at once. An endpoint that has timed out is not tried again in the same batch."""
-        answers = {call: self._timed_out[call.endpoint] for call in calls if call.endpoint in self._timed_out}
+        known = self._timed_out or {}
+        answers = {call: known[call.endpoint] for call in calls if call.endpoint in known}
         answers |= webhookclient.send([call for call in calls if call not in answers], ids)
-        self._timed_out.update((call.endpoint, answer) for call, answer in answers.items()
-                               if answer.problem.endswith(webhookclient.TIMED_OUT))
+        if self._timed_out is not None:
+            self._timed_out.update((call.endpoint, answer) for call, answer in answers.items()
+                                   if answer.problem.endswith(webhookclient.TIMED_OUT))
         return [answers[call] for call in calls]
 
-    def forget(self) -> None:
-        """Forget which endpoints have timed out."""
-        self._timed_out.clear()
+    def begin_batch(self) -> None:
+        self._timed_out = {}
+
+    def end_batch(self) -> None:
+        self._timed_out = None
 
     def begin_rehearsal(self) -> None:
         self._answers = {}
 
     def end_rehearsal(self) -> None:
         self._answers = None
-        self.forget()
 
     def rehearse(self, calls: Sequence[WebhookCall], ids: Ids) -> None:
         """Make the calls that a run of the request was waiting for."""

@@ -7,7 +7,7 @@ transaction that it runs in; :class:`Attributes` add the objects that admission 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Self, cast
 
 from kubepy.api import errors
@@ -15,6 +15,7 @@ from kubepy.api.clock import Clock, Ids
 from kubepy.api.meta import Object, is_being_deleted
 from kubepy.api.scheme import Resource, Scheme
 from kubepy.apiserver.request import Request
+from kubepy.apiserver.settings import ClusterSettings
 from kubepy.apiserver.strategies import Strategy
 from kubepy.apiserver.transaction import RequestTransaction
 from kubepy.lazy import lazy_imports
@@ -41,15 +42,14 @@ class Server:
     """The scheme and strategies of a cluster, its clock and ids, the requester, and the receiver of warnings.
 
     :param new_strategy: makes the strategy of a resource; it is kept until :meth:`forget_strategies`.
-    :param webhook_services: the setting ``webhooks``: the URLs of the Services of webhooks.
     """
 
     def __init__(self, scheme: Scheme, clock: Clock, ids: Ids, new_strategy: Callable[[Resource], Strategy],
-                 webhook_services: Mapping[str, str]) -> None:
+                 settings: ClusterSettings) -> None:
+        self.settings = settings
         self.scheme = scheme
         self.clock = clock
         self.ids = ids
-        self._webhook_services = webhook_services
         self._webhooks: rehearsal.WebhookCalls | None = None
         self.warn: Callable[[str], None] = drop
         self.requester: Object = ADMINISTRATOR
@@ -105,7 +105,7 @@ class Server:
     def webhooks(self) -> rehearsal.WebhookCalls:
         """The calls of webhooks by this server."""
         if self._webhooks is None:
-            self._webhooks = rehearsal.WebhookCalls(self._webhook_services)
+            self._webhooks = rehearsal.WebhookCalls(self.settings.webhooks)
         return self._webhooks
 
     def forget_strategies(self) -> None:

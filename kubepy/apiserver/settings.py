@@ -6,17 +6,35 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kubepy.api.clock import parse_time
 from kubepy.quoting import printable, quote
 from kubepy.storage import FolderError
 
+if TYPE_CHECKING:
+    from ipaddress import IPv4Network
+
 CLOCK_YEARS = range(1678, 2262)  # those of which 64 bits hold all nanoseconds from 1970, as Go counts them
 AUTO, NEVER = "auto", "never"
+MINIMAL, FULL = "minimal", "full"
+SERVICE_SUBNET = "10.96.0.0/12"  # kubeadm's
+SMALLEST_SERVICE_SUBNET = 10  # addresses, as kubeadm wants them
 SERVICE = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?/[a-z0-9]([-a-z0-9]*[a-z0-9])?(:(?P<port>[0-9]{1,5}))?"
 BASE_URL = r"https?://(\[[0-9a-fA-F:.]+\]|[^\s/?#@:\[\]]+)(:(?P<port>[0-9]{1,5}))?(/[^\s?#]*)?"
 MAX_PORT = 65535
+
+
+class Networking(NamedTuple):
+    """The addresses that the cluster gives away.
+
+    :param service_subnet: the range of cluster IPs, as a network of IPv4.
+    :param load_balancer_pool: what Services of type LoadBalancer get an address of: pairs of the first and the last
+        address, as numbers, in the order in which they are used. Without any, such Services stay pending.
+    """
+
+    service_subnet: str = SERVICE_SUBNET
+    load_balancer_pool: tuple[tuple[int, int], ...] = ()
 
 
 class ClusterSettings(NamedTuple):
@@ -25,6 +43,8 @@ class ClusterSettings(NamedTuple):
     :param clock: the moment at which the cluster's time stands; None is the system's time.
     :param seed: what random draws are a function of; None draws from the system.
     :param reconcile: ``auto`` or ``never``: whether commands run the controllers.
+    :param bootstrap: ``minimal`` or ``full``: whether the objects that every cluster has are implied, or files that
+        controllers keep.
     :param webhooks: the URLs at which the Services of webhooks answer, by ``namespace/name`` or
         ``namespace/name:port``.
     """
@@ -32,6 +52,8 @@ class ClusterSettings(NamedTuple):
     clock: datetime | None = None
     seed: int | str | None = None
     reconcile: str = AUTO
+    bootstrap: str = MINIMAL
+    networking: Networking = Networking()
     webhooks: Mapping[str, str] = MappingProxyType({})
 
 
@@ -79,6 +101,58 @@ def _seed(value: Any) -> Any:
     return value
 
 
+def parse_networking(value: Any) -> Networking:
+    if not isinstance(value, dict):
+        raise invalid("networking", "must be a map of serviceSubnet and loadBalancerPool")
+    for key in value:
+        if key not in ("serviceSubnet", "loadBalancerPool"):
+            raise invalid(f"networking.{key}", "unknown setting: must be one of serviceSubnet, loadBalancerPool")
+    pool = value.get("loadBalancerPool") or []
+    if not isinstance(pool, list):
+        raise invalid("networking.loadBalancerPool", "must be a list of networks (192.0.2.0/28) and ranges "
+                      "(192.0.2.16-192.0.2.31)")
+    subnet = SERVICE_SUBNET if value.get("serviceSubnet") is None else parse_service_subnet(value["serviceSubnet"])
+    return Networking(subnet, tuple(parse_addresses(f"networking.loadBalancerPool[{index}]", entry)
+                                    for index, entry in enumerate(pool)))
+
+
+def parse_service_subnet(value: Any) -> str:
+    field = "networking.serviceSubnet"
+    subnet = _network(field, value)
+    if subnet.num_addresses < SMALLEST_SERVICE_SUBNET:
+        raise invalid(field, f"{subnet} has too few addresses: must contain at least {SMALLEST_SERVICE_SUBNET}")
+    return str(subnet)
+
+
+def parse_addresses(field: str, value: Any) -> tuple[int, int]:
+    """Read a network or a range of the pool."""
+    from ipaddress import IPv4Address  # few clusters have such settings
+
+    if "-" not in str(value):
+        network = _network(field, value)
+        return int(network[0]), int(network[-1])
+    try:
+        first, last = (IPv4Address(part.strip()) for part in str(value).split("-"))
+    except ValueError:
+        raise invalid(field, f"{quote(str(value))} is not a range of IPv4 addresses such as "
+                      "192.0.2.16-192.0.2.31") from None
+    if last < first:
+        raise invalid(field, f"{quote(str(value))} ends before it begins")
+    return int(first), int(last)
+
+
+def _network(field: str, value: Any) -> IPv4Network:
+    """Read a network in CIDR notation; as Go's ParseCIDR, bits behind the mask are let go."""
+    from ipaddress import IPv4Network
+
+    try:
+        if not isinstance(value, str) or "/" not in value:
+            raise ValueError
+        return IPv4Network(value, strict=False)
+    except ValueError:
+        raise invalid(field, f"{quote(str(value))} is not a network of IPv4 such as 10.96.0.0/12") from None
+
+
 def _webhooks(value: Any) -> Mapping[str, str]:
     if not isinstance(value, dict):
         raise invalid("webhooks", "must be a map of Services to URLs, such as default/my-hook: http://127.0.0.1:9443")
@@ -102,5 +176,7 @@ PARSERS: dict[str, Callable[[Any], Any]] = {
     "clock": _clock,
     "seed": _seed,
     "reconcile": choice("reconcile", AUTO, NEVER),
+    "bootstrap": choice("bootstrap", MINIMAL, FULL),
+    "networking": parse_networking,
     "webhooks": _webhooks,
 }

@@ -6,12 +6,18 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from kubepy.api import errors
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, name_of, namespace_of
 from kubepy.api.watch import WatchEvent
 from kubepy.storage import ConflictError, ExistsError, Key, MissingError
 
 if TYPE_CHECKING:
+    from kubepy.apiserver.implied import ImpliedObjects
     from kubepy.storage.interfaces import Transaction
+
+# The resources of which some objects are implied (``kubepy.apiserver.implied``).
+IMPLIED = frozenset(("serviceaccounts", "services", "endpoints", "endpointslices.discovery.k8s.io", *(
+    f"{plural}.rbac.authorization.k8s.io" for plural in ("clusterroles", "clusterrolebindings", "roles",
+                                                         "rolebindings"))))
 
 
 class RequestTransaction:
@@ -19,34 +25,44 @@ class RequestTransaction:
 
     :param events: each write is appended to it with the state before, so that controllers hear of their own batch
         without reading the change log.
+    :param implied: objects that are there without being stored, or None where there are none.
     :param dry_run: nothing is written; answers are as if it were.
     """
 
-    def __init__(self, transaction: Transaction, events: list[WatchEvent], *, dry_run: bool = False) -> None:
+    def __init__(self, transaction: Transaction, events: list[WatchEvent], implied: ImpliedObjects | None = None, *,
+                 dry_run: bool = False) -> None:
         self._transaction = transaction
         self._events = events
+        self._implied = implied
         self.dry_run = dry_run
 
     def get(self, key: Key) -> Object | None:
-        return self._transaction.get(key)
+        obj = self._transaction.get(key)
+        if obj is None and self._implied and key.resource in IMPLIED:
+            return self._implied.get(key, self._transaction.list)
+        return obj
 
     def require(self, key: Key) -> Object:
         """Return an object. Raises NotFound."""
-        obj = self._transaction.get(key)
+        obj = self.get(key)
         if obj is None:
             raise errors.not_found(key.resource, key.name)
         return obj
 
     def list(self, resource: str, namespace: str | None = None) -> list[Object]:
         """Return the objects of a resource key, of all namespaces or of one."""
-        return self._transaction.list(resource, namespace)
+        stored = self._transaction.list(resource, namespace)
+        if self._implied is None or resource not in IMPLIED:
+            return stored
+        return with_implied(stored, self._implied.missing(resource, namespace, stored, self._transaction.list))
 
     def create(self, key: Key, obj: Object) -> Object:
         """Store a new object and return it. Raises AlreadyExists, in other words if that one is being deleted."""
-        if self.dry_run:
+        if self.dry_run or key.resource in IMPLIED:
             if (existing := self.get(key)) is not None:
                 raise _already_exists(key, existing)
-            return obj
+            if self.dry_run:
+                return obj
         try:
             stored = self._transaction.create(key, obj)
         except ExistsError:
@@ -55,13 +71,17 @@ class RequestTransaction:
         return stored
 
     def update(self, key: Key, obj: Object, old: Object) -> Object:
-        """Replace ``old``, the object as this transaction read it. Raises NotFound, Conflict."""
+        """Replace ``old``, the object as this transaction read it; an implied one is stored now.
+
+        Raises NotFound, Conflict.
+        """
         if obj == old or self.dry_run:
             return obj
         if obj["metadata"] is old["metadata"]:  # storage writes the new version into it, and the old one is shared
             obj = {**obj, "metadata": dict(obj["metadata"])}
         try:
-            stored = self._transaction.update(key, obj)
+            is_implied = key.resource in IMPLIED and self._transaction.get(key) is None and self.get(key) is not None
+            stored = self._transaction.create(key, obj) if is_implied else self._transaction.update(key, obj)
         except MissingError:
             raise errors.not_found(key.resource, key.name) from None
         except ConflictError:
@@ -80,12 +100,22 @@ class RequestTransaction:
         """Remove an object and return its last state. Raises NotFound."""
         if self.dry_run:
             return self.require(key)
+        implied = self._implied if key.resource in IMPLIED else None
         try:
             deleted = self._transaction.delete(key)
         except MissingError:
-            raise errors.not_found(key.resource, key.name) from None
+            deleted = self.require(key)
+        if implied:
+            implied.note_deletion(key, self._transaction.list)
         self._events.append(WatchEvent(key, deleted, None))
         return deleted
+
+
+def with_implied(stored: list[Object], implied: list[Object]) -> list[Object]:
+    """Return stored and implied objects in key order."""
+    if not implied:
+        return stored
+    return sorted([*stored, *implied], key=lambda obj: (namespace_of(obj), name_of(obj)))
 
 
 def _already_exists(key: Key, existing: Object) -> errors.AlreadyExists:

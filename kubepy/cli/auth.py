@@ -7,11 +7,19 @@ made by kubeadm has. ``reconcile`` keeps roles and bindings as files describe th
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from kubepy.api.meta import AnyObject, Object
+from kubepy.api.objects.rbac import (
+    AUTOUPDATE,
+    CREATE,
+    GROUP,
+    RECREATE,
+    UPDATE,
+    ReconcileResult,
+    reconcile_binding,
+    reconcile_role,
+)
 from kubepy.api.scheme import Resource
 from kubepy.apiserver.request import CreateOptions, UpdateOptions
 from kubepy.cli.errors import CliError, unless_missing
@@ -60,11 +68,38 @@ class CanIOptions(Options):
 
 
 @command("can-i VERB [TYPE | TYPE/NAME | NONRESOURCEURL]", CanIOptions, examples="""
-# Check whether deployments may be created
+# Create deployments in this namespace
 kubepy auth can-i create deployments
 
-# List all allowed actions
-kubepy auth can-i --list
+# Read pods in all namespaces
+kubepy auth can-i list pods --all-namespaces
+
+# Read one ConfigMap
+kubepy auth can-i get configmaps/settings -n shop
+
+# Change the size of Deployments
+kubepy auth can-i patch deployments.apps --subresource=scale
+
+# Read the logs of pods
+kubepy auth can-i get pods --subresource=log
+
+# Do everything
+kubepy auth can-i '*' '*'
+
+# Ask a server for what is no object
+kubepy auth can-i get /healthz
+
+# Approve certificates
+kubepy auth can-i approve certificatesigningrequests.certificates.k8s.io
+
+# As a service account of another namespace
+kubepy auth can-i list secrets --as=system:serviceaccount:shop:robot
+
+# For a script: only the exit status
+kubepy auth can-i delete nodes --quiet && echo yes
+
+# List everything that is allowed
+kubepy auth can-i --list -n shop
 """)
 def can_i(factory: Factory, options: CanIOptions) -> None:
     """Check whether an action is allowed.
@@ -142,10 +177,7 @@ def whoami(factory: Factory, options: PrintFlags) -> None:
 
 # --- reconcile ----------------------------------------------------------------------------------------------------
 
-GROUP = "rbac.authorization.k8s.io"
-OPTED_OUT = "rbac.authorization.kubernetes.io/autoupdate"
 ROLES, BINDINGS = ("Role", "ClusterRole"), ("RoleBinding", "ClusterRoleBinding")
-CREATE, UPDATE, RECREATE = "create", "update", "recreate"
 
 
 class ReconcileOptions(KustomizeOptions, PrintFlags, DryRunOptions):
@@ -156,19 +188,6 @@ class ReconcileOptions(KustomizeOptions, PrintFlags, DryRunOptions):
                                                "added to roles.")
     remove_extra_subjects: bool = bool_flag("remove-extra-subjects", help="If true, removes extra subjects added to "
                                             "rolebindings.")
-
-
-class ReconcileResult(NamedTuple):
-    """An object as it should be, the operation that makes it so ("": none is needed), and the reasons.
-
-    ``missing`` and ``extra`` are rules of a role or subjects of a binding. A protected object is not changed.
-    """
-
-    object: Object
-    operation: str
-    missing: list[Object]
-    extra: list[Object]
-    is_protected: bool = False
 
 
 @command("reconcile -f FILENAME", ReconcileOptions, creates=True, examples="""
@@ -218,7 +237,7 @@ def _reconcile_object(factory: Factory, options: ReconcileOptions, info: Info, p
     printer(obj)
     if not result.operation:
         return
-    opted_out = f", but object opted out ({OPTED_OUT}: false)" if result.is_protected else ""
+    opted_out = f", but object opted out ({AUTOUPDATE}: false)" if result.is_protected else ""
     factory.say(f"\treconciliation required {result.operation}{opted_out}")
     noun, text_of = ("rules", rule_text) if is_role else ("subjects", subject_text)
     removes = options.remove_extra_permissions if is_role else options.remove_extra_subjects
@@ -226,69 +245,6 @@ def _reconcile_object(factory: Factory, options: ReconcileOptions, info: Info, p
                          (f"extra {noun} removed", result.extra if removes else [])):
         if items:
             factory.say("\n".join([f"\t{title}:", *(f"\t\t{text_of(item)}" for item in items)]))
-
-
-def reconcile_role(existing: Object, expected: Object, *, removes: bool) -> ReconcileResult:
-    """Make a role allow what is expected, and only that if ``removes``."""
-    role = _with_metadata(existing, expected)
-    old_rules, new_rules = existing.get("rules") or [], expected.get("rules") or []
-    missing = uncovered(old_rules, new_rules)
-    aggregation = expected.get("aggregationRule")
-    is_aggregated = aggregation is not None and existing.get("aggregationRule") is not None
-    extra = [] if is_aggregated else uncovered(new_rules, old_rules)
-    if removes and (missing or extra):
-        role["rules"] = new_rules
-    elif missing:
-        role["rules"] = [*old_rules, *missing]
-    if aggregation is None:
-        role.pop("aggregationRule", None)
-    else:
-        old = (role.get("aggregationRule") or {}).get("clusterRoleSelectors") or []
-        new = aggregation.get("clusterRoleSelectors") or []
-        missing_selectors = [selector for selector in new if selector not in old]
-        if removes and (missing_selectors or [selector for selector in old if selector not in new]):
-            role["aggregationRule"] = aggregation
-        elif missing_selectors:
-            role["aggregationRule"] = {"clusterRoleSelectors": [*old, *missing_selectors]}
-    return ReconcileResult(role, UPDATE if role != existing else "", missing, extra, _is_protected(existing))
-
-
-def reconcile_binding(existing: Object, expected: Object, *, removes: bool) -> ReconcileResult:
-    """Bind the expected subjects, and only those if ``removes``.
-
-    A binding of another role is deleted and created again, since the role of a binding cannot be changed.
-    """
-    if existing["roleRef"] != expected["roleRef"]:
-        return ReconcileResult(expected, RECREATE, [], [], _is_protected(existing))
-    binding = _with_metadata(existing, expected)
-    old, new = existing.get("subjects") or [], expected.get("subjects") or []
-    missing, extra = _difference(new, old), _difference(old, new)
-    if removes and (missing or extra):
-        binding["subjects"] = new
-    elif missing:
-        binding["subjects"] = [*old, *missing]
-    return ReconcileResult(binding, UPDATE if binding != existing else "", missing, extra, _is_protected(existing))
-
-
-def _is_protected(existing: Object) -> bool:
-    return (existing["metadata"].get("annotations") or {}).get(OPTED_OUT) == "false"
-
-
-def _difference(subjects: Iterable[Object], others: list[Object]) -> list[Object]:
-    difference: list[Object] = []
-    for subject in subjects:
-        if subject not in others and subject not in difference:
-            difference.append(subject)
-    return difference
-
-
-def _with_metadata(existing: Object, expected: Object) -> Object:
-    """Return a copy of the existing object with the labels and annotations that it lacks."""
-    merged = copy.deepcopy(existing)
-    for field in ("annotations", "labels"):
-        if values := {**(expected["metadata"].get(field) or {}), **(existing["metadata"].get(field) or {})}:
-            merged["metadata"][field] = dict(sorted(values.items()))
-    return merged
 
 
 def _write(factory: Factory, info: Info, result: ReconcileResult) -> Object:
@@ -307,44 +263,6 @@ def _write(factory: Factory, info: Info, result: ReconcileResult) -> Object:
 
 
 # --- rules --------------------------------------------------------------------------------------------------------
-
-
-def uncovered(owners: Sequence[AnyObject], servants: Iterable[AnyObject]) -> list[Object]:
-    """Return what the servants' rules allow and none of the owners' does, broken down (``Covers``)."""
-    return [part for rule in servants for part in broken_down(rule)
-            if not any(_covers(owner, part) for owner in owners)]
-
-
-def broken_down(rule: AnyObject) -> Iterator[Object]:
-    """Yield rules of one verb and one resource, name or URL each."""
-    for group in rule.get("apiGroups") or ():
-        for resource in rule.get("resources") or ():
-            for verb in rule.get("verbs") or ():
-                for name in rule.get("resourceNames") or [None]:
-                    yield {"verbs": [verb], "apiGroups": [group], "resources": [resource],
-                           **({"resourceNames": [name]} if name is not None else {})}
-    for url in rule.get("nonResourceURLs") or ():
-        for verb in rule.get("verbs") or ():
-            yield {"verbs": [verb], "nonResourceURLs": [url]}
-
-
-def _covers(owner: AnyObject, part: AnyObject) -> bool:
-    """Return whether a rule allows what another one does that is broken down."""
-    for field in ("verbs", "apiGroups"):
-        owned = owner.get(field) or ()
-        if "*" not in owned and not set(part.get(field) or ()) <= set(owned):
-            return False
-    owned = owner.get("resources") or ()
-    for resource in part.get("resources") or ():
-        _, slash, subresource = resource.partition("/")
-        if not ("*" in owned or resource in owned or (slash and f"*/{subresource}" in owned)):
-            return False
-    owned, names = owner.get("resourceNames") or (), part.get("resourceNames") or ()
-    if owned and not (names and set(names) <= set(owned)):
-        return False
-    owned = owner.get("nonResourceURLs") or ()
-    return all(any(own == url or (own.endswith("*") and url.startswith(own.rstrip("*"))) for own in owned)
-               for url in part.get("nonResourceURLs") or ())
 
 
 def rule_text(rule: AnyObject) -> str:

@@ -166,7 +166,7 @@ def _read(factory: Factory, target: RequestTarget, url: SplitResult) -> str:
     if not target.name:
         return _list(factory, target, parse_qs(url.query))
     if target.subresource == "scale":
-        return body_of(shown(factory, factory.client.get(target.resource.key, target.name,
+        return body_of(shown(factory, factory.client.get(target.resource.gvr, target.name,
                                                          namespace=target.namespace or "", subresource="scale")))
     if target.subresource and target.subresource not in target.resource.subresources:
         raise no_such_resource()

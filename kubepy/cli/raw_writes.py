@@ -159,7 +159,7 @@ def _delete(factory: Factory, target: RequestTarget, body: Any, query: Query) ->
         raise method_not_allowed()
     if not target.name:
         return _deleted_all(factory, target, options, query)
-    left = factory.client.delete(target.resource.key, target.name, namespace=namespace, options=options)
+    left = factory.client.delete(target.resource.gvr, target.name, namespace=namespace, options=options)
     metadata = left["metadata"]
     finalizers = metadata.get("finalizers")
     if left["kind"] == "Namespace":

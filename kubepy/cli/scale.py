@@ -41,11 +41,20 @@ class ScaleOptions(SelectorOptions, KustomizeOptions, PrintFlags, DryRunOptions,
 
 
 @command("scale [--current-replicas=count] --replicas=COUNT (-f FILENAME | TYPE NAME)", ScaleOptions, examples="""
-# Run three pods
+# Give a Deployment three pods
 kubepy scale deploy/web --replicas=3
 
-# Only if there are two now
-kubepy scale deploy/web --current-replicas=2 --replicas=3
+# Only if it has two now
+kubepy scale deploy/web --current-replicas=2 --replicas=4
+
+# The workload of a file
+kubepy scale -f web.yaml --replicas=2
+
+# Several workloads
+kubepy scale deploy/web sts/store --replicas=2
+
+# Stop a StatefulSet, whose claims stay
+kubepy scale sts/store --replicas=0
 """)
 def scale(factory: Factory, options: ScaleOptions) -> None:
     """Set a new size for a deployment, replica set, replication controller, or stateful set.
@@ -76,7 +85,7 @@ def scaled(factory: Factory, options: ScaleOptions, info: Info, strategy: str) -
     replicas = scale_one(factory, options, info, dry_run=strategy == SERVER)
     if strategy == NONE and options.timeout:
         def is_scaled() -> bool:
-            scale = factory.client.get(info.resource.key, info.name, namespace=info.namespace, subresource="scale")
+            scale = factory.client.get(info.resource.gvr, info.name, namespace=info.namespace, subresource="scale")
             return bool(scale.get("status", {}).get("replicas", 0) == options.replicas)
 
         if not is_scaled() and not factory.driver.wait_until(is_scaled, options.timeout):
@@ -94,21 +103,21 @@ def scaled(factory: Factory, options: ScaleOptions, info: Info, strategy: str) -
 
 def scale_one(factory: Factory, options: ScaleOptions, info: Info, *, dry_run: bool) -> int:
     """Set the size; returns the new size. With preconditions the scale is read, checked and written in one step."""
-    client, key = factory.client, info.resource.key
+    client, resource = factory.client, info.resource.gvr
     if options.current_replicas == -1 and not options.resource_version:
-        answer = client.patch(key, info.name, Patch(MERGE_PATCH, {"spec": {"replicas": options.replicas}}),
+        answer = client.patch(resource, info.name, Patch(MERGE_PATCH, {"spec": {"replicas": options.replicas}}),
                               namespace=info.namespace, subresource="scale",
                               options=PatchOptions(dry_run=dry_run, field_manager=UNNAMED))
         return _replicas(answer)
     with client.joined():
-        current = client.get(key, info.name, namespace=info.namespace, subresource="scale")
+        current = client.get(resource, info.name, namespace=info.namespace, subresource="scale")
         replicas, version = _replicas(current), current["metadata"]["resourceVersion"]
         if options.current_replicas not in (-1, replicas):
             raise CliError(f"Expected replicas to be {options.current_replicas}, was {replicas}")
         if options.resource_version not in ("", version):
             raise CliError(f"Expected resource version to be {options.resource_version}, was {version}")
         changed = {**current, "spec": {**current.get("spec", {}), "replicas": options.replicas}}
-        return _replicas(client.update(key, changed, namespace=info.namespace, subresource="scale",
+        return _replicas(client.update(resource, changed, namespace=info.namespace, subresource="scale",
                                        options=UpdateOptions(dry_run=dry_run, field_manager=UNNAMED)))
 
 

@@ -6,44 +6,54 @@ from contextlib import closing
 
 from kubepy.api.meta import Object
 from kubepy.apiserver.cluster import Cluster
+from kubepy.apiserver.settings import FULL, MINIMAL
 from kubepy.cli.errors import CliError, SilentExit, unless_missing
 from kubepy.cli.runtime.command import command
 from kubepy.cli.runtime.driver import NEW_NODE, settle
 from kubepy.cli.runtime.factory import Factory
-from kubepy.cli.runtime.flags import bool_flag, int_flag
+from kubepy.cli.runtime.flags import bool_flag, int_flag, string_flag
 from kubepy.cli.runtime.options import Options
 from kubepy.controlplane import build_manager, manager_lock
+from kubepy.kubelet.nodes import DEFAULT_CAPACITY
 from kubepy.quoting import printable, quote
 
 
 class InitOptions(Options):
     """The flags of ``init``."""
 
-    nodes: int = int_flag("nodes", help="How many Ready nodes to make: node-1, node-2 …")
+    nodes: int = int_flag("nodes", default=1, help="How many Ready nodes to make: node-1, node-2 …")
+    bootstrap: str = string_flag("bootstrap", help="'full': what every cluster has (ServiceAccounts, kube-root-ca.crt, "
+                                 "the Service kubernetes, bootstrap roles) is made as files, and pods need their "
+                                 "ServiceAccount. 'minimal', the default: it becomes files when it is changed.")
 
 
-@command("init [--nodes=N]", InitOptions, creates=True, examples="""
-# Make a cluster with three nodes in ./state
-kubepy init --nodes=3
+@command("init [--nodes=N] [--bootstrap=minimal|full]", InitOptions, creates=True, examples="""
+# Make a cluster with one node in ./state
+kubepy init
+
+# Make one with three nodes, and with all the objects that a new cluster has
+kubepy init --nodes=3 --bootstrap=full
 
 # Make one in another folder, and nodes of your own
-kubepy --state /tmp/lab init
+kubepy --state /tmp/lab init --nodes=0
 kubepy --state /tmp/lab apply -f nodes.yaml
 """)
 def init(factory: Factory, options: InitOptions) -> None:
-    """Make a cluster: a new state folder with a default StorageClass, "standard", and as many nodes as asked for.
+    """Make a cluster: a new state folder with a default StorageClass, "standard", and one node unless told otherwise.
 
     The folder is --state, $KUBEPY_STATE or ./state; it must not hold a cluster yet, but may hold a kubepy.yaml with a
     clock and a seed. If it was killed half way, run it again: it finishes what it began."""
     options.require_no_args()
     if options.nodes < 0:
         raise CliError(f"--nodes={options.nodes} is invalid: must be greater than or equal to 0")
+    if options.bootstrap not in ("", MINIMAL, FULL):
+        raise CliError(f"--bootstrap={printable(options.bootstrap)} is invalid: must be {MINIMAL} or {FULL}")
     if factory.has_cluster:
         with closing(Cluster.open(factory.folder)) as cluster:
             is_unfinished = cluster.is_unfinished()
         if not is_unfinished:
             raise CliError(f"there is a cluster in {quote(factory.folder)} already")
-    Cluster.begin(factory.folder)
+    Cluster.begin(factory.folder, {"bootstrap": options.bootstrap} if options.bootstrap else {})
     factory.may_create = True  # also with $KUBEPY_MUST_EXIST
     names = [f"node-{number}" for number in range(1, options.nodes + 1)]
     with factory.client.joined():
@@ -72,7 +82,8 @@ def _ensure(factory: Factory, resource: str, obj: Object) -> None:
 def new_node(name: str) -> Object:
     """Return a node with the labels that a kubelet on Linux gives its own."""
     labels = {"kubernetes.io/arch": "amd64", "kubernetes.io/hostname": name, "kubernetes.io/os": "linux"}
-    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}}
+    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels},
+            "status": {"capacity": {**DEFAULT_CAPACITY, "ephemeral-storage": "100Gi"}}}
 
 
 def standard_class() -> Object:

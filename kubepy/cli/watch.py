@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from kubepy.api.meta import Object
 from kubepy.api.scheme import Resource
+from kubepy.apiserver.transaction import IMPLIED
 from kubepy.cli.errors import CliError
 from kubepy.cli.get_flags import GetOptions, object_printer, style_for
 from kubepy.cli.runtime.builder import Builder, listed, resource_of
@@ -168,7 +169,7 @@ def _changes(factory: Factory, scope: Scope, since: int, known: Known) -> tuple[
     else:
         keys = [(change.key.namespace, change.key.name, change.old if change.new is None else None)
                 for change in changes if change.key.resource == scope.resource.key]
-        if not keys:
+        if not keys and not (changes and scope.resource.key in IMPLIED):  # a new namespace has a ServiceAccount
             return reached, []
     if not factory.scheme.is_served(scope.resource.key):
         return reached, [event for namespace, name, last in keys if last is not None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kubepy.api.meta import Object, labels_of, name_of
-from kubepy.api.selectors import from_label_selector
+from kubepy.api.meta import name_of
+from kubepy.api.objects.rbac import aggregated_rules
 from kubepy.apiserver.request import APPLY_PATCH, Patch, PatchOptions
 from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
 
@@ -35,25 +35,10 @@ class ClusterRoleAggregationController:
         role = self._informers.get(*key)
         if role is None or "aggregationRule" not in role:
             return
-        rules = aggregated_rules(role, self._informers.list(CLUSTER_ROLES))
+        roles = [*self._informers.list(CLUSTER_ROLES), *self._client.list_implied(CLUSTER_ROLES)]
+        rules = aggregated_rules(role, roles)
         if rules != (role.get("rules") or []):
             config = {"apiVersion": role["apiVersion"], "kind": role["kind"], "metadata": {"name": key.name},
                       "rules": rules}
             self._client.patch(CLUSTER_ROLES, key.name, Patch(APPLY_PATCH, config),
                                options=PatchOptions(field_manager=self.name, force=True))
-
-
-def aggregated_rules(role: Object, roles: list[Object]) -> list[Object]:
-    """Return the rules of all other roles that the role selects, by name within each selector, without duplicates.
-
-    Raises SelectorError.
-    """
-    rules: list[Object] = []
-    for label_selector in role["aggregationRule"].get("clusterRoleSelectors") or ():
-        selector = from_label_selector(label_selector)
-        for other in sorted(roles, key=name_of):
-            if name_of(other) != name_of(role) and selector.matches(labels_of(other)):
-                for rule in other.get("rules") or ():
-                    if rule not in rules:
-                        rules.append(rule)
-    return rules

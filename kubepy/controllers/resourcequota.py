@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, cast
 
 from kubepy.api.errors import NotFound
-from kubepy.api.meta import name_of
+from kubepy.api.meta import Object, name_of
 from kubepy.api.objects import quotas
 from kubepy.api.objects.pods import is_pod_terminal
 from kubepy.runtime.informers import PODS, RESOURCE_QUOTAS, ResourceClient
@@ -27,6 +27,7 @@ class ResourceQuotaController:
     name = "resourcequota-controller"
 
     def __init__(self, context: Context) -> None:
+        self._client = context.client
         self._quota_client = ResourceClient(context.client, RESOURCE_QUOTAS)
         self._quotas = context.informers.lister(RESOURCE_QUOTAS)
         self._informers = context.informers
@@ -56,12 +57,15 @@ class ResourceQuotaController:
         if quota is None:
             return
         served = [resource.key for resource in self._scheme if resource.namespaced]
-        status = quotas.observed_status(quota, served, lambda resource: self._informers.list(resource, key.namespace),
+        status = quotas.observed_status(quota, served, lambda resource: self._objects(resource, key.namespace),
                                         self._clock.now())
         if status == quota.get("status"):
             return
         with suppress(NotFound):
             self._quota_client.update_status(quota, status)
+
+    def _objects(self, resource: str, namespace: str) -> list[Object]:
+        return [*self._informers.list(resource, namespace), *self._client.list_implied(resource, namespace)]
 
 
 def frees_usage(event: WatchEvent) -> bool:

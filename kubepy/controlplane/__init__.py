@@ -1,8 +1,8 @@
-"""A running cluster: the list of reconcilers, the manager that runs them, its lock and its checkpoint.
+"""A running cluster: the list of reconcilers, the manager that runs them, its lock.
 
-``manager`` feeds the reconcilers from the change log, ``summary`` reports the changes of a run, and ``checkpoint``
-keeps the manager's position from process to process. This module puts them together for a cluster. Upstream:
-``cmd/kube-controller-manager/app/controllermanager.go``, the manager of ``sigs.k8s.io/controller-runtime``.
+``manager`` feeds the reconcilers from the change log, ``summary`` reports the changes of a run; the manager's position
+is kept from process to process by :mod:`kubepy.runtime.checkpoint`. This module puts them together for a cluster.
+Upstream: ``cmd/kube-controller-manager/app/controllermanager.go``, the manager of ``sigs.k8s.io/controller-runtime``.
 """
 
 from __future__ import annotations
@@ -11,14 +11,15 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
-from kubepy.api.errors import Expired
-from kubepy.controlplane.checkpoint import UNWATCHED, Checkpoint, CheckpointStore, latest, parse
+from kubepy.apiserver.settings import FULL, ClusterSettings
 from kubepy.lazy import lazy_imports
+from kubepy.runtime.checkpoint import CHECKPOINT, CheckpointStore, identity
 from kubepy.storage import LockTimeoutError
 
 with lazy_imports():
     from kubepy import kubelet, scheduler
     from kubepy.controllers import (
+        bootstrap,
         clusterroles,
         cronjob,
         customresources,
@@ -38,6 +39,8 @@ with lazy_imports():
         podgc,
         replicaset,
         resourcequota,
+        serviceaccounts,
+        servicelb,
         statefulset,
         tainteviction,
         ttl,
@@ -54,7 +57,7 @@ if TYPE_CHECKING:
     from kubepy.runtime.reconcile import Context, Reconciler
 
 MANAGER_LOCK = "manager.lock"
-CHECKPOINT = "manager.checkpoint"
+RBAC_BOOTSTRAPPED = "rbac.bootstrapped"  # in the store's meta values: bootstrap roles are there
 
 # All reconcilers, in the order in which they take turns: first those that make nodes ready and clear the ground, then
 # those that create pods, last the scheduler, so that one round brings up a new workload's pods. ReplicaSets come before
@@ -93,14 +96,29 @@ RECONCILERS: tuple[tuple[str, Callable[[Context], Reconciler]], ...] = (
     ("endpoint-controller", lambda context: endpoint.EndpointsController(context)),
     ("endpoint-slice-mirroring-controller",
      lambda context: endpointslicemirroring.EndpointSliceMirroringController(context)),
+    ("serviceaccount-controller", lambda context: serviceaccounts.ServiceAccountsController(context)),
+    ("serviceaccount-token-controller", lambda context: serviceaccounts.TokensController(context)),
+    ("root-ca-certificate-publisher-controller", lambda context: bootstrap.RootCACertPublisher(context)),
+    ("kubernetes-service-controller", lambda context: bootstrap.KubernetesServiceController(context)),
+    ("service-lb-controller", lambda context: servicelb.ServiceLBController(context)),
     ("default-scheduler", lambda context: scheduler.Scheduler(context)),
 )
 NAMES = tuple(name for name, _ in RECONCILERS)
+OF_FULL_BOOTSTRAP = ("serviceaccount-controller", "serviceaccount-token-controller",
+                     "root-ca-certificate-publisher-controller", "kubernetes-service-controller")
 
 
 def new_reconcilers(context: Context) -> list[Reconciler]:
-    """Build all reconcilers, in their order."""
-    return [new_reconciler(context) for _, new_reconciler in RECONCILERS]
+    """Build the reconcilers that run with the cluster's settings, in their order."""
+    names = reconciler_names(context.client.settings)
+    return [new_reconciler(context) for name, new_reconciler in RECONCILERS if name in names]
+
+
+def reconciler_names(settings: ClusterSettings) -> tuple[str, ...]:
+    """Return the names of the reconcilers that run with these settings."""
+    idle = {*(OF_FULL_BOOTSTRAP if settings.bootstrap != FULL else ()),
+            *(("service-lb-controller",) if not settings.networking.load_balancer_pool else ())}
+    return tuple(name for name in NAMES if name not in idle)
 
 
 def build_manager(cluster: Cluster) -> Manager:
@@ -112,28 +130,16 @@ def build_manager(cluster: Cluster) -> Manager:
         """List the resources that have objects; files of a kind that nothing defines any more are left alone."""
         return [resource for resource in store.resources() if scheme.is_served(resource)]
 
-    checkpoints = CheckpointStore(lambda: store.meta(CHECKPOINT), lambda text: store.set_meta(CHECKPOINT, text))
+    if cluster.settings.bootstrap == FULL and store.meta(RBAC_BOOTSTRAPPED) is None:
+        cluster.start()
+        store.set_meta(RBAC_BOOTSTRAPPED, "yes")
+    checkpoints = CheckpointStore(lambda: store.meta(CHECKPOINT), lambda text: store.set_meta(CHECKPOINT, text),
+                                  identity(reconciler_names(cluster.settings), cluster.settings))
     reconcilers = new_reconcilers(context)
     if cluster.logger is not None:
         reconcilers = verbose.logged(reconcilers, cluster.logger)
     return managers.Manager(context.client, context.informers, cluster.clock, reconcilers,
                             resources=served_resources, checkpoints=checkpoints)
-
-
-def settled_checkpoint(cluster: Cluster, within: float, *, of_this_version: bool = True) -> Checkpoint | None:
-    """Return the last checkpoint if nothing has changed since and nothing falls due within so many seconds.
-
-    Without ``of_this_version`` whatever another version of kubepy wrote counts as well.
-    """
-    text = cluster.store.meta(CHECKPOINT)
-    checkpoint = parse(text, NAMES) if of_this_version else latest(text)
-    if checkpoint is None or not checkpoint.is_settled(cluster.clock.now(), within):
-        return None
-    try:
-        _, changes = cluster.client.changes(checkpoint.revision)
-    except Expired:
-        return None  # the index was rebuilt
-    return checkpoint if all(change.key.resource in UNWATCHED for change in changes) else None
 
 
 @contextmanager

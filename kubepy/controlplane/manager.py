@@ -20,9 +20,9 @@ from kubepy.api.clock import Clock
 from kubepy.api.errors import AlreadyExists, Conflict, Expired, Status
 from kubepy.api.meta import Object, name_of, namespace_of, uid_of
 from kubepy.apiserver.client import CRDS, Batch, Client
-from kubepy.controlplane.checkpoint import UNWATCHED, Checkpoint, CheckpointStore, Pending, dump, parse
 from kubepy.controlplane.summary import Due, Summary, SyncFailure
 from kubepy.controlplane.users import user_of
+from kubepy.runtime.checkpoint import UNWATCHED, Checkpoint, CheckpointStore, Pending, dump, parse
 from kubepy.runtime.reconcile import EVERY_RESOURCE, Handler, Informers, Key, Reconciler, Remembering, WatchEvent
 
 BATCH_SECONDS = 0.5  # how long other writers are kept waiting when the first reconciler's turn ends …
@@ -51,8 +51,7 @@ class Manager:
         self._resources = resources
         self._checkpoints = checkpoints
         self._conflicts = 0  # batches in a row that failed because another program wrote to the folder meanwhile
-        self._names = [reconciler.name for reconciler in reconcilers]
-        self._users = {name: user_of(name, informers) for name in self._names}
+        self._users = {reconciler.name: user_of(reconciler.name, informers) for reconciler in reconcilers}
         self._queues = {reconciler.name: reconciler.queue for reconciler in reconcilers}
         self._handlers: dict[str, list[Handler]] = {}  # by resource
         for reconciler in reconcilers:
@@ -246,7 +245,7 @@ class Manager:
     def _load(self) -> None:
         self._informers.clear()
         for resource in self._listed_resources():
-            for obj in self._client.list(resource).items:
+            for obj in self._client.list_stored(resource):
                 self._informers.observe(WatchEvent(Key(resource, namespace_of(obj), name_of(obj)), None, obj))
         self._loaded = True
 
@@ -300,7 +299,7 @@ class Manager:
         """Hand over the objects of a custom resource as added: they could not be read before its definition."""
         if resource not in self._listed_resources():
             return
-        for obj in self._client.list(resource).items:
+        for obj in self._client.list_stored(resource):
             event = WatchEvent(Key(resource, namespace_of(obj), name_of(obj)), None, obj)
             self._informers.observe(event)
             self._handle(event)
@@ -329,7 +328,7 @@ class Manager:
         if text == self._saved and (text or self._loaded):
             return
         self._saved = text
-        checkpoint = parse(text, self._names)
+        checkpoint = parse(text, self._checkpoints.identity)
         if checkpoint is None:
             self._stale = self._stale or not self._loaded
             return
@@ -355,7 +354,7 @@ class Manager:
                    for name, queue in self._queues.items() for key, due in queue.pending()]
         memories = {reconciler.name: memory for reconciler in self._reconcilers
                     if isinstance(reconciler, Remembering) and (memory := reconciler.remember())}
-        text = dump(Checkpoint(self._delivered, (*self._carried, *pending), memories), self._names)
+        text = dump(Checkpoint(self._delivered, (*self._carried, *pending), memories), self._checkpoints.identity)
         if text != self._saved:
             self._checkpoints.save(text)
             self._saved = text

@@ -55,7 +55,7 @@ class TerminationBackoff:
     """Delays the end of pods, the longer the more pods of their controller have ended lately.
 
     A controller replaces a pod that ended; where all its pods end as soon as they begin, this would go on for ever.
-    (A real kubelet restarts their containers with a back-off, which is not simulated.)
+    (The outcomes end the pod itself; a kubelet would restart its containers, as it does after ``runs-for``.)
     """
 
     FREE = 20  # pods that end without delay

@@ -30,6 +30,7 @@ class TypedResource(str, Generic[ObjectT]):
     __slots__ = ()
 
 
+CONFIG_MAPS: TypedResource[typed.ConfigMap] = TypedResource("configmaps")
 CONTROLLER_REVISIONS: TypedResource[typed.ControllerRevision] = TypedResource("controllerrevisions.apps")
 CRON_JOBS: TypedResource[typed.CronJob] = TypedResource("cronjobs.batch")
 DAEMON_SETS: TypedResource[typed.DaemonSet] = TypedResource("daemonsets.apps")
@@ -46,6 +47,8 @@ REPLICA_SETS: TypedResource[typed.ReplicaSet] = TypedResource("replicasets.apps"
 # The selector is read as a map; all else that the controller reads is as in a ReplicaSet.
 REPLICATION_CONTROLLERS: TypedResource[typed.ReplicaSet] = TypedResource("replicationcontrollers")
 RESOURCE_QUOTAS: TypedResource[typed.ResourceQuota] = TypedResource("resourcequotas")
+SECRETS: TypedResource[typed.Secret] = TypedResource("secrets")
+SERVICE_ACCOUNTS: TypedResource[typed.ServiceAccount] = TypedResource("serviceaccounts")
 SERVICES: TypedResource[typed.Service] = TypedResource("services")
 STATEFUL_SETS: TypedResource[typed.StatefulSet] = TypedResource("statefulsets.apps")
 STORAGE_CLASSES: TypedResource[typed.StorageClass] = TypedResource("storageclasses.storage.k8s.io")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-from kubepy.api.errors import NotFound
+from kubepy.api.errors import Conflict, NotFound, Status
 from kubepy.api.meta import Object, annotations_of, is_being_deleted, name_of, namespace_of, uid_of
 from kubepy.api.objects.pods import is_pod_terminal, node_name, priority, set_condition
 from kubepy.api.objects.volumes import SELECTED_NODE, with_claim
@@ -196,7 +196,13 @@ class Scheduler:
             self._handle().cache.assume(key, pod.pod, node_info.name)
             self._bind_volumes(key, volumes, node_info.name)
             return
-        self._client.bind(key.name, node_info.name, namespace=key.namespace)
+        try:
+            self._client.bind(key.name, node_info.name, namespace=key.namespace)
+        except (Conflict, NotFound):
+            raise
+        except Status as error:  # a webhook has refused the binding, or could not be asked
+            self._note_failure(pod.pod, f'running Bind plugin "DefaultBinder": {error}', "SchedulerError", None)
+            raise
         message = f"Successfully assigned {key.namespace}/{key.name} to {node_info.name}"
         self._recorder.event(pod.pod, "Normal", "Scheduled", "Binding", message)
 
@@ -218,11 +224,15 @@ class Scheduler:
     def _handle_scheduling_failure(self, key: Key, pod: Pod, diagnosis: Diagnosis, result: PostFilterResult) -> None:
         """Let the pod wait, and say why: ``result.message`` (``handleSchedulingFailure``)."""
         self._unschedulable.add(key, QueuedPodInfo(diagnosis.unschedulable_plugins, diagnosis.node_names))
-        self._recorder.event(pod, "Warning", "FailedScheduling", "Scheduling", result.message)
-        condition = {"lastProbeTime": None, "message": result.message, "reason": "Unschedulable", "status": "False",
-                     "type": "PodScheduled"}  # fmt: skip
         nominated = result.candidate.node if result.candidate is not None else ""
-        self._update_pod_condition(pod, condition, nominated if result.nominate else None)
+        self._note_failure(pod, result.message, "Unschedulable", nominated if result.nominate else None)
+
+    def _note_failure(self, pod: Pod, message: str, reason: str, nominated: str | None) -> None:
+        """Say in an event and in a condition why a pod is not bound."""
+        self._recorder.event(pod, "Warning", "FailedScheduling", "Scheduling", message)
+        condition = {"lastProbeTime": None, "message": message, "reason": reason, "status": "False",
+                     "type": "PodScheduled"}  # fmt: skip
+        self._update_pod_condition(pod, condition, nominated)
 
     def _update_pod_condition(self, pod: Pod, condition: Object, nominated: str | None) -> None:
         """Set a condition and, unless None, the nominated node; a status that stays the same is not written."""

@@ -69,7 +69,7 @@ def test_reconcile_missing_role_creates_role_and_namespace(kubepy: Kubepy, folde
             "\t\t{Verbs:[get] APIGroups:[] Resources:[pods] ResourceNames:[] NonResourceURLs:[]}\n")
     assert kubepy("auth", "reconcile", "-f", "r.yaml", "--dry-run=client") == Done(
         "role.rbac.authorization.k8s.io/r reconciled (dry run)\n", said, 0)
-    assert kubepy("get", "role", "-A").err == "No resources found\n"
+    assert kubepy("get", "role").err == "No resources found in default namespace.\n"
     assert kubepy("auth", "reconcile", "-f", "r.yaml") == Done(
         "role.rbac.authorization.k8s.io/r reconciled\n", said, 0)
     assert kubepy("auth", "reconcile", "-f", "r.yaml") == Done("role.rbac.authorization.k8s.io/r reconciled\n", "", 0)

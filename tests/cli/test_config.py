@@ -16,7 +16,7 @@ FILE = "state/.kubepy/config"
 @pytest.fixture
 def lab(kubepy: Kubepy, folder: Path) -> Path:
     """A second cluster with a namespace, named by the context ``lab``."""
-    assert kubepy("--state=lab", "init").status == 0
+    assert kubepy("--state=lab", "init", "--nodes=0").status == 0
     assert kubepy("--state=lab", "create", "ns", "web").status == 0
     assert kubepy("config", "set-context", "lab", "--cluster=./lab", "--namespace=web").status == 0
     return folder / "lab"

@@ -124,7 +124,7 @@ def test_once_says_what_changed_and_then_nothing(kubepy):
 
 
 def make_fleet(kubepy: Run) -> None:
-    kubepy("init")
+    kubepy("init", "--nodes=0")
     for text in (FLEETS, FLEET):
         assert kubepy("create", "-f", "-", stdin=text).returncode == 0
 
@@ -232,7 +232,7 @@ def test_watch_works_until_signal(kubepy, tmp_path, number, status):
 
 
 def test_second_watch_says_who_holds_folder(kubepy, tmp_path):
-    kubepy("init")
+    kubepy("init", "--nodes=0")
     with watching(tmp_path) as process:
         until((tmp_path / "state/.kubepy/manager.lock.holder").exists)
         second = kubepy("controller", "--watch")

@@ -19,7 +19,7 @@ KUBEPY = shutil.which("kubepy", path=os.path.dirname(sys.executable)) or "kubepy
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
-@pytest.mark.parametrize("page", ["canary", "storage"])
+@pytest.mark.parametrize("page", ["bootstrap", "canary", "storage"])
 def test_page_tells_what_happens(page: str, tmp_path: Path) -> None:
     env = {**os.environ, "KUBEPY_STATE": str(tmp_path / "state"), "HOME": str(tmp_path), "TZ": "UTC",
            "PATH": f"{os.path.dirname(KUBEPY)}:{os.environ['PATH']}"}

@@ -120,8 +120,8 @@ def test_object_of_file_has_namespace_or_is_not_looked_for(three: Kubepy) -> Non
 
 def test_get_without_server_tables_skips_empty_kinds(kubepy: Kubepy) -> None:
     kubepy("create", "svc", "clusterip", "v", "--tcp=80")
-    assert names(kubepy("get", "svc,jobs", "--server-print=false")) == ["NAME", "v"]
-    assert names(kubepy("get", "svc,jobs")) == ["NAME", "service/v"]
+    assert names(kubepy("get", "svc,jobs", "--server-print=false")) == ["NAME", "kubernetes", "v"]
+    assert names(kubepy("get", "svc,jobs")) == ["NAME", "service/kubernetes", "service/v"]
 
 
 def test_get_without_server_tables_sorts_all_kinds_together(kubepy: Kubepy) -> None:

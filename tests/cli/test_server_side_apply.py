@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 from tests.cli.conftest import Done, Kubepy
 
@@ -31,6 +32,20 @@ def test_kubectl_migrates_from_apply_on_client(kubepy: Kubepy) -> None:
     assert kubepy("get", "cm", "dial", "-o", "jsonpath={.data}").out == '{"low":"1"}'  # fields left out are removed
     assert kubepy("get", "cm", "dial", MANAGERS).out == (
         'kubectl-last-applied Apply \nkubectl Apply {"f:low":{}}\nkubectl-label Update \n')
+
+
+def test_manifest_without_defaults_applied_later_changes_nothing(kubepy: Kubepy) -> None:
+    settings = Path("state/kubepy.yaml")
+    version = "-ojsonpath={.metadata.resourceVersion}"
+    policy = ("apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\nmetadata: {name: p}\n"
+              "spec: {podSelector: {}, ingress: [{ports: [{port: 8084}]}]}\n")
+    kubepy("apply", "--server-side", "-f", "-", stdin=policy)
+    before = kubepy("get", "netpol", "p", version).out
+    settings.write_text('formatVersion: 1\nclock: "2100-01-01T00:00:00Z"\n')
+    kubepy("apply", "--server-side", "-f", "-", stdin=policy)
+    assert kubepy("get", "netpol", "p", version).out == before
+    kubepy("apply", "--server-side", "-f", "-", stdin=policy.replace("8084", "8085"))
+    assert kubepy("get", "netpol", "p", version).out != before
 
 
 def test_managers_are_shown_only_when_they_are_asked_for(kubepy: Kubepy) -> None:

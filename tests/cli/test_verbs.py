@@ -267,9 +267,9 @@ def test_folder_that_lost_its_settings_becomes_cluster_again_with_all_that_is_in
 def test_init_takes_folder_with_nothing_but_settings(bare: Kubepy, folder: Path) -> None:
     (folder / "state").mkdir()
     (folder / "state/kubepy.yaml").write_text("formatVersion: 1\nclock: 2026-01-01T00:00:00Z\nseed: 7\n")
-    assert bare("init").out.startswith("cluster created in state\n")
+    assert bare("init", "--nodes=0").out.startswith("cluster created in state\n")
     assert field(bare, ".metadata.creationTimestamp", "ns", "default") == "2026-01-01T00:00:00Z"
-    assert bare("init").err == 'error: there is a cluster in "state" already\n'
+    assert bare("init", "--nodes=0").err == 'error: there is a cluster in "state" already\n'
 
 
 def test_describe_prefix_ends_each_object_with_empty_line(kubepy: Kubepy) -> None:

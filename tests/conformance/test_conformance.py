@@ -39,7 +39,7 @@ def case_id(case: Path) -> str:
 def differences(case: Path, watch: str) -> str:
     args = argparse.Namespace(
         kubectl=KUBEPY, settle="kubectl controller --once --quiet-for=1.5s",
-        setup=f"{KUBEPY} init" if case.parent.name == "cli" else "",
+        setup=f"{KUBEPY} init --nodes=0" if case.parent.name == "cli" else "",
         watch=watch and f"{KUBEPY} controller --watch", sleep="", exact_hash=False, timeout=60,
     )
     _, wrong = RUNNER.run_case(case, args)

@@ -47,7 +47,8 @@ class Lab:
         return self.client.create(resource, obj, namespace=namespace)
 
     def names(self, resource: str, namespace: str | None = None) -> list[str]:
-        return [name_of(obj) for obj in self.client.list(resource, namespace=namespace).items]
+        """Return the names of the objects that are stored; implied ones do not count."""
+        return [name_of(obj) for obj in self.client.list_stored(resource, namespace)]
 
     def node(self, name: str, **spec: Any) -> Object:
         node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "spec": spec}

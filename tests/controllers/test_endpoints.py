@@ -40,7 +40,7 @@ def cluster(lab: Lab, *pods: Object, of: Object | None = None) -> None:
 def shown(lab: Lab) -> list[list[tuple[str, bool]]]:
     """Return the pods of every slice, each with its readiness."""
     return [[(one["targetRef"]["name"], one["conditions"]["ready"]) for one in slice_.get("endpoints") or ()]
-            for slice_ in lab.client.list(SLICES).items]
+            for slice_ in lab.client.list_stored(SLICES)]
 
 
 def subsets(lab: Lab, name: str = "web") -> Any:
@@ -67,7 +67,7 @@ def test_pods_without_address_and_pods_that_have_ended_are_no_endpoints(lab: Lab
 
 def test_service_that_nobody_is_behind_has_slice_without_endpoints_and_ports(lab: Lab) -> None:
     cluster(lab)
-    (slice_,) = lab.client.list(SLICES).items
+    (slice_,) = lab.client.list_stored(SLICES)
     assert slice_["endpoints"] is None or slice_["endpoints"] == []
     assert not slice_.get("ports")
     assert labels_of(slice_) == {
@@ -91,7 +91,7 @@ def test_pod_that_is_going_still_serves_but_is_not_ready(lab: Lab) -> None:
     cluster(lab, going, pod("b"))
     lab.client.delete("pods", "a", namespace="default")
     lab.settle()
-    (slice_,) = lab.client.list(SLICES).items
+    (slice_,) = lab.client.list_stored(SLICES)
     assert [one["conditions"] for one in slice_["endpoints"]] == [
         {"ready": False, "serving": True, "terminating": True}, {"ready": True, "serving": True, "terminating": False}]
     assert [one["targetRef"]["name"] for one in subsets(lab)[0]["addresses"]] == ["b"]
@@ -106,7 +106,7 @@ def test_addresses_are_published_before_they_are_ready_where_service_says_so(lab
 def test_pods_of_headless_service_are_there_by_their_hostnames(lab: Lab) -> None:
     cluster(lab, pod("a", hostname="a", subdomain="web"), pod("b", hostname="b", subdomain="other"),
             of=service(clusterIP="None"))
-    (slice_,) = lab.client.list(SLICES).items
+    (slice_,) = lab.client.list_stored(SLICES)
     assert [one.get("hostname") for one in slice_["endpoints"]] == ["a", None]
     assert labels_of(slice_)["service.kubernetes.io/headless"] == ""
     assert labels_of(lab.client.get("endpoints", "web", namespace="default"))["service.kubernetes.io/headless"] == ""
@@ -116,7 +116,7 @@ def test_zone_of_node_is_that_of_its_endpoints_and_follows_its_label(lab: Lab) -
     cluster(lab, pod("a"))
     lab.change("nodes", "n1", lambda node: node["metadata"].update(labels={"topology.kubernetes.io/zone": "east"}))
     lab.settle()
-    assert [one["zone"] for one in lab.client.list(SLICES).items[0]["endpoints"]] == ["east"]
+    assert [one["zone"] for one in lab.client.list_stored(SLICES)[0]["endpoints"]] == ["east"]
 
 
 # --- ports --------------------------------------------------------------------------------------------------------
@@ -128,7 +128,7 @@ def test_named_target_port_is_looked_up_in_each_pod(lab: Lab) -> None:
             of=service(ports=[{"port": 80, "targetPort": "http"}]))
     found = {one["ports"][0]["port"] if one.get("ports") else None:
              [endpoint["targetRef"]["name"] for endpoint in one["endpoints"]]
-             for one in lab.client.list(SLICES).items}
+             for one in lab.client.list_stored(SLICES)}
     assert found == {8080: ["a"], 9090: ["b"], None: ["c"]}
     assert sorted(one["ports"][0]["port"] for one in subsets(lab)) == [8080, 9090]
 
@@ -168,16 +168,16 @@ def test_pod_that_turns_ready_changes_slice_in_place_and_says_since_when(lab: La
     lab.settle()
     assert lab.names(SLICES) == before
     assert shown(lab) == [[("a", True), ("b", True)]]
-    assert annotations_of(lab.client.list(SLICES).items[0]) == {
+    assert annotations_of(lab.client.list_stored(SLICES)[0]) == {
         "endpoints.kubernetes.io/last-change-trigger-time": "2026-11-20T10:00:30Z"}
 
 
 def test_change_that_endpoints_do_not_show_writes_nothing(lab: Lab) -> None:
     cluster(lab, pod("a"))
-    before = lab.client.list(SLICES).items, lab.client.list("endpoints").items
+    before = lab.client.list_stored(SLICES), lab.client.list_stored("endpoints")
     lab.change("pods", "a", lambda one: one["metadata"]["annotations"].update(note="x"), "default")
     lab.settle()
-    assert (lab.client.list(SLICES).items, lab.client.list("endpoints").items) == before
+    assert (lab.client.list_stored(SLICES), lab.client.list_stored("endpoints")) == before
 
 
 def test_slices_and_endpoints_that_somebody_deletes_come_back(lab: Lab) -> None:
@@ -202,7 +202,7 @@ def test_labels_of_service_are_those_of_its_slices(lab: Lab) -> None:
     cluster(lab, pod("a"))
     lab.change("services", "web", lambda one: one["metadata"].update(labels={"tier": "back"}), "default")
     lab.settle()
-    assert labels_of(lab.client.list(SLICES).items[0])["tier"] == "back"
+    assert labels_of(lab.client.list_stored(SLICES)[0])["tier"] == "back"
     assert labels_of(lab.client.get("endpoints", "web", namespace="default"))["tier"] == "back"
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from kubepy.api.meta import Object, name_of
-from kubepy.controlplane import NAMES, build_manager, new_reconcilers, settled_checkpoint
-from kubepy.controlplane.checkpoint import Checkpoint, CheckpointStore, Pending, dump, parse
+from kubepy.controlplane import NAMES, RECONCILERS, build_manager, new_reconcilers, reconciler_names
 from kubepy.controlplane.manager import Manager
+from kubepy.runtime.checkpoint import Checkpoint, CheckpointStore, Pending, dump, parse, settled_checkpoint
 from kubepy.runtime.reconcile import EVERY_RESOURCE, Context, Handler, Informers, Key, WatchEvent
 from tests.controllers.conftest import Lab
 
@@ -314,7 +314,8 @@ def test_checkpoints_survive_being_written_down(lab):
 
 def test_reconciler_names_match_their_checkpoint_names(lab):
     context = Context(lab.client, Informers(), lab.cluster.clock, lab.cluster.scheme)
-    assert tuple(one.name for one in new_reconcilers(context)) == NAMES
+    assert tuple(new_reconciler(context).name for _, new_reconciler in RECONCILERS) == NAMES
+    assert tuple(one.name for one in new_reconcilers(context)) == reconciler_names(lab.cluster.settings)
 
 
 def test_daemon_set_comes_up_and_then_all_is_quiet(lab):

@@ -37,7 +37,7 @@ def shown(lab: Lab) -> list[tuple[str, list[int], list[tuple[str, bool]]]]:
     """Return family, ports, and addresses with their readiness, of every slice."""
     return sorted((one["addressType"], [port["port"] for port in one["ports"]],
                    sorted((endpoint["addresses"][0], endpoint["conditions"]["ready"]) for endpoint in one["endpoints"]))
-                  for one in lab.client.list(SLICES).items)
+                  for one in lab.client.list_stored(SLICES))
 
 
 def test_mirror_is_named_labelled_and_owned_after_endpoints(lab: Lab) -> None:
@@ -45,7 +45,7 @@ def test_mirror_is_named_labelled_and_owned_after_endpoints(lab: Lab) -> None:
     write(lab, service(), endpoints({"addresses": [address], "ports": [PORT]}, labels={"tier": "back"},
                                     annotations={"note": "by hand", "kubectl.kubernetes.io/last-applied-configuration":
                                                  "{}"}))
-    slice_, = lab.client.list(SLICES).items
+    slice_, = lab.client.list_stored(SLICES)
     assert name_of(slice_).startswith("db-")
     assert labels_of(slice_) == {
         "tier": "back", "kubernetes.io/service-name": "db",
@@ -72,7 +72,7 @@ def test_mirrored_ports_stand_in_order_of_slice(lab: Lab) -> None:
     lab.create("pods", {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "db", "labels": {"app": "db"}},
                         "spec": {"containers": [{"name": "c", "image": "db:1"}]}}, "default")
     write(lab, endpoints({"addresses": [{"ip": "10.1.2.3"}], "ports": ports}))
-    of_pods, mirrored = ([one["ports"] for one in lab.client.list(SLICES).items
+    of_pods, mirrored = ([one["ports"] for one in lab.client.list_stored(SLICES)
                           if labels_of(one)["kubernetes.io/service-name"] == owner] for owner in ("selected", "db"))
     assert mirrored == of_pods
     assert [one["name"] for one in mirrored[0]] != list(names)
@@ -126,7 +126,7 @@ def test_endpoints_are_mirrored_when_their_service_comes_and_no_more_when_it_sel
     assert len(shown(lab)) == 1
     lab.change("services", "db", lambda one: one["spec"].update(selector={"app": "db"}), "default")
     lab.settle()
-    assert [labels_of(one)["endpointslice.kubernetes.io/managed-by"] for one in lab.client.list(SLICES).items] == [
+    assert [labels_of(one)["endpointslice.kubernetes.io/managed-by"] for one in lab.client.list_stored(SLICES)] == [
         "endpointslice-controller.k8s.io"]
 
 

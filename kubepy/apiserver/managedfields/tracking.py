@@ -102,6 +102,20 @@ def written(entries: list[Entry], before: Managers, after: Managers) -> list[Ent
     return reread(entries) if after == before else encode(after)
 
 
+def keep_times(resource: Resource, read_schema: Callable[[], Schema | None], new: Object, old: Object) -> None:
+    """Restore managers where only their times have changed (``IgnoreManagedFieldsTimestampsTransformer``).
+
+    The manager that applies a manifest again cannot know that defaults make up for what the manifest leaves out.
+    """
+    entries, old_entries = (obj["metadata"].get("managedFields") for obj in (new, old))
+    if not old_entries or entries == old_entries or bare(new) != bare(old):
+        return
+    before = shown(resource, read_schema(), old)["metadata"].get("managedFields", [])
+    known = [{**entry, "time": ""} for entry in (*old_entries, *before)]
+    if len(entries) == len(before) and all({**entry, "time": ""} in known for entry in entries):
+        new["metadata"]["managedFields"] = old_entries
+
+
 def shown(resource: Resource, schema: Schema | None, obj: Object) -> Object:
     """Return the object with complete managedFields, without any if nothing is known of its managers."""
     metadata = dict(obj["metadata"])

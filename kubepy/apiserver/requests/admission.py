@@ -1,7 +1,7 @@
 """The admission of requests: the plugins of each kind run, and those that are about every kind.
 
-A kind's plugins stand in :mod:`kubepy.apiserver.kinds`. There are no users here, and so no plugins about service
-accounts. Upstream: ``apiserver/pkg/admission/chain.go``, ``pkg/kubeapiserver/options/plugins.go``.
+A kind's plugins stand in :mod:`kubepy.apiserver.kinds`. Upstream: ``apiserver/pkg/admission/chain.go``,
+``pkg/kubeapiserver/options/plugins.go``.
 """
 
 from __future__ import annotations

@@ -104,6 +104,7 @@ def replace(scope: RequestScope, new: Object, old: Object, managed_fields: list[
     restore(metadata, old["metadata"], "managedFields")
     if managed_fields:
         metadata["managedFields"] = managed_fields
+        tracking.keep_times(scope.resource, strategy.field_schema, new, old)
     elif managed_fields is not None:
         metadata.pop("managedFields", None)
     if is_finalized(strategy, new, old):

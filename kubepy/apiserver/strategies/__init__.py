@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from kubepy.api.errors import BadRequest, FieldError
 from kubepy.api.meta import Object, labels_of
 from kubepy.api.scheme import Resource
+from kubepy.apiserver.settings import ClusterSettings
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable, quote
 
@@ -49,6 +50,7 @@ class Strategy:
     ``has_observer``: a controller here writes ``status.observedGeneration`` of the kind.
     ``selectable``: the fields that ``--field-selector`` may name, beyond metadata.name and metadata.namespace.
     ``selectable_aliases``: old names of such fields.
+    ``settings``: those of the cluster.
     """
 
     has_status: ClassVar[bool] = False
@@ -60,6 +62,7 @@ class Strategy:
     has_observer: ClassVar[bool] = False
     selectable: tuple[str, ...] = ()
     selectable_aliases: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    settings = ClusterSettings()
 
     def __init__(self, resource: Resource) -> None:
         self.resource = resource

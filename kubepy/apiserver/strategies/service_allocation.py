@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import ipaddress
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from kubepy.api.errors import FieldError, Status, internal_error, invalid, invalid_value
 from kubepy.api.meta import Object, name_of, namespace_of
@@ -16,30 +16,33 @@ from kubepy.api.objects.services import NONE, is_headless, needs_health_check, n
 from kubepy.apiserver.validation.services import validate_cluster_ips
 from kubepy.quoting import quote
 
-SERVICE_RANGE = ipaddress.IPv4Network("10.0.0.0/24")
+MIN_RESERVED, MAX_RESERVED = 16, 256  # how many addresses are kept for Services that ask for one
 NODE_PORTS = range(30000, 32768)
 SINGLE, REQUIRE = "SingleStack", "RequireDualStack"
 
 
-def allocate_on_create(service: Object, others: Iterable[Object]) -> None:
-    """Allocate for a new Service. ``others``: all Services there are. Raises Invalid."""
+def allocate_on_create(service: Object, others: Iterable[Object], subnet: str) -> None:
+    """Allocate for a new Service. ``others``: all Services there are; ``subnet``: the range of addresses.
+
+    Raises Invalid.
+    """
     spec = service["spec"]
     if spec.get("clusterIP") and not spec.get("clusterIPs"):
         spec["clusterIPs"] = [spec["clusterIP"]]
     others = list(others)
     _init_ip_families(service, None)
     if spec.get("type") != "ExternalName" and not is_headless(service):
-        _allocate_cluster_ip(service, others)
+        _allocate_cluster_ip(service, others, subnet)
     _allocate_node_ports(service, None, others)
 
 
-def allocate_on_update(service: Object, old: Object, others: Iterable[Object]) -> None:
+def allocate_on_update(service: Object, old: Object, others: Iterable[Object], subnet: str) -> None:
     """Allocate for an update; allocated values that are left out now are kept. Raises Invalid."""
     keep_allocated(service, old)
     others = [other for other in others if other["metadata"].get("uid") != old["metadata"].get("uid")]
     gets_address = old["spec"].get("type") == "ExternalName" and service["spec"].get("type") != "ExternalName"
     if gets_address and not is_headless(service):
-        _allocate_cluster_ip(service, others)
+        _allocate_cluster_ip(service, others, subnet)
     _allocate_node_ports(service, old, others)
 
 
@@ -166,31 +169,38 @@ def _second_value_errors(spec: Object, old: Object | None, field: str, label: st
 # --- addresses ----------------------------------------------------------------------------------------------------
 
 
-def _allocate_cluster_ip(service: Object, others: list[Object]) -> None:
-    spec = service["spec"]
+def _allocate_cluster_ip(service: Object, others: list[Object], subnet: str) -> None:
+    spec, network = service["spec"], ipaddress.IPv4Network(subnet)
     used = {ip for other in others for ip in other["spec"].get("clusterIPs") or ()}
     requested = (spec.get("clusterIPs") or [""])[0]
     if requested:
         parsed, problem = ipaddress.ip_address(requested), ""
-        if parsed not in SERVICE_RANGE:
+        if parsed not in network or parsed in (network.network_address, network.broadcast_address):
             problem = "the provided network does not match the current range"
-        elif parsed in (SERVICE_RANGE.network_address, SERVICE_RANGE.broadcast_address):
-            problem = (f"the provided IP ({requested}) is not in the valid range. "
-                       f"The range of valid IPs is {SERVICE_RANGE}")
         elif requested in used:
             problem = "provided IP is already allocated"
         if problem:
             detail = f"failed to allocate IP {requested}: {problem}"
             raise _refuse(service, [invalid_value("spec.clusterIPs", spec["clusterIPs"], detail)])
         return
-    size = SERVICE_RANGE.num_addresses - 2  # but for the network's own address and the last
-    start = _start(service, "address", size)
-    addresses = (str(SERVICE_RANGE[1 + (start + step) % size]) for step in range(size))
-    address = next((ip for ip in addresses if ip not in used), None)
+    address = next((ip for ip in addresses_to_try(service, network) if ip not in used), None)
     if address is None:
         problem = f"failed to allocate a serviceIP for Service {quote(name_of(service))}: range is full"
         raise internal_error(problem)
     spec["clusterIP"], spec["clusterIPs"] = address, [address]
+
+
+def addresses_to_try(service: Object, network: ipaddress.IPv4Network) -> Iterator[str]:
+    """Yield the addresses of a network in the order in which they are tried (``allocateNextService``).
+
+    The first ones are for Services that ask for them: they come last. The network's own address and the last one are
+    nobody's.
+    """
+    size = network.num_addresses
+    reserved = 0 if size <= MIN_RESERVED else min(max(MIN_RESERVED, size // 16), MAX_RESERVED)
+    for first, count in ((1 + reserved, size - 2 - reserved), (1, reserved)):
+        start = _start(service, "address", max(count, 1))
+        yield from (str(network[first + (start + step) % count]) for step in range(count))
 
 
 # --- node ports ---------------------------------------------------------------------------------------------------

@@ -31,10 +31,14 @@ class ServiceStrategy(Strategy):
         return {"loadBalancer": {}}
 
     def begin_create(self, obj: Object, list_objects: ListObjects) -> None:
-        service_allocation.allocate_on_create(obj, list_objects(self.resource.key))
+        service_allocation.allocate_on_create(obj, list_objects(self.resource.key), self._subnet)
 
     def begin_update(self, obj: Object, old: Object, list_objects: ListObjects) -> None:
-        service_allocation.allocate_on_update(obj, old, list_objects(self.resource.key))
+        service_allocation.allocate_on_update(obj, old, list_objects(self.resource.key), self._subnet)
+
+    @property
+    def _subnet(self) -> str:
+        return self.settings.networking.service_subnet
 
     def prepare_for_update(self, obj: Object, old: Object) -> None:
         super().prepare_for_update(obj, old)

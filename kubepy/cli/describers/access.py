@@ -35,6 +35,7 @@ def role(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None
 
 
 with lazy_imports():
+    from kubepy.api.objects import rbac
     from kubepy.cli import auth
     from kubepy.cli.describers import x509
 
@@ -43,7 +44,7 @@ def compact_rules(rules: Iterable[AnyObject]) -> list[Object]:
     """Return a rule for each resource (and resource name) with all its verbs, and one for each verb of a URL."""
     compacted: list[Object] = []
     simple: dict[tuple[str, ...], Object] = {}
-    for rule in (part for source in rules for part in auth.broken_down(source)):
+    for rule in (part for source in rules for part in rbac.broken_down(source)):
         if rule.get("nonResourceURLs"):
             compacted.append(rule)
             continue

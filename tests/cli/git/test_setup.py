@@ -89,7 +89,7 @@ def test_setup_in_submodule_configures_submodule(repository: Repository, tmp_pat
 def test_state_folder_that_is_repository_merges(tmp_path: Path) -> None:
     repository = Repository(tmp_path / "lab")
     repository.state = repository.folder
-    repository.kubepy("init")
+    repository.kubepy("init", "--nodes=0")
     repository.git("init", "-q", "-b", "main")
     repository.kubepy("git", "setup")
     repository.kubepy("create", "cm", "x", "--from-literal=a=1")

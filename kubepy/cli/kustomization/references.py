@@ -13,8 +13,11 @@ from kubepy.quoting import quote
 
 def fix_references(resources: ResMap, references: list[NameReference]) -> None:
     """Write the new names wherever the old ones stand. Raises CliError for a name that several objects have."""
+    present = [(resource, resource.id) for resource in resources]
+    places = [(resource, "" if known_id.is_cluster_scoped else known_id.effective_namespace, known_id.namespace)
+              for resource, known_id in present]
     for referrer in resources:
-        candidates = _candidates(resources, referrer)
+        candidates = _candidates(places, referrer)
         for reference in references:
             for spec in reference.fields:
                 if not spec.is_for(referrer.original):
@@ -26,11 +29,15 @@ def fix_references(resources: ResMap, references: list[NameReference]) -> None:
                                    f"{error}") from None
 
 
-def _candidates(resources: ResMap, referrer: KustomizedResource) -> list[KustomizedResource]:
-    """Return the resources in reach of another: of its namespace, or of one that its subjects name. Raises CliError."""
+def _candidates(places: list[tuple[KustomizedResource, str, str]],
+                referrer: KustomizedResource) -> list[KustomizedResource]:
+    """Return the resources in reach of another: of its namespace, or of one that its subjects name. Raises CliError.
+
+    :param places: all resources with their effective namespaces, "" for those that have none, and the written ones.
+    """
     referrer_id = referrer.id
     if referrer_id.is_cluster_scoped:
-        return resources.all
+        return [candidate for candidate, _, _ in places]
     namespaces = set()
     subjects = referrer.object.get("subjects") if referrer_id.kind == "RoleBinding" else ()
     for subject in subjects if isinstance(subjects, list) else ():
@@ -40,9 +47,9 @@ def _candidates(resources: ResMap, referrer: KustomizedResource) -> list[Kustomi
             if not isinstance(subject["namespace"], str):
                 raise CliError(f"Invalid Input: namespace is blank for resource {quote(str(referrer_id))}\n")
             namespaces.add(subject["namespace"])
-    return [candidate for candidate in resources
-            if candidate.id.is_cluster_scoped or candidate.id.namespace in namespaces
-            or candidate.id.effective_namespace == referrer_id.effective_namespace]
+    own = referrer_id.effective_namespace
+    return [candidate for candidate, effective, written in places
+            if not effective or written in namespaces or effective == own]
 
 
 class _NameField:

@@ -292,9 +292,15 @@ class ResMap:
 
     def append(self, resource: KustomizedResource) -> None:
         """Add a resource. Raises CliError when an object with that id is there already."""
-        if any(present.id.equals(resource.id) for present in self.all):
+        if self.with_id(resource.id):
             raise CliError(f"may not add resource with an already registered id: {resource.id}")
         self.all.append(resource)
+
+    def with_id(self, resource_id: ResId) -> list[KustomizedResource]:
+        """Return the resources that have an id now."""
+        return [resource for resource in self.all
+                if str((resource.object.get("metadata") or {}).get("name", "")) == resource_id.name
+                and resource.id.equals(resource_id)]
 
     def declare(self, variable: Var) -> None:
         """Add a variable. Raises CliError for a name that is taken."""

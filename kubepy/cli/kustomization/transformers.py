@@ -92,7 +92,7 @@ def namespace_transformer(_: FileLoader, config: Object) -> Transformer:
                 problem = ("namespace field specs must target scalar nodes" if "expected ScalarNode" in str(error)
                            else "namespace transformation failed")
                 raise CliError(f"{problem}: {error}") from None
-            same = [other for other in resources if other.id.equals(resource.id)]
+            same = resources.with_id(resource.id)
             if len(same) > 1:
                 listed = " ".join(other.json for other in same)
                 raise CliError(f"namespace transformation produces ID conflict: [{listed}]")

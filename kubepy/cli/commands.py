@@ -103,6 +103,9 @@ kubepy rollout history ds/log-agent
 
 # Roll back to the previous revision
 kubepy rollout undo ds/log-agent
+
+# Replace the pods of all Deployments with a label
+kubepy rollout restart deploy -l app=web
 """
 _TOP_EXAMPLES = """
 # What the nodes use, those with the most memory first
@@ -300,7 +303,7 @@ COMMANDS: dict[str, Entry] = {
     "label": Entry(lambda: label.label, "Update the labels on a resource"),
     "annotate": Entry(lambda: annotate.annotate, "Update the annotations on a resource"),
     "completion": Entry(lambda: completion.completion, "Output shell completion code (bash, zsh, fish)"),
-    "config": Entry(None, "Choose the state folder and the namespace that commands use", (), CONFIG,
+    "config": Entry(None, "Modify kubeconfig files", (), CONFIG,
                     examples=_CONFIG_EXAMPLES),
     "version": Entry(lambda: version.version, "Print the client and server version information"),
     "api-versions": Entry(lambda: api_resources.api_versions, 'Print the supported API versions'),

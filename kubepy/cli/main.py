@@ -11,7 +11,7 @@ import click
 from kubepy import KUBERNETES_VERSION, __version__
 from kubepy.cli.commands import COMMANDS, GROUPS, OWN_GROUP
 from kubepy.cli.errors import UnprefixedError, guarded
-from kubepy.cli.names import KUBECTL, KUBEPY, renamed, suggestions
+from kubepy.cli.names import KUBECTL, KUBEPY, renamed, suggestions, translated
 from kubepy.cli.runtime.command import Command, Entry, description, footer, options_text, show_help
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import Parser, bool_flag
@@ -96,7 +96,7 @@ class Root(Command):
         return {name: entry for name, entry in super().listed.items() if name not in hidden}
 
     def help_text(self, path: str) -> str:
-        sections = {title: [(name, COMMANDS[name].summary) for name in names if name in self.listed]
+        sections = {title: [(name, translated(COMMANDS[name].summary)) for name in names if name in self.listed]
                     for title, names in GROUPS.items()}
         sections["Subcommands provided by plugins"] = [
             (name, ABOUT_PLUGIN.format(name)) for name in plugins.names_on_path(path)]

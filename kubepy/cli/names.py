@@ -1,12 +1,13 @@
-"""Names: those that the program goes by, and the commands whose names are near to a mistyped one.
+"""Names: those that the program goes by, the language of its help, and the commands near to a mistyped one.
 
 ``kubepy`` stands in all texts of the code, and becomes the name that the program was called by when they are printed:
 ``kubectl`` through a link of that name, ``kubectl kubepy`` as a plugin of kubectl. Upstream: cobra's ``command.go``
-(SuggestionsFor).
+(SuggestionsFor), ``kubectl/pkg/util/i18n``.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 
 KUBEPY, KUBECTL, PLUGIN = "kubepy", "kubectl", "kubectl kubepy"
@@ -26,6 +27,24 @@ def renamed(text: str, program: str) -> str:
     import re
 
     return re.sub(rf"(?<!{KUBECTL} )(?<![\w./=-]){KUBEPY}(?= \S|'s)", program, text)
+
+
+def translated(text: str) -> str:
+    """Return what help says about a command in the language of the environment, if it is among the translations.
+
+    Those are of kubectl's languages; of some they are few. A text that ends in a full stop is that of its sentence.
+    """
+    language = next(filter(None, map(os.environ.get, ("LC_ALL", "LC_MESSAGES", "LANG"))), "").partition(".")[0]
+    if language not in ("de_DE", "fr_FR", "it_IT", "ja_JP", "ko_KR", "pt_BR", "zh_CN", "zh_TW"):
+        return text
+    import json
+
+    with open(os.path.join(os.path.dirname(__file__), "translations.json"), encoding="utf-8") as file:
+        texts: dict[str, str] = json.load(file)[language]
+    if text in texts:
+        return texts[text]
+    sentence = texts.get(text.removesuffix("."))
+    return text if sentence is None else sentence + ("。" if language[:2] in ("ja", "zh") else ".")
 
 
 def program_of(path: str) -> str:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
+from pathlib import Path
 
 import pytest
 
+from kubepy.cli import names
 from kubepy.cli.commands import COMMANDS, GROUPS
 from kubepy.cli.main import Root
 from kubepy.cli.runtime.command import Command, Entry, load, walk
@@ -69,8 +72,8 @@ def test_help_shows_every_group(bare: Kubepy) -> None:
 def test_options_name_every_global_flag(bare: Kubepy) -> None:
     out = bare("options").out
     assert [flag.long for flag in GLOBAL_FLAGS if f"--{flag.long}" not in out] == []
-    assert out.startswith("The following options can be passed to any command:\n\n    --cluster='':\n")
-    assert "mean nothing here: --as, --as-group," in out
+    assert out.startswith("The following options can be passed to any command:\n\n    --as='':\n")
+    assert "mean nothing here: --cache-dir," in out
 
 
 def test_help_of_command_by_its_name(bare: Kubepy) -> None:
@@ -80,3 +83,28 @@ def test_help_of_command_by_its_name(bare: Kubepy) -> None:
     unknown = bare("help", "frobnicate")
     assert (unknown.out, unknown.status) == ("", 0)
     assert unknown.err.startswith("Unknown help topic [`frobnicate`]\n")
+
+
+@pytest.mark.parametrize(("variables", "summary", "sentence"), [
+    ({"LANG": "C.UTF-8"}, "Modify kubeconfig files", "Mark node as schedulable."),
+    ({"LANG": "de_DE.UTF8"}, "Verändere kubeconfig Dateien", "Markiere Knoten als schedulable."),
+    ({"LANG": "de_DE.UTF8", "LC_MESSAGES": "zh_CN.UTF-8"}, "修改 kubeconfig 文件", "标记节点为可调度。"),
+    ({"LANG": "de_DE", "LC_MESSAGES": "zh_CN", "LC_ALL": "fr_FR"}, "Modifier des fichiers kubeconfig",
+     "Mark node as schedulable."),
+    ({"LANG": "xx_YY"}, "Modify kubeconfig files", "Mark node as schedulable."),
+])
+def test_help_speaks_the_language_of_the_environment(
+        bare: Kubepy, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], summary: str, sentence: str) -> None:
+    for name in ("LC_ALL", "LC_MESSAGES", "LANG"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert f" {summary}\n" in bare("--help").out
+    assert bare("uncordon", "--help").out.startswith(f"{sentence}\n")
+
+
+def test_translations_are_of_texts_that_help_has() -> None:
+    texts = {entry.summary for _, entry in walk(COMMANDS)}
+    path = Path(names.__file__).with_name("translations.json")
+    for language, translations in json.loads(path.read_text(encoding="utf-8")).items():
+        assert set(translations) <= texts, language

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, TypeVar
 import click
 
 from kubepy.cli.errors import FlagError, SilentExit, UsageError
-from kubepy.cli.names import KUBEPY, plugin_prefix, program_of, renamed
+from kubepy.cli.names import KUBEPY, plugin_prefix, program_of, renamed, translated
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import Flag, FlagSyntaxError, HelpRequested, Parsed, Parser
 from kubepy.cli.runtime.options import GLOBAL_FLAGS, CommandLine, GlobalOptions, Options
@@ -176,8 +176,9 @@ class Command(click.Group):
         usage = f"{path} SUBCOMMAND" if self.run is None else f"{prefix} {self.usage}"
         examples = textwrap.indent(textwrap.dedent(self.examples).strip("\n"), "  ")
         width = max((len(name) for name in self.entries), default=0)
-        commands = "\n".join(f"  {name:<{width}}  {entry.summary}" for name, entry in sorted(self.entries.items()))
-        parts = [description(self.help or ""), f"Examples:\n{examples}" if examples else "",
+        commands = "\n".join(f"  {name:<{width}}  {translated(entry.summary)}"
+                             for name, entry in sorted(self.entries.items()))
+        parts = [translated(description(self.help or "")), f"Examples:\n{examples}" if examples else "",
                  f"Available Commands:\n{commands}" if commands else "", options_text("Options:", self.flags)]
         text = renamed("\n\n".join(part for part in parts if part), program)
         text = text.replace(f" {plugin_prefix(KUBEPY)}", f" {plugin_prefix(program)}")

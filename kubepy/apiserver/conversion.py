@@ -83,7 +83,7 @@ class Converter:
             client_config.pop("caBundle", None)
         endpoint = resolve(client_config, TIMEOUT, self._webhooks.services, self._get)
         request = json.dumps({"desiredAPIVersion": api_version, "objects": objects}, separators=(",", ":"))
-        call = WebhookCall(endpoint, TIMEOUT, f"{GROUP}/{version}", KIND, request)
+        call = WebhookCall("conversion", endpoint, TIMEOUT, f"{GROUP}/{version}", KIND, request)
         [answer] = self._webhooks.answers([call], self._ids)
         try:
             results = converted_objects(answer)

@@ -141,7 +141,7 @@ class Rehearsal:
     def __exit__(self, *raised: object) -> None:
         self._server.ids, self._server.clock, self._server.warn = self._ids, self._clock, self._warn
         self._server.webhooks.end_rehearsal()
-        for warning in self._warnings:
+        for warning in dict.fromkeys(self._warnings):  # a server sends each once
             self._warn(warning)
 
     def begin(self) -> None:

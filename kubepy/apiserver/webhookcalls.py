@@ -66,8 +66,13 @@ def unreachable_reason(service: Object | None, name: str, port: int) -> str:
 
 
 class WebhookCall(NamedTuple):
-    """A review that is to be posted. ``request`` is its content as the JSON of an object, without the uid."""
+    """A review that is to be posted.
 
+    ``caller`` tells webhooks that have the same endpoint from each other; ``request`` is the content as the JSON of an
+    object, without the uid.
+    """
+
+    caller: str
     endpoint: Endpoint
     timeout: int
     api_version: str

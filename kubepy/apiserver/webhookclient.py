@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlsplit
 
-from kubepy.api.clock import Ids, format_time
+from kubepy.api.clock import Clock, Ids, format_time
 from kubepy.apiserver.webhookcalls import Answer, Endpoint, WebhookCall
 from kubepy.quoting import quote
 from kubepy.storage.errors import YamlError
@@ -65,7 +65,7 @@ def send(calls: Sequence[WebhookCall], ids: Ids) -> dict[WebhookCall, Answer]:
 
 def _answer(call: WebhookCall, ids: Ids) -> Answer:
     # With a seed the uid follows from the call, and takes no other object's place in the sequence.
-    uid = ids.uid() if ids.seed is None else Ids(f"{ids.seed}/{call.endpoint.url}/{call.request}").uid()
+    uid = ids.uid() if ids.seed is None else Ids(f"{ids.seed}/{call.caller}/{call.endpoint.url}/{call.request}").uid()
     body = (f'{{"kind":{json.dumps(call.kind)},"apiVersion":{json.dumps(call.api_version)},'
             f'"request":{{"uid":{json.dumps(uid)},{call.request[1:]}}}')
     endpoint, deadline = call.endpoint, time.monotonic() + call.timeout
@@ -239,7 +239,7 @@ def handshake(endpoint: Endpoint, context: ssl.SSLContext, sock: socket.socket, 
 
 
 def time_problem(certificate: Mapping[str, Any]) -> str:
-    now = datetime.now(UTC)
+    now = Clock().now()
     since, until = (datetime.fromtimestamp(ssl.cert_time_to_seconds(certificate[field]), UTC)
                     for field in ("notBefore", "notAfter"))
     words = "certificate has expired or is not yet valid: current time"

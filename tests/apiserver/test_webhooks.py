@@ -315,7 +315,16 @@ def test_warnings_are_printed_once(client: Client, hook: Hook) -> None:
     client.warn = warnings.append
     mutating(client, {"name": "a.example.com"}, {"name": "b.example.com"})
     create(client)
-    assert warnings == ["mind the gap", "mind the gap"]
+    assert warnings == ["mind the gap"]
+    assert len(hook.reviews) == 2
+
+
+def test_webhooks_with_the_same_url_are_all_called(client: Client, hook: Hook) -> None:
+    names = [{"name": "a.example.com"}, {"name": "b.example.com"}]
+    validating(client, *names)
+    validating(client, *names, name="others")
+    create(client)
+    assert len(hook.reviews) == len({request["uid"] for request in hook.requests}) == 4
 
 
 def test_v1beta1_review_is_not_checked_for_uid_and_kind(client: Client, hook: Hook) -> None:

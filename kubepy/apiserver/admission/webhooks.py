@@ -86,7 +86,7 @@ def _hooks(configurations: Sequence[Object]) -> Iterator[Hook]:
     """Yield the webhooks of configurations, which come in the order of their names."""
     for configuration in configurations:
         for index, spec in enumerate(configuration.get("webhooks") or ()):
-            yield Hook(f"{configuration['metadata']['name']}/{index}", spec)
+            yield Hook(f"{configuration['kind']}/{configuration['metadata']['name']}/{index}", spec)
 
 
 def _invocation(hook: Hook, attributes: Attributes) -> Invocation | None:
@@ -276,7 +276,7 @@ def _answers(invocations: Sequence[tuple[Invocation, Attributes]], attributes: A
         version = next((version for version in hook.spec.get("admissionReviewVersions") or ()
                         if version in REVIEW_VERSIONS), "v1")
         request = json.dumps(admission_request(seen, resource), separators=(",", ":"))
-        calls.append(WebhookCall(endpoint, timeout, f"{REVIEW_GROUP}/{version}", REVIEW_KIND, request))
+        calls.append(WebhookCall(hook.uid, endpoint, timeout, f"{REVIEW_GROUP}/{version}", REVIEW_KIND, request))
     return server.webhooks.answers(calls, server.ids)
 
 

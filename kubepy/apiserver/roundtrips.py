@@ -47,6 +47,7 @@ class LoggingClient(Client):
     headers: Mapping[str, str] = {"Accept": JSON}
     parameters: Mapping[str, str] = {}
     disable_compression = False
+    user_agent = f"kubepy/{__version__}"
 
     def __init__(self, client: Client, logger: Logger) -> None:
         self.__dict__ = client.__dict__
@@ -105,7 +106,7 @@ class LoggingClient(Client):
     def _log_request(self, request: Request, url: str, body: Any, content_type: str = JSON) -> None:
         if self._logger.highest < 7:
             return
-        headers = {"User-Agent": f"kubepy/{__version__}", **self.headers}
+        headers = {"User-Agent": self.user_agent, **self.headers}
         if body is not None:
             headers["Content-Type"] = content_type
         self._logger.info(7, PLACE, "Request", {"verb": VERBS[request.verb], "url": url, "headers": block(headers)})
@@ -148,7 +149,7 @@ class LoggingClient(Client):
         parts = ["namespaces", namespace] if namespace else []
         parts += [request.resource.resource, "" if request.verb == "create" and not request.subresource
                   else request.name, request.subresource]
-        return "/".join([group, version, *(quote(part) for part in parts if part)])
+        return "/".join([group, version, *(quote(part, safe="") for part in parts if part)])
 
     def further_pages(self, request: Request, path: str, answer: Any) -> list[str]:
         """Return the URLs of the pages behind the first, which a server would answer one by one."""

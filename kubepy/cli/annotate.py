@@ -34,14 +34,29 @@ class AnnotateOptions(MetadataOptions):
 
 
 @command("annotate [--overwrite] (-f FILENAME | TYPE NAME) KEY_1=VAL_1 ... KEY_N=VAL_N", AnnotateOptions, examples="""
-# Record the cause of the next revision
-kubepy annotate ds/nginx-ds kubernetes.io/change-cause='nginx 1.26'
+# Say why a workload was changed: rollout history shows it
+kubepy annotate ds/log-agent kubernetes.io/change-cause='fluent-bit 3.1'
 
-# Make the pods of a node fail
-kubepy annotate node node-2 kubepy.dev/pod-outcome=crash-loop
+# Change an annotation
+kubepy annotate deploy/web owner=shop-team --overwrite
 
-# Remove an annotation
-kubepy annotate node node-2 kubepy.dev/pod-outcome-
+# Remove an annotation, if there is one
+kubepy annotate deploy/web owner-
+
+# Annotate all pods with a label
+kubepy annotate pods -l app=web inspected=yes
+
+# All pods of a namespace
+kubepy annotate pods --all inspected=no -n shop
+
+# The object of a file
+kubepy annotate -f web.yaml note='made by hand'
+
+# Only if nobody has changed the object since it had this version
+kubepy annotate cm settings note=seen --resource-version=1
+
+# List the annotations of an object
+kubepy annotate deploy/web --list
 """)
 def annotate(factory: Factory, options: AnnotateOptions) -> None:
     """Update the annotations on a resource.

@@ -39,11 +39,23 @@ HEADERS = ["NAME", "SHORTNAMES", "APIVERSION", "NAMESPACED", "KIND"]
 
 
 @command("api-resources", ApiResourcesOptions, examples="""
-# The resources of one group
+# All kinds that there are, with their short names
+kubepy api-resources
+
+# With their verbs and categories
+kubepy api-resources -o wide
+
+# Those of one API group
 kubepy api-resources --api-group=apps
 
-# With the verbs that they support
-kubepy api-resources -o wide
+# Those without a namespace
+kubepy api-resources --namespaced=false
+
+# Those that can be listed, by their names only
+kubepy api-resources --namespaced --verbs=list -o name
+
+# In the order of their kinds
+kubepy api-resources --sort-by=kind
 """)
 def api_resources(factory: Factory, options: ApiResourcesOptions) -> None:
     """Print the supported API resources."""

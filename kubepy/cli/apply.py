@@ -62,17 +62,29 @@ class ApplyFlags(DeleteFlags, PrintFlags, SelectorOptions, DryRunOptions, Valida
 
 
 @command("apply (-f FILENAME | -k DIRECTORY)", ApplyFlags, creates=True, examples="""
-# Apply the objects in a file
-kubepy apply -f manifests/nginx-ds.yaml
+# One file
+kubepy apply -f web.yaml
 
-# Apply all manifests of a folder and its subfolders
+# All files of a folder, and below it
 kubepy apply -R -f manifests/
 
-# Show the result without applying it
-kubepy apply -f manifests/nginx-ds.yaml --dry-run=server -o yaml
+# All files that a pattern matches
+kubepy apply -f 'web*.yaml'
 
-# Merge on the server, which records the manager of each field
-kubepy apply --server-side -f manifests/nginx-ds.yaml
+# A kustomization
+kubepy apply -k overlays/production
+
+# What another program prints
+kubepy create deployment api --image=nginx:1.27 --dry-run=client -o yaml | kubepy apply -f -
+
+# See what would be stored
+kubepy apply -f web.yaml --dry-run=server -o yaml
+
+# With fields that other programs write left to them
+kubepy apply --server-side -f web.yaml
+
+# Delete the objects with a label that are no longer in the files
+kubepy apply -f manifests/ -l app=web --prune
 """)
 def apply(factory: Factory, options: ApplyFlags) -> None:
     """Apply a configuration to a resource by file name or stdin.

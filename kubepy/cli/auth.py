@@ -68,11 +68,38 @@ class CanIOptions(Options):
 
 
 @command("can-i VERB [TYPE | TYPE/NAME | NONRESOURCEURL]", CanIOptions, examples="""
-# Check whether deployments may be created
+# Create deployments in this namespace
 kubepy auth can-i create deployments
 
-# List all allowed actions
-kubepy auth can-i --list
+# Read pods in all namespaces
+kubepy auth can-i list pods --all-namespaces
+
+# Read one ConfigMap
+kubepy auth can-i get configmaps/settings -n shop
+
+# Change the size of Deployments
+kubepy auth can-i patch deployments.apps --subresource=scale
+
+# Read the logs of pods
+kubepy auth can-i get pods --subresource=log
+
+# Do everything
+kubepy auth can-i '*' '*'
+
+# Ask a server for what is no object
+kubepy auth can-i get /healthz
+
+# Approve certificates
+kubepy auth can-i approve certificatesigningrequests.certificates.k8s.io
+
+# As a service account of another namespace
+kubepy auth can-i list secrets --as=system:serviceaccount:shop:robot
+
+# For a script: only the exit status
+kubepy auth can-i delete nodes --quiet && echo yes
+
+# List everything that is allowed
+kubepy auth can-i --list -n shop
 """)
 def can_i(factory: Factory, options: CanIOptions) -> None:
     """Check whether an action is allowed.

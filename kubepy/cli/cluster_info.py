@@ -52,8 +52,14 @@ def cluster_info(factory: Factory, options: Options) -> None:
 # Everything in the current namespace and in kube-system
 kubepy cluster-info dump
 
-# All namespaces, as files
-kubepy cluster-info dump --all-namespaces --output-directory=/tmp/dump
+# As files of a folder
+kubepy cluster-info dump --output-directory=/tmp/dump
+
+# Everything in all namespaces
+kubepy cluster-info dump --all-namespaces
+
+# Everything in some namespaces, as YAML
+kubepy cluster-info dump --namespaces=default,shop --output-directory=/tmp/two -o yaml
 """)
 def dump(factory: Factory, options: DumpOptions) -> None:
     """Dump relevant information for debugging and diagnosis: nodes, and of each namespace its events, services,

@@ -103,6 +103,9 @@ kubepy rollout history ds/log-agent
 
 # Roll back to the previous revision
 kubepy rollout undo ds/log-agent
+
+# Replace the pods of all Deployments with a label
+kubepy rollout restart deploy -l app=web
 """
 _TOP_EXAMPLES = """
 # What the nodes use, those with the most memory first

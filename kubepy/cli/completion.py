@@ -80,11 +80,56 @@ SCRIPTS = {"bash": BASH, "zsh": ZSH, "fish": FISH}
 
 
 @command("completion SHELL", Options, examples="""
+# bash: the package that gives it
+# the functions for completion
+sudo apt install bash-completion
+
 # In this shell
 source <(kubepy completion bash)
 
-# For fish
+# In every shell of this user, where the package
+# bash-completion is installed
+mkdir -p ~/.local/share/bash-completion/completions
+kubepy completion bash > ~/.local/share/bash-completion/completions/kubepy
+
+# In every shell of this user, where it is not
+echo "source <(kubepy completion bash)" >> ~/.bashrc
+
+# For all users of a machine
+kubepy completion bash | sudo tee /etc/bash_completion.d/kubepy > /dev/null
+
+# For an alias: bash
+alias k=kubepy
+complete -o default -F __start_kubepy k
+
+# zsh: in this shell
+# (compinit must have run before)
+source <(kubepy completion zsh)
+
+# In every shell, by a file
+# of the first folder in which zsh looks for functions
+kubepy completion zsh > "${fpath[1]}/_kubepy"
+
+# In every shell, by a line of .zshrc
+echo "source <(kubepy completion zsh)" >> ~/.zshrc
+
+# fish: in this shell
+kubepy completion fish | source
+
+# In every shell,
+# by a file of this user
 kubepy completion fish > ~/.config/fish/completions/kubepy.fish
+
+# As a plugin of kubectl: nothing is to be done,
+# kubectl asks the program kubectl_complete-kubepy
+
+# For an alias: zsh
+alias k=kubepy
+compdef _kubepy k
+
+# For an alias: fish
+alias k=kubepy
+complete -c k -w kubepy
 """)
 def completion(factory: Factory, options: Options) -> None:
     """Output shell completion code for the specified shell (bash, zsh, fish)."""

@@ -283,11 +283,20 @@ def get_users(factory: Factory, options: Options) -> None:
 
 
 @command("set-cluster NAME [--server=FOLDER]", SetClusterOptions, examples="""
-# A name for a state folder, for contexts to use
+# Name a state folder
 kubepy config set-cluster lab --server=/srv/lab/state
 
-# A server elsewhere, as a script written for kubectl sets it: this folder
+# Name a server, for programs that read the file
 kubepy config set-cluster ci --server=https://10.0.0.1
+
+# With its certificate in the file
+kubepy config set-cluster ci --certificate-authority=keys/ca.crt --embed-certs
+
+# With another name in its certificate
+kubepy config set-cluster ci --tls-server-name=kubernetes.default
+
+# Without a check of its certificate, through a proxy
+kubepy config set-cluster unsafe --insecure-skip-tls-verify --proxy-url=http://proxy.example.com:3128
 """)
 def set_cluster(factory: Factory, options: SetClusterOptions) -> None:
     """Set a cluster: a name for a state folder. What is not named stays as it is."""
@@ -331,11 +340,43 @@ def _without_empty(entry: Entry) -> Entry:
 
 @command("set-credentials NAME [--token=bearer_token] [--username=user --password=password]", SetCredentialsOptions,
          examples="""
-# A user, as a script written for kubectl makes one
+# A user with a token
 kubepy config set-credentials robot --token=secret
 
-# With a certificate
-kubepy config set-credentials admin --client-certificate=admin.crt --client-key=admin.key --embed-certs
+# With a name and a password
+kubepy config set-credentials ada --username=ada --password=secret
+
+# With the path of a certificate and of its key
+kubepy config set-credentials admin --client-certificate=keys/admin.crt --client-key=keys/admin.key
+
+# With both in the file
+kubepy config set-credentials admin --client-certificate=keys/admin.crt --client-key=keys/admin.key --embed-certs
+
+# Change only the key
+kubepy config set-credentials admin --client-key=keys/new.key
+
+# By an authentication provider with its settings
+kubepy config set-credentials grace --auth-provider=oidc --auth-provider-arg=client-id=shop
+
+# Another setting of it, and one less
+kubepy config set-credentials grace --auth-provider=oidc --auth-provider-arg=idp-issuer-url=https://id.example.com \\
+  --auth-provider-arg=client-id-
+
+# By a program that prints credentials
+kubepy config set-credentials ci --exec-command=/usr/bin/get-token --exec-api-version=client.authentication.k8s.io/v1
+
+# With arguments for it
+kubepy config set-credentials ci --exec-arg=--audience --exec-arg=shop
+
+# With variables for it
+kubepy config set-credentials ci --exec-env=REGION=north --exec-env=LEVEL=debug
+
+# Without one of them
+kubepy config set-credentials ci --exec-env=LEVEL-
+
+# By a program that must not ask
+kubepy config set-credentials ci2 --exec-command=get-token --exec-api-version=client.authentication.k8s.io/v1 \\
+  --exec-interactive-mode=Never
 """)
 def set_credentials(factory: Factory, options: SetCredentialsOptions) -> None:
     """Set a user. It means nothing here: whoever may read and write the folder may do everything."""
@@ -488,6 +529,12 @@ kubepy config set contexts.lab.namespace web
 
 # The folder of a cluster
 kubepy config set clusters.lab.server /srv/lab/state
+
+# The cluster of a context
+kubepy config set contexts.lab.cluster home
+
+# A value of base64, as it is
+kubepy config set users.robot.client-key-data c2VjcmV0 --set-raw-bytes=false
 """)
 def set_(factory: Factory, options: ConfigSetOptions) -> None:
     """Set an individual value of the contexts, clusters and users."""
@@ -589,11 +636,14 @@ SECRETS = {"token": "REDACTED", "password": "REDACTED", "client-key-data": "DATA
 
 
 @command("view", ViewOptions, examples="""
-# Print all contexts, clusters and users
+# All contexts, clusters and users
 kubepy config view
 
-# The namespace that commands use
+# Only what the current context uses
 kubepy config view --minify -o jsonpath='{..namespace}'
+
+# With certificates and tokens
+kubepy config view --raw
 """)
 def view(factory: Factory, options: ViewOptions) -> None:
     """Display contexts, clusters and users in the form of a kubeconfig."""

@@ -16,10 +16,11 @@ from kubepy.cli.runtime.driver import is_git_at_work, note_unscheduled_pods, set
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import bool_flag, duration_flag
 from kubepy.cli.runtime.options import Options
-from kubepy.controlplane import MANAGER_LOCK, build_manager, manager_lock, settled_checkpoint
+from kubepy.controlplane import MANAGER_LOCK, build_manager, manager_lock
 from kubepy.controlplane.summary import Due, Summary, SyncFailure
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable
+from kubepy.runtime.checkpoint import settled_checkpoint
 from kubepy.runtime.reconcile import Key
 
 with lazy_imports():

@@ -82,14 +82,38 @@ class DeletionSettings(NamedTuple):
 
 
 @command("delete ([-f FILENAME] | [-k DIRECTORY] | TYPE [(NAME | -l label | --all)])", DeleteCommandFlags, examples="""
-# Delete the objects in a file
-kubepy delete -f manifests/nginx-ds.yaml
+# The objects of a file
+kubepy delete -f web.yaml
 
-# Delete a DaemonSet and leave its pods
-kubepy delete ds/nginx-ds --cascade=orphan
+# The objects of a kustomization
+kubepy delete -k overlays/production
 
-# Delete all pods with a label, without waiting
-kubepy delete pods -l app=nginx-ds --wait=false
+# The objects of all files that a pattern matches
+kubepy delete -f 'old-*.yaml'
+
+# Objects that another program names
+kubepy get pods -l app=canary -o name | xargs kubepy delete
+
+# Objects of two types with the same names
+kubepy delete deploy,service web video
+
+# A workload, whose pods stay
+kubepy delete ds/log-agent --cascade=orphan
+
+# All objects of two types with a label, without waiting for the end of them
+kubepy delete pods,services -l app=old --wait=false
+
+# A pod with the shortest grace period
+kubepy delete pod task --now
+
+# A pod of a node that will not come back
+kubepy delete pod stuck --force --grace-period=0
+
+# All pods of a namespace
+kubepy delete pods --all -n staging
+
+# Only after a question
+kubepy delete pods --all --interactive
 """)
 def delete(factory: Factory, options: DeleteCommandFlags) -> None:
     """Delete resources by file names, stdin, resources and names, or by resources and label selector.

@@ -25,14 +25,27 @@ with lazy_imports():
     from kubepy.api import errors as api_errors
 
 EXAMPLES = """
-    # Everything about a DaemonSet
-    kubepy describe ds log-agent
+# A node, and the pods on it
+kubepy describe node node-1
 
-    # All pods whose names begin with log-agent-
-    kubepy describe pods log-agent-
+# A DaemonSet with its events
+kubepy describe ds/log-agent
 
-    # What runs on a node and how much of it is requested
-    kubepy describe node node-1
+# All pods of the namespace
+kubepy describe pods
+
+# The pods with a label
+kubepy describe pods -l app=web
+
+# All pods whose names begin with a word,
+# as those of a Deployment do
+kubepy describe pods web
+
+# The objects of a file
+kubepy describe -f web.yaml
+
+# Without events
+kubepy describe pod task --show-events=false
 """
 
 

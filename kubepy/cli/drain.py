@@ -66,11 +66,11 @@ class DrainOptions(CordonOptions, ChunkSizeOptions):
 
 
 @command("cordon NODE", CordonOptions, examples="""
-    # Keep new pods away from a node
-    kubepy cordon node-1
+# Keep new pods away from a node
+kubepy cordon node-1
 
-    # From all nodes of a pool
-    kubepy cordon -l pool=old
+# Keep new pods away from all nodes labelled pool=blue
+kubepy cordon -l pool=blue
 """)
 def cordon(factory: Factory, options: CordonOptions) -> None:
     """Mark node as unschedulable."""
@@ -80,11 +80,11 @@ def cordon(factory: Factory, options: CordonOptions) -> None:
 
 
 @command("uncordon NODE", CordonOptions, examples="""
-    # Let pods come to a node again
-    kubepy uncordon node-1
+# Let pods come to a node again
+kubepy uncordon node-1
 
-    # All nodes with a label
-    kubepy uncordon -l zone=a
+# Let pods come to all nodes labelled pool=blue again
+kubepy uncordon -l pool=blue
 """)
 def uncordon(factory: Factory, options: CordonOptions) -> None:
     """Mark node as schedulable."""

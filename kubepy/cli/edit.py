@@ -46,11 +46,20 @@ CHANGED_IDENTITY = "At least one of apiVersion, kind and name was changed"
 
 
 @command("edit (RESOURCE/NAME | -f FILENAME)", EditOptions, examples="""
-# Change a DaemonSet in $KUBE_EDITOR, $EDITOR or vi
-kubepy edit ds/nginx-ds
+# Open an object in the editor
+kubepy edit ds/log-agent
 
-# By a script
-EDITOR='sed -i s/nginx:1.15/nginx:1.16/' kubepy edit ds/nginx-ds
+# Change it by another program
+EDITOR="sed -i s/fluent-bit:3.0/fluent-bit:3.1/" kubepy edit ds/log-agent
+
+# As JSON, in a version of its API group
+kubepy edit jobs.v1.batch/report -o json
+
+# Keep what was saved as the last applied configuration
+kubepy edit deploy/web --save-config
+
+# Change the status of an object
+kubepy edit deploy/web --subresource=status
 """)
 def edit(factory: Factory, options: EditOptions) -> None:
     """Edit resources in the editor that KUBE_EDITOR or EDITOR names, or else in vi.

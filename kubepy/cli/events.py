@@ -38,11 +38,20 @@ HEADERS = "LAST SEEN\tTYPE\tREASON\tOBJECT\tMESSAGE"
 
 @command("events [(-o|--output=)FORMAT] [--for TYPE/NAME] [--watch] [--types=Normal,Warning]", EventsOptions,
          examples="""
-# What happened in this namespace within the last hour
+# The events of the current namespace
 kubepy events
 
-# What went wrong with a DaemonSet
-kubepy events --for ds/nginx-ds --types=Warning
+# Of all namespaces
+kubepy events -A
+
+# What happens to one object, from now on as well
+kubepy events --for=deployment/web --watch
+
+# Only what went wrong
+kubepy events --types=Warning
+
+# As YAML
+kubepy events -o yaml
 """)
 def events(factory: Factory, options: EventsOptions) -> None:
     """Display events, the oldest first.

@@ -41,11 +41,20 @@ _SYNTAX = re.compile(r"[^\[\](){}@'\"*?\s]+")
 
 @command("explain TYPE [--recursive=FALSE|TRUE] [--api-version=api-version-group] [-o|--output=plaintext]",
          ExplainOptions, examples="""
-# List the fields of a DaemonSet
+# The fields of a kind
 kubepy explain ds
 
-# List all fields of its update strategy, with their own fields
+# All fields below one, without descriptions
 kubepy explain ds.spec.updateStrategy --recursive
+
+# One field, with its type
+kubepy explain pods.spec.containers.imagePullPolicy
+
+# A kind in the version that is named
+kubepy explain horizontalpodautoscalers --api-version=autoscaling/v2
+
+# The spec of a kind by one of its short names
+kubepy explain hpa.spec --output=plaintext
 """)
 def explain(factory: Factory, options: ExplainOptions) -> None:
     """Describe the fields and structure of a resource.

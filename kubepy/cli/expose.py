@@ -59,11 +59,26 @@ EXPOSABLE = ("ReplicationController", "Service", "Pod", "Deployment.apps", "Repl
 @command("expose (-f FILENAME | TYPE NAME) [--port=port] [--protocol=TCP|UDP|SCTP] "
          "[--target-port=number-or-name] [--name=name] [--external-ip=external-ip-of-service] [--type=type]",
          ExposeOptions, examples="""
-# A service for the pods of a deployment
+# A service in front of the pods of a Deployment, whose containers listen on port 8080
 kubepy expose deploy web --port=80 --target-port=8080
 
-# The same without a cluster IP, under another name
+# Under a name of its own, and without an address: DNS has those of the pods
 kubepy expose deploy web --name=web-pods --port=80 --cluster-ip=None
+
+# For the workload of a file
+kubepy expose -f web.yaml --name=web-of-file --port=8000
+
+# For a single pod
+kubepy expose pod task --port=9000 --name=task
+
+# A second service for the pods of another, on another port
+kubepy expose service web --name=web-secure --port=443 --target-port=8443
+
+# For UDP
+kubepy expose deploy web --name=video --port=4000 --protocol=UDP
+
+# On a port of every node
+kubepy expose rs batch --name=batch --port=80 --type=NodePort
 """)
 def expose(factory: Factory, options: ExposeOptions) -> None:
     """Expose a resource as a new Kubernetes service.

@@ -37,11 +37,47 @@ class Group(NamedTuple):
 # All DaemonSets, with more columns
 kubepy get ds -o wide
 
-# The pods of a DaemonSet in the order of their nodes
-kubepy get pods -l app=nginx-ds --sort-by=.spec.nodeName
+# The pods of a namespace
+kubepy get pods -n kube-system
+
+# The pods of all namespaces, sorted by their nodes
+kubepy get pods -A --sort-by=.spec.nodeName
+
+# The pods with a label, and a column for another label
+kubepy get pods -l app=web -L pod-template-hash
+
+# Objects of several types
+kubepy get deploy,services,configmaps
+
+# Single objects of different types
+kubepy get deploy/web service/web cm/settings
+
+# One object as YAML
+kubepy get sts store -o yaml
+
+# In a version of its API group
+kubepy get deployments.v1.apps web -o json
 
 # One field of one object
-kubepy get ds/nginx-ds -o jsonpath='{.status.numberReady}'
+kubepy get ds/log-agent -o jsonpath='{.status.numberReady}'
+
+# The same by a Go template
+kubepy get pod/task -o go-template='{{.status.phase}}'
+
+# Columns of one's own
+kubepy get pods -o custom-columns=NAME:.metadata.name,IMAGE:.spec.containers[*].image
+
+# The object that a file names, as it is in the cluster
+kubepy get -f web.yaml
+
+# The objects of a kustomization
+kubepy get -k overlays/production
+
+# A subresource of an object
+kubepy get deploy web --subresource=scale
+
+# The pods of a node
+kubepy get pods -A --field-selector=spec.nodeName=node-1
 """)
 def get(factory: Factory, options: GetOptions) -> None:
     """Display one or many resources.

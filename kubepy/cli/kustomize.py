@@ -41,13 +41,16 @@ RESTRICTIONS = ("LoadRestrictionsRootOnly", "LoadRestrictionsNone", "")
 
 
 @command("kustomize DIR", KustomizeBuildOptions, examples="""
-# The manifests of a folder that has a kustomization.yaml
+# Print the objects of a kustomization
 kubepy kustomize overlays/production
 
-# Apply them
-kubepy apply -k overlays/production
+# Of the folder that one is in
+kubepy kustomize
 
-# The manifests of a folder in a repository, at a tag
+# Write them to a file
+kubepy kustomize overlays/production --output=/tmp/production.yaml
+
+# Of a folder in a repository, at a tag
 kubepy kustomize 'https://github.com/example/shop.git//overlays/production?ref=v1.2.0'
 """)
 def kustomize(factory: Factory, options: KustomizeBuildOptions) -> None:

@@ -39,14 +39,26 @@ class LabelOptions(MetadataOptions):
 
 
 @command("label [--overwrite] (-f FILENAME | TYPE NAME) KEY_1=VAL_1 ... KEY_N=VAL_N", LabelOptions, examples="""
-# Give a node a label
+# Label a node
 kubepy label node node-1 disk=ssd
 
-# Change it, and take another away
+# Change a label, and remove another
 kubepy label node node-1 disk=nvme zone- --overwrite
 
-# Label all pods of a namespace
-kubepy label pods --all checked=yes -n edge
+# Several labels at once
+kubepy label deploy web tier=front team=shop
+
+# All pods of a namespace
+kubepy label pods --all checked=yes -n shop
+
+# The object of a file
+kubepy label -f web.yaml stage=test
+
+# Only if nobody has changed the object since it had this version
+kubepy label cm settings stage=test --resource-version=1
+
+# List the labels of an object
+kubepy label node node-1 --list
 """)
 def label(factory: Factory, options: LabelOptions) -> None:
     """Update the labels on a resource.

@@ -52,7 +52,7 @@ class ViewLastAppliedOptions(SelectorOptions, KustomizeOptions):
 @command("view-last-applied (TYPE [NAME | -l label] | TYPE/NAME | -f FILENAME)",
          ViewLastAppliedOptions, examples="""
 # View the configuration that was applied last
-kubepy apply view-last-applied ds/nginx-ds
+kubepy apply view-last-applied ds/log-agent
 
 # As JSON
 kubepy apply view-last-applied deploy/web -o json
@@ -98,11 +98,14 @@ class SetLastAppliedOptions(FilenameOptions, PrintFlags, DryRunOptions):
 
 
 @command("set-last-applied -f FILENAME", SetLastAppliedOptions, examples="""
-# Let the next apply compare with this file
-kubepy apply set-last-applied -f manifests/nginx-ds.yaml
+# Say that a file is what was applied last
+kubepy apply set-last-applied -f web.yaml
 
-# Also of an object that was never applied
+# Also for objects that were never applied
 kubepy apply set-last-applied -f web.yaml --create-annotation
+
+# For all files of a folder
+kubepy apply set-last-applied -f manifests/ --create-annotation
 """)
 def set_(factory: Factory, options: SetLastAppliedOptions) -> None:
     """Set the latest last-applied-configuration annotations by setting it to match the contents of a file.
@@ -163,7 +166,7 @@ NO_ANNOTATIONS = ("no last-applied-configuration annotation found on resources, 
 
 @command("edit-last-applied (TYPE/NAME | -f FILENAME)", EditLastAppliedOptions, examples="""
 # Edit the configuration that was applied last, with $EDITOR
-kubepy apply edit-last-applied ds/nginx-ds
+kubepy apply edit-last-applied ds/log-agent
 
 # As JSON
 kubepy apply edit-last-applied deploy/web -o json

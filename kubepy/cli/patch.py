@@ -59,12 +59,26 @@ class PatchFlags(KustomizeOptions, SubresourceOptions, PrintFlags, DryRunOptions
 
 
 @command("patch (-f FILENAME | TYPE NAME) [-p PATCH|--patch-file FILE]", PatchFlags, examples="""
-# Update two nodes at a time
-kubepy patch ds nginx-ds -p '{"spec":{"updateStrategy":{"rollingUpdate":{"maxUnavailable":2}}}}'
+# Change a field
+kubepy patch deploy/web -p '{"spec":{"minReadySeconds":5}}'
 
-# Replace one image by its place
-kubepy patch ds nginx-ds --type=json \\
-  -p '[{"op":"replace","path":"/spec/template/spec/containers/0/image","value":"nginx:1.26"}]'
+# With a patch in YAML
+kubepy patch node node-1 -p 'spec: {unschedulable: true}'
+
+# One container of several: its name says which
+kubepy patch ds/log-agent -p '{"spec":{"template":{"spec":{"containers":[{"name":"agent","image":"fluent-bit:3.1"}]}}}}'
+
+# By operations on paths
+kubepy patch deploy/web --type=json -p '[{"op":"replace","path":"/spec/revisionHistoryLimit","value":5}]'
+
+# Remove a field
+kubepy patch deploy/web --type=merge -p '{"spec":{"minReadySeconds":null}}'
+
+# Through a subresource
+kubepy patch deploy/web --subresource=scale --type=merge -p '{"spec":{"replicas":2}}'
+
+# The object of a file, by the patch in another
+kubepy patch -f web.yaml --patch-file=patch.yaml
 """)
 def patch(factory: Factory, options: PatchFlags) -> None:
     """Update fields of a resource using strategic merge patch, a JSON merge patch, or a JSON patch.

@@ -51,11 +51,17 @@ FORCE_TIMEOUT = 300.0
 
 
 @command("replace -f FILENAME", ReplaceOptions, creates=True, examples="""
-# Replace an object by the one in a file
-kubepy replace -f manifests/nginx-ds.yaml
+# Replace the object by that in a file
+kubepy replace -f web.yaml
 
-# Delete it and create it again
-kubepy replace --force -f manifests/nginx-ds.yaml
+# Replace what cannot be changed: delete the object, and create it anew
+kubepy replace --force -f web.yaml
+
+# Change an object on its way through another program
+kubepy get deploy web -o yaml | sed 's/nginx:1.27/nginx:1.28/' | kubepy replace -f -
+
+# See what would be stored
+kubepy replace -f web.yaml --dry-run=server -o yaml
 """)
 def replace(factory: Factory, options: ReplaceOptions) -> None:
     """Replace a resource by file name or stdin.

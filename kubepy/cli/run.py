@@ -82,14 +82,32 @@ RESTART_POLICIES = ("Always", "OnFailure", "Never")
 
 @command("run NAME --image=image [--env=\"key=value\"] [--port=port] [--dry-run=server|client] [--command] -- "
          "[COMMAND] [args...]", RunOptions, creates=True, examples="""
-# A pod of one container
-kubepy run box --image=busybox:1.36 -- sleep 3600
+# A pod with one container
+kubepy run shell --image=busybox
 
-# Only show the pod
-kubepy run box --image=busybox:1.36 --dry-run=client -o yaml
+# With a port that the container listens on
+kubepy run cache --image=redis:7 --port=6379
 
-# A pod and a service in front of it
-kubepy run web --image=nginx:1.25 --port=80 --expose
+# With variables
+kubepy run worker --image=worker:3 --env=LEVEL=debug --env=QUEUE=mail
+
+# With labels in place of run=NAME
+kubepy run canary --image=nginx:1.27 --labels=app=web,track=canary
+
+# With arguments for the image's own command
+kubepy run fetcher --image=fetcher:1 -- --depth=3 https://example.com
+
+# With another command
+kubepy run greeting --image=busybox --restart=Never --command -- echo hello
+
+# With fields that no flag is for
+kubepy run picky --image=busybox --overrides='{"spec":{"nodeSelector":{"disk":"ssd"}}}'
+
+# And a service in front of it
+kubepy run front --image=nginx:1.27 --port=80 --expose
+
+# Print the pod that would be made
+kubepy run draft --image=busybox --dry-run=client -o yaml
 """)
 def run(factory: Factory, options: RunOptions) -> None:
     """Create and run a particular image in a pod."""

@@ -41,11 +41,20 @@ class ScaleOptions(SelectorOptions, KustomizeOptions, PrintFlags, DryRunOptions,
 
 
 @command("scale [--current-replicas=count] --replicas=COUNT (-f FILENAME | TYPE NAME)", ScaleOptions, examples="""
-# Run three pods
+# Give a Deployment three pods
 kubepy scale deploy/web --replicas=3
 
-# Only if there are two now
-kubepy scale deploy/web --current-replicas=2 --replicas=3
+# Only if it has two now
+kubepy scale deploy/web --current-replicas=2 --replicas=4
+
+# The workload of a file
+kubepy scale -f web.yaml --replicas=2
+
+# Several workloads
+kubepy scale deploy/web sts/store --replicas=2
+
+# Stop a StatefulSet, whose claims stay
+kubepy scale sts/store --replicas=0
 """)
 def scale(factory: Factory, options: ScaleOptions) -> None:
     """Set a new size for a deployment, replica set, replication controller, or stateful set.

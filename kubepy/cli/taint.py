@@ -60,14 +60,24 @@ class ChangedTaints(NamedTuple):
 
 
 @command("taint NODE NAME KEY_1=VAL_1:TAINT_EFFECT_1 ... KEY_N=VAL_N:TAINT_EFFECT_N", TaintOptions, examples="""
-    # Keep new pods away from a node, but for those that tolerate it
-    kubepy taint nodes node-1 dedicated=batch:NoSchedule
+# Keep pods without a toleration away from a node
+kubepy taint node node-1 gpu=reserved:NoSchedule
 
-    # Take it off again, whatever its effect
-    kubepy taint nodes node-1 dedicated-
+# Give that taint another value
+# (a key and an effect have one at most)
+kubepy taint node node-1 gpu=broken:NoSchedule --overwrite
 
-    # Every node of a pool
-    kubepy taint nodes -l pool=gpu gpu=yes:NoExecute
+# A taint without a value, which also removes the pods that are there
+kubepy taint node node-1 maintenance:NoExecute
+
+# Remove one taint
+kubepy taint node node-1 gpu:NoSchedule-
+
+# Remove all taints with a key
+kubepy taint node node-1 maintenance-
+
+# Discourage pods from all nodes with a label
+kubepy taint nodes -l disk=slow speed=low:PreferNoSchedule
 """)
 def taint(factory: Factory, options: TaintOptions) -> None:
     """Update the taints on one or more nodes.

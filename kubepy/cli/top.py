@@ -102,6 +102,9 @@ def amount_cell(resource: str, amounts: Amounts) -> str:
 # All pods of the namespace
 kubepy top pod
 
+# The pods with a label
+kubepy top pod -l app=web
+
 # The containers of one pod
 kubepy top pod web-0 --containers
 

@@ -56,14 +56,27 @@ Check = Callable[[Object | None], bool]
 
 
 @command("wait ([-f FILENAME] | TYPE/NAME | TYPE [(-l label | --all)]) --for=CONDITION", WaitOptions, examples="""
-# Until a deployment is available
-kubepy wait deploy/web --for=condition=Available
+# Until a pod is ready
+kubepy wait --for=condition=Ready pod/task
 
-# Until all pods of a DaemonSet are ready
-kubepy wait ds/nginx-ds --for=jsonpath='{.status.numberReady}'=3 --timeout=10s
+# Until all pods with a label are, for at most a minute
+kubepy wait --for=condition=Ready pod -l app=web --timeout=60s
 
-# Until a pod is gone
-kubepy wait pod/box --for=delete
+# Until a condition has another status than True
+kubepy wait --for=condition=Unschedulable=false pod/task --timeout=5s
+
+# Until a Job has ended
+kubepy wait --for=condition=complete job/report --timeout=5m
+
+# Until a field has a value
+kubepy wait --for=jsonpath='{.status.readyReplicas}'=2 deploy/web
+
+# Until a field has any value
+kubepy wait --for=jsonpath='{.status.podIP}' pod/task
+
+# Until there is an object, and until it is gone
+kubepy wait --for=create configmap/settings --timeout=30s
+kubepy wait --for=delete pod/old --timeout=30s
 """)
 def wait(factory: Factory, options: WaitOptions) -> None:
     """Wait for a specific condition on one or many resources.

@@ -1,8 +1,8 @@
-"""A running cluster: the list of reconcilers, the manager that runs them, its lock and its checkpoint.
+"""A running cluster: the list of reconcilers, the manager that runs them, its lock.
 
-``manager`` feeds the reconcilers from the change log, ``summary`` reports the changes of a run, and ``checkpoint``
-keeps the manager's position from process to process. This module puts them together for a cluster. Upstream:
-``cmd/kube-controller-manager/app/controllermanager.go``, the manager of ``sigs.k8s.io/controller-runtime``.
+``manager`` feeds the reconcilers from the change log, ``summary`` reports the changes of a run; the manager's position
+is kept from process to process by :mod:`kubepy.runtime.checkpoint`. This module puts them together for a cluster.
+Upstream: ``cmd/kube-controller-manager/app/controllermanager.go``, the manager of ``sigs.k8s.io/controller-runtime``.
 """
 
 from __future__ import annotations
@@ -11,10 +11,9 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
-from kubepy.api.errors import Expired
 from kubepy.apiserver.settings import FULL, ClusterSettings
-from kubepy.controlplane.checkpoint import UNWATCHED, Checkpoint, CheckpointStore, latest, parse
 from kubepy.lazy import lazy_imports
+from kubepy.runtime.checkpoint import CHECKPOINT, CheckpointStore, identity
 from kubepy.storage import LockTimeoutError
 
 with lazy_imports():
@@ -58,7 +57,6 @@ if TYPE_CHECKING:
     from kubepy.runtime.reconcile import Context, Reconciler
 
 MANAGER_LOCK = "manager.lock"
-CHECKPOINT = "manager.checkpoint"
 RBAC_BOOTSTRAPPED = "rbac.bootstrapped"  # in the store's meta values: bootstrap roles are there
 
 # All reconcilers, in the order in which they take turns: first those that make nodes ready and clear the ground, then
@@ -123,11 +121,6 @@ def reconciler_names(settings: ClusterSettings) -> tuple[str, ...]:
     return tuple(name for name in NAMES if name not in idle)
 
 
-def identity(settings: ClusterSettings) -> tuple[str, ...]:
-    """Return what a checkpoint must be of: the reconcilers, and the settings that they go by."""
-    return *reconciler_names(settings), str(settings.networking)
-
-
 def build_manager(cluster: Cluster) -> Manager:
     """Build the manager of a cluster. It must only work while its lock is held (:func:`manager_lock`)."""
     store, scheme = cluster.store, cluster.scheme
@@ -141,28 +134,12 @@ def build_manager(cluster: Cluster) -> Manager:
         cluster.start()
         store.set_meta(RBAC_BOOTSTRAPPED, "yes")
     checkpoints = CheckpointStore(lambda: store.meta(CHECKPOINT), lambda text: store.set_meta(CHECKPOINT, text),
-                                  identity(cluster.settings))
+                                  identity(reconciler_names(cluster.settings), cluster.settings))
     reconcilers = new_reconcilers(context)
     if cluster.logger is not None:
         reconcilers = verbose.logged(reconcilers, cluster.logger)
     return managers.Manager(context.client, context.informers, cluster.clock, reconcilers,
                             resources=served_resources, checkpoints=checkpoints)
-
-
-def settled_checkpoint(cluster: Cluster, within: float, *, of_this_version: bool = True) -> Checkpoint | None:
-    """Return the last checkpoint if nothing has changed since and nothing falls due within so many seconds.
-
-    Without ``of_this_version`` whatever another version of kubepy wrote counts as well.
-    """
-    text = cluster.store.meta(CHECKPOINT)
-    checkpoint = parse(text, identity(cluster.settings)) if of_this_version else latest(text)
-    if checkpoint is None or not checkpoint.is_settled(cluster.clock.now(), within):
-        return None
-    try:
-        _, changes = cluster.client.changes(checkpoint.revision)
-    except Expired:
-        return None  # the index was rebuilt
-    return checkpoint if all(change.key.resource in UNWATCHED for change in changes) else None
 
 
 @contextmanager

@@ -20,9 +20,9 @@ from kubepy.api.clock import Clock
 from kubepy.api.errors import AlreadyExists, Conflict, Expired, Status
 from kubepy.api.meta import Object, name_of, namespace_of, uid_of
 from kubepy.apiserver.client import CRDS, Batch, Client
-from kubepy.controlplane.checkpoint import UNWATCHED, Checkpoint, CheckpointStore, Pending, dump, parse
 from kubepy.controlplane.summary import Due, Summary, SyncFailure
 from kubepy.controlplane.users import user_of
+from kubepy.runtime.checkpoint import UNWATCHED, Checkpoint, CheckpointStore, Pending, dump, parse
 from kubepy.runtime.reconcile import EVERY_RESOURCE, Handler, Informers, Key, Reconciler, Remembering, WatchEvent
 
 BATCH_SECONDS = 0.5  # how long other writers are kept waiting when the first reconciler's turn ends …

@@ -211,6 +211,10 @@ SYNCS: Mapping[str, SyncWords] = {
     "job-controller": SyncWords("key", "Finished syncing job", "elapsed"),
     "cronjob-controller": SyncWords("cronjob", "Finished syncing cronjob"),
     "ttl-after-finished-controller": SyncWords("job", "Checked Job", started="Checking if Job is ready for cleanup"),
+    "horizontal-pod-autoscaler-controller": SyncWords("HPA", "Finished syncing horizontal pod autoscaler"),
+    "serviceaccount-controller": SyncWords("namespace", "Finished syncing namespace"),
+    "root-ca-certificate-publisher-controller": SyncWords("namespace", "Finished syncing namespace"),
+    "service-lb-controller": SyncWords("service", "Finished syncing service"),
     "disruption-controller": SyncWords("key", "Finished syncing PodDisruptionBudget"),
     "endpoint-slice-controller": SyncWords("key", "Finished syncing service endpoint slices", "elapsedTime"),
     "endpoint-controller": SyncWords("service", "Finished syncing service endpoints"),
@@ -218,6 +222,9 @@ SYNCS: Mapping[str, SyncWords] = {
                                                      "elapsedTime", "syncEndpoints"),
     "default-scheduler": SyncWords("pod", "Finished scheduling pod", started="Attempting to schedule pod", level=3),
 }
+
+
+_NODE = SyncWords("node", "Finished syncing node")  # of controllers that sync nodes beside their own objects
 
 
 class LoggedReconciler:
@@ -260,7 +267,7 @@ class LoggedReconciler:
 
     def sync(self, key: Key) -> None:
         """Log the beginning and the end of a sync, and its error."""
-        words = self._words
+        words = self._words if key.resource != "nodes" or self._words.label == "key" else _NODE
         label: dict[str, Value] = {words.label: _reference(key)}
         if self.name == "garbage-collector-controller":  # its keys are of all resources
             label = {"item": f"[{key.resource}, namespace: {key.namespace}, name: {key.name}]"}

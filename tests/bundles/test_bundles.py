@@ -24,6 +24,13 @@ def test_bundle_lives_and_leaves_without_problem(bundle: Bundle) -> None:
     assert report.deleted == "all"
 
 
+def test_bundle_with_pods_of_its_own_lives_in_cluster_with_service_accounts() -> None:
+    bundle = next(bundle for bundle in BUNDLES if bundle.name == "granary-storage.yaml")
+    report = run_bundle(bundle, bootstrap="full")
+    assert (report.problems, report.refused) == ([], [])
+    assert any(note.startswith("pod/tenant is configured again:") for note in report.notes)  # its token volume
+
+
 def test_bundles_are_many_and_some_are_large() -> None:
     assert len(BUNDLES) >= 12
     lines = {bundle.name: sum(path.read_text().count("\n") for path in files_of(bundle)) for bundle in BUNDLES}

@@ -74,8 +74,9 @@ def test_help_of_kubectl_has_no_word_of_kubepy(name: str) -> None:
     out = io.StringIO()
     assert main([*name.split(), "--help"], program="kubectl", stdout=out) == 0
     text = out.getvalue()
-    for word in ("kubepy.dev/", "kubepy.yaml", ".kubepy", "kubepy-intent", ".kubepy.", "kubepy[explain]",
-                 "kubepy.fish"):
+    for word in ("kubepy.dev/", "kubepy.yaml", ".kubepy", "kubepy-intent", "kubepy[explain]", "kubepy.fish",
+                 "completions/kubepy", "bash_completion.d/kubepy", "_kubepy", "complete-kubepy", "start_kubepy k",
+                 "alias k=kubepy", "-w kubepy"):
         text = text.replace(word, "")
     assert [line for line in text.splitlines() if "kubepy" in line] == []
 
@@ -109,6 +110,11 @@ def test_kubectl_writes_its_name_into_objects(kubectl: Linked) -> None:
         "kubectl set image deploy/web nginx=nginx:2 --record=true")
     assert {entry["manager"] for entry in web["metadata"]["managedFields"]} <= {
         "kubectl-create", "kubectl-set", "kube-controller-manager"}
+
+
+def test_kubectl_names_itself_to_the_server(kubectl: Linked) -> None:
+    kubectl("init")
+    assert "User-Agent: kubectl/v1.36.0" in kubectl("get", "ns", "-v=7").err
 
 
 def test_kubectl_finds_its_plugins(kubectl: Linked) -> None:

@@ -122,3 +122,24 @@ def test_custom_object_says_version_that_it_was_asked_for_in(boat: Kubepy) -> No
     assert boat("get", "boat.v1beta1.harbour.example.org/ada", "-o", version).out == "harbour.example.org/v1beta1"
     assert boat("get", "boat", "ada", "-o", version).out == "harbour.example.org/v1"
     assert boat("delete", "-f", "boat.yaml").out == 'boat.harbour.example.org "ada" deleted from default namespace\n'
+
+
+def test_older_autoscaler_has_rest_of_status_in_annotations(scaler: Kubepy) -> None:
+    condition = {"type": "AbleToScale", "status": "True", "reason": "R", "message": "m"}
+    metrics = [{"type": "Resource", "resource": {"name": "cpu", "current": {"averageUtilization": 70,
+                                                                           "averageValue": "140m"}}},
+               {"type": "ContainerResource", "containerResource": {"name": "memory", "container": "web",
+                                                                   "current": {"averageValue": "1Mi"}}},
+               {"type": ""}]
+    status = {"currentReplicas": 2, "desiredReplicas": 3, "conditions": [condition], "currentMetrics": metrics}
+    done = scaler("patch", "hpa", "web", "--subresource=status", "--type=merge", "-p", json.dumps({"status": status}))
+    assert done.status == 0, done.err
+    older = json.loads(scaler("get", "hpa.v1.autoscaling", "web", "-o", "json", "--reconcile=never").out)
+    assert older["status"] == {"currentCPUUtilizationPercentage": 70, "currentReplicas": 2, "desiredReplicas": 3}
+    annotations = older["metadata"]["annotations"]
+    assert annotations["autoscaling.alpha.kubernetes.io/current-metrics"] == (
+        '[{"type":"Resource","resource":{"name":"cpu","currentAverageUtilization":70,"currentAverageValue":"140m"}},'
+        '{"type":"ContainerResource","containerResource":{"name":"memory","currentAverageValue":"1Mi",'
+        '"container":"web"}},{"type":""}]')
+    assert json.loads(annotations["autoscaling.alpha.kubernetes.io/conditions"]) == [
+        condition | {"lastTransitionTime": None}]

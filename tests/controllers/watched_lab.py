@@ -10,9 +10,9 @@ from typing import Any
 
 from kubepy.api.errors import NotFound
 from kubepy.apiserver.client import Client
-from kubepy.controlplane import CHECKPOINT, identity
-from kubepy.controlplane.checkpoint import CheckpointStore
+from kubepy.controlplane import reconciler_names
 from kubepy.controlplane.manager import Manager
+from kubepy.runtime.checkpoint import CHECKPOINT, CheckpointStore, identity
 from kubepy.runtime.reconcile import Context, Handler, Informers, Key, Reconciler
 from kubepy.runtime.workqueue import WorkQueue
 from tests.controllers.conftest import Lab
@@ -82,7 +82,7 @@ class WatchedLab(Lab):
         cluster, informers, store = self.cluster, Informers(), self.cluster.store
         made = self.witnesses(Context(cluster.client, informers, cluster.clock, cluster.scheme), crash_at)
         checkpoints = CheckpointStore(lambda: store.meta(CHECKPOINT), lambda text: store.set_meta(CHECKPOINT, text),
-                                      identity(cluster.settings))
+                                      identity(reconciler_names(cluster.settings), cluster.settings))
         manager = Manager(cluster.client, informers, cluster.clock, made, resources=store.resources,
                           checkpoints=checkpoints)
         with suppress(Crash):

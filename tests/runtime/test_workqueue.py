@@ -114,3 +114,16 @@ def test_workqueue_equals_a_simple_list_of_times(seed):
         waiting = hands.queue.pending()
         assert sorted(waiting, key=str) == sorted([*((one, None) for one in ready), *due.items()], key=str)
         assert hands.queue.next_due() == min(due.values(), default=None)
+
+
+def test_repeating_delay_is_left_out_of_what_is_waited_for():
+    hands = Hands()
+    hands.queue.add_after("again", 5, repeating=True)
+    assert (hands.queue.next_single_due(), hands.queue.next_due()) == (None, START + timedelta(seconds=5))
+    hands.queue.add_after("once", 9)
+    assert hands.queue.next_single_due() == START + timedelta(seconds=9)
+    hands.pass_time(5)
+    assert hands.ready() == ["again"]
+    hands.queue.add_after("again", 3)
+    assert not hands.queue.is_repeating("again")
+    assert hands.queue.next_single_due() == START + timedelta(seconds=8)

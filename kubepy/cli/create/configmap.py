@@ -64,10 +64,19 @@ class CreateConfigmapOptions(SourceOptions):
 @generator("configmap NAME [--from-file=[key=]source] [--from-literal=key1=value1]",
            CreateConfigmapOptions, failure="failed to create configmap: ", examples="""
 # Of literals
-kubepy create configmap app --from-literal=mode=fast --from-literal=level=3
+kubepy create configmap settings --from-literal=level=info --from-literal=colour=red
 
-# Of all files of a folder
-kubepy create configmap conf --from-file=conf.d/
+# Of a file, whose name is the key
+kubepy create configmap logging --from-file=logging.conf
+
+# Of all files of a folder, a key each
+kubepy create configmap site --from-file=site/
+
+# Of files, under keys that differ from their names
+kubepy create configmap pages --from-file=start=site/index.html --from-file=missing=site/404.html
+
+# Of files with lines of the form NAME=VALUE
+kubepy create configmap variables --from-env-file=common.env --from-env-file=local.env
 """)
 def configmap(factory: Factory, options: CreateConfigmapOptions, name: str) -> Object:
     """Create a config map based on a file, directory, or specified literal value."""
@@ -107,8 +116,17 @@ class CreateGenericSecretOptions(SourceOptions):
 # Of literals
 kubepy create secret generic login --from-literal=user=admin --from-literal=password=secret
 
-# Of a file, under a name that changes with its content
-kubepy create secret generic ssh --from-file=id=$HOME/.ssh/id_rsa --append-hash
+# Of all files of a folder, a key each
+kubepy create secret generic certificates --from-file=certificates/
+
+# Of files, under keys that differ from their names
+kubepy create secret generic deploy-key --from-file=private=keys/id_ed25519 --from-file=public=keys/id_ed25519.pub
+
+# Of a file and a literal
+kubepy create secret generic signing --from-file=key=keys/signing.pem --from-literal=passphrase=secret
+
+# Of files with lines of the form NAME=VALUE
+kubepy create secret generic variables --from-env-file=common.env --from-env-file=local.env
 """)
 def generic_secret(factory: Factory, options: CreateGenericSecretOptions, name: str) -> Object:
     """Create a secret based on a file, directory, or specified literal value."""

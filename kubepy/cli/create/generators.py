@@ -59,11 +59,20 @@ class CreateDeploymentOptions(GeneratorOptions):
 
 @generator("deployment NAME --image=image -- [COMMAND] [args...]",
            CreateDeploymentOptions, failure="failed to create deployment: ", examples="""
-# Three pods of one image
-kubepy create deployment web --image=nginx:1.25 --replicas=3
+# One pod of an image
+kubepy create deployment shop --image=nginx:1.27
 
-# Another command than the image's own, and a port
-kubepy create deployment web --image=nginx:1.25 --port=80 -- nginx-debug -g 'daemon off;'
+# Four pods of it
+kubepy create deployment wide-shop --image=nginx:1.27 --replicas=4
+
+# With a command in place of the image's own
+kubepy create deployment ticker --image=busybox -- sh -c "while true; do date; sleep 5; done"
+
+# With a port that the container listens on
+kubepy create deployment cache --image=redis:7 --port=6379
+
+# With several containers in each pod
+kubepy create deployment pair --image=nginx:1.27 --image=fluent-bit:3.1 --image=redis:7
 """)
 def deployment(factory: Factory, options: CreateDeploymentOptions, name: str) -> Object:
     """Create a deployment with the specified name."""
@@ -107,11 +116,14 @@ class CreateJobOptions(GeneratorOptions):
 
 @generator("job NAME --image=image [--from=cronjob/name] -- [COMMAND] [args...]",
            CreateJobOptions, failure="failed to create job: ", examples="""
-# A job that says hello
-kubepy create job hello --image=busybox -- echo hello
+# Run the command of an image once
+kubepy create job report --image=reporter:2.4
 
-# Run the job of a cron job now
-kubepy create job nightly-now --from=cronjob/nightly
+# Run another command
+kubepy create job greeting --image=busybox -- echo hello
+
+# Run the job of a CronJob now, without waiting for its schedule
+kubepy create job nightly-by-hand --from=cronjob/nightly
 """)
 def job(factory: Factory, options: CreateJobOptions, name: str) -> Object:
     """Create a job with the specified name."""
@@ -217,11 +229,17 @@ class CreatePoddisruptionbudgetOptions(GeneratorOptions):
 
 @generator("poddisruptionbudget NAME --selector=SELECTOR --min-available=N",
            CreatePoddisruptionbudgetOptions, failure="failed to create poddisruptionbudgets: ", examples="""
-# Keep one pod of web running
-kubepy create poddisruptionbudget web --selector=app=web --min-available=1
+# Keep at least two of the pods labelled app=web
+kubepy create poddisruptionbudget web --selector=app=web --min-available=2
 
-# At most half of them missing at a time
-kubepy create poddisruptionbudget web --selector=app=web --max-unavailable=50%
+# Lose at most one of the pods of a database at a time
+kubepy create pdb store --selector=app=store --max-unavailable=1
+
+# Keep three quarters of the pods of a tier, whichever workloads they belong to
+kubepy create pdb front --selector=tier=front --min-available=75%
+
+# Print what would be created
+kubepy create pdb batch --selector=app=batch --max-unavailable=50% --dry-run=client -o yaml
 """)
 def poddisruptionbudget(factory: Factory, options: CreatePoddisruptionbudgetOptions, name: str) -> Object:
     """Create a pod disruption budget with the specified name, selector, and desired minimum available pods."""
@@ -262,11 +280,14 @@ class CreatePriorityclassOptions(GeneratorOptions):
 
 @generator("priorityclass NAME --value=VALUE --global-default=BOOL",
            CreatePriorityclassOptions, failure="failed to create priorityclass: ", examples="""
-# A priority above the default one
-kubepy create priorityclass high --value=1000
+# For pods that others make room for
+kubepy create priorityclass urgent --value=100000 --description="what customers see"
 
-# The one of pods that name none, which never drives others away
-kubepy create priorityclass low --value=-10 --global-default --preemption-policy=Never
+# For all pods that name no class
+kubepy create priorityclass ordinary --value=100 --global-default --description="everything else"
+
+# For pods that go first in the queue, but drive no pods from their nodes
+kubepy create priorityclass patient --value=100000 --preemption-policy=Never
 """)
 def priorityclass(factory: Factory, options: CreatePriorityclassOptions, name: str) -> Object:
     """Create a priority class with the specified name, value, globalDefault and description."""

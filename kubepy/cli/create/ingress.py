@@ -40,11 +40,33 @@ class CreateIngressOptions(GeneratorOptions):
 
 @generator("ingress NAME --rule=host/path=service:port[,tls[=secret]]",
            CreateIngressOptions, failure="failed to create ingress: ", examples="""
-# One host, everything below a path
-kubepy create ingress web --rule='shop.example.com/cart*=cart:80'
+# Send requests for one path of a host to a service
+kubepy create ingress shop --rule="shop.example.com/cart=cart:8080"
 
-# With TLS, and a service for all other requests
-kubepy create ingress web --rule='shop.example.com/=shop:http,tls=shop-cert' --default-backend=missing:80
+# Send all requests for a host to it, whatever the path
+kubepy create ingress start --rule="example.com/*=web:80"
+
+# Name the class of controller that is to serve it
+kubepy create ingress inner --class=internal --rule="wiki.example.com/*=wiki:http"
+
+# With TLS, by the certificate in a secret
+kubepy create ingress secure --rule="shop.example.com/*=web:443,tls=shop-certificate"
+
+# With TLS, by the controller's own certificate
+kubepy create ingress default-tls --rule="shop.example.com/*=web:443,tls"
+
+# Several paths of a host: an exact one, and those below another
+kubepy create ingress paths --rule="example.com/status=monitor:9090" --rule="example.com/docs*=docs:80"
+
+# Several hosts
+kubepy create ingress hosts --rule="shop.example.com/*=shop:80" --rule="blog.example.com/*=blog:80"
+
+# With annotations for its controller
+kubepy create ingress limited --rule="example.com/*=web:80" \\
+  --annotation=ingress.example.com/rate=10 --annotation=ingress.example.com/burst=20
+
+# For requests that no rule is about
+kubepy create ingress fallback --default-backend=web:80
 """)
 def ingress(factory: Factory, options: CreateIngressOptions, name: str) -> Object:
     """Create an ingress with the specified name."""

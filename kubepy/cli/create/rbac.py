@@ -66,11 +66,17 @@ class CreateRoleOptions(RuleOptions):
 
 @generator("role NAME --verb=verb --resource=resource.group/subresource [--resource-name=resourcename]",
            CreateRoleOptions, examples="""
-# Reading pods and their status
-kubepy create role reader --verb=get,list,watch --resource=pods,pods/status
+# Read the pods of a namespace
+kubepy create role pod-watcher --verb=get,list,watch --resource=pods
 
-# Scaling one deployment
-kubepy create role scaler --verb=update --resource=deployments.apps/scale --resource-name=web
+# Read and change two ConfigMaps by their names
+kubepy create role tuner --verb=get --verb=update --resource=configmaps --resource-name=settings --resource-name=logging
+
+# Change objects of an API group
+kubepy create role deployer --verb=create,patch,update --resource=deployments.apps
+
+# Change a subresource: the size of Deployments
+kubepy create role scaler --verb=get,patch --resource=deployments.apps/scale
 """)
 def role(factory: Factory, options: CreateRoleOptions, name: str) -> Object:
     """Create a role with a single rule for each API group."""
@@ -95,11 +101,23 @@ class CreateClusterroleOptions(RuleOptions):
 
 @generator("clusterrole NAME --verb=verb --resource=resource.group [--resource-name=name]",
            CreateClusterroleOptions, examples="""
-# Reading nodes
-kubepy create clusterrole node-reader --verb=get,list --resource=nodes
+# Read the nodes
+kubepy create clusterrole node-watcher --verb=get,list,watch --resource=nodes
 
-# The rules of all cluster roles with a label
-kubepy create clusterrole monitoring --aggregation-rule=monitoring=true
+# Change two nodes by their names
+kubepy create clusterrole node-keeper --verb=patch --resource=nodes --resource-name=node-1 --resource-name=node-2
+
+# Read objects of an API group, in all namespaces
+kubepy create clusterrole set-watcher --verb=get,list,watch --resource=statefulsets.apps
+
+# Read a subresource beside its objects
+kubepy create clusterrole claim-watcher --verb=get --resource=persistentvolumeclaims,persistentvolumeclaims/status
+
+# Ask a server for what is no object
+kubepy create clusterrole prober --verb=get --non-resource-url=/healthz,/metrics
+
+# Have the rules of all cluster roles with a label
+kubepy create clusterrole observer --aggregation-rule="example.com/observes=true"
 """)
 def clusterrole(factory: Factory, options: CreateClusterroleOptions, name: str) -> Object:
     """Create a cluster role, of rules or of other cluster roles."""

@@ -93,15 +93,15 @@ class FileLoader:
         """Return the text of a file. Raises CliError."""
         return self.read(path).decode(errors="replace")
 
-    def settings(self) -> str:
-        """Return the text of the only kustomization file of the folder. Raises CliError."""
+    def settings(self) -> tuple[str, str]:
+        """Return the name and the text of the only kustomization file of the folder. Raises CliError."""
         names = [name for name in NAMES if os.path.isfile(os.path.join(self.root, name))]
         if not names:
             raise CliError("unable to find one of 'kustomization.yaml', 'kustomization.yml' or 'Kustomization' in "
                            f"directory '{self.root}'")
         if len(names) > 1:
             raise CliError(f"Found multiple kustomization files under: {self.root}\n")
-        return self.text(names[0])
+        return names[0], self.text(names[0])
 
 
 def open_folder(path: str, *, restricted: bool = True) -> FileLoader:
@@ -163,9 +163,13 @@ def _missing(shown: str, path: str) -> str:
     return f"evalsymlink failure on '{shown}' : lstat {path}: no such file or directory"
 
 
-def contents_of(text: str, *, old_booleans: bool = False) -> list[Any]:
-    """Return the documents of a text as kustomize reads objects. Raises CliError."""
+def contents_of(text: str, *, old_booleans: bool = False, blank: str | None = None) -> list[Any]:
+    """Return the documents of a text as kustomize reads objects. Raises CliError.
+
+    :param blank: stands for nulls that are not written out, in objects, whose keys have to be unique.
+    """
     try:
-        return [document.object for document in yaml.load_all(text, old_booleans=old_booleans)]
+        return [document.object for document in yaml.load_all(text, old_booleans=old_booleans, blank=blank,
+                                                              unique_keys=blank is not None)]
     except yaml.YamlError as error:
         raise CliError(str(error).removeprefix("error converting YAML to JSON: ")) from None

@@ -30,8 +30,8 @@ MISSING = Missing()
 
 
 def merge(obj: Object, patch: Object) -> Object | None:
-    """Return an object with a patch applied, None if the patch deletes it. Raises CliError."""
-    merged = _merged(clone(obj), clone(patch), None)
+    """Apply a patch to an object, in place; return it, None if the patch deletes it. Raises CliError."""
+    merged = _merged(obj, clone(patch), None)
     return merged if isinstance(merged, dict) else None
 
 

@@ -23,6 +23,7 @@ from kubepy.storage.yaml import dump
 with lazy_imports():
     from kubepy.api import errors as api_errors
     from kubepy.api.patches import documents
+    from kubepy.storage import yaml
 
 _PATCH = Struct("PatchTransformerPlugin", **PATCH)
 _MERGE = Struct("PatchStrategicMergeTransformerPlugin", paths=TEXTS, patches="string")
@@ -56,7 +57,7 @@ def patch_transformer(loader: FileLoader, config: Object) -> Transformer:
             if len(merges) > 1:
                 raise CliError("Multiple Strategic-Merge Patches in one `patches` entry is not allowed to set "
                                f"`patches.target` field: {source}")
-            _merge_selected(resources, resources.select(target), merges[0].object, options)
+            _merge_selected(resources, resources.select(target), merges[0], options)
         for patch in merges or () if target is None else ():
             try:
                 resource = resources.named(patch.id)
@@ -84,8 +85,14 @@ def _patch_text(loader: FileLoader, config: Object, shown: Object) -> tuple[str,
 
 def _operations(text: str) -> list[Any]:
     """Return the operations of a JSON patch. Raises CliError for what is none."""
-    contents = contents_of(text, old_booleans=not text.startswith("["))
-    operations = contents[0] if contents else None
+    if text.startswith("["):
+        try:
+            operations = yaml.read_json(text)
+        except yaml.YamlError as error:
+            raise CliError(f"decoding {text}: {error}") from None
+    else:
+        contents = contents_of(text, old_booleans=True)
+        operations = contents[0] if contents else None
     if not isinstance(operations, list) or not all(isinstance(operation, dict) for operation in operations):
         kind = json_type_name(operations[0] if isinstance(operations, list) else operations)
         go_type = "jsonpatch.Operation" if isinstance(operations, list) else "jsonpatch.Patch"
@@ -112,7 +119,7 @@ def strategic_merge_transformer(loader: FileLoader, config: Object) -> Transform
 
     def transform(resources: ResMap) -> None:
         for patch in patches:
-            _merge_selected(resources, [resources.named(patch.id)], patch.object, {})
+            _merge_selected(resources, [resources.named(patch.id)], patch, {})
 
     return transform
 
@@ -139,11 +146,16 @@ def json_transformer(loader: FileLoader, config: Object) -> Transformer:
     return transform
 
 
-def _merge_selected(resources: ResMap, selected: Sequence[KustomizedResource], change: Object, options: Object) -> None:
+def _merge_selected(resources: ResMap, selected: Sequence[KustomizedResource], patch: KustomizedResource,
+                    options: Object) -> None:
     """Merge a patch into resources; those that it deletes are left out. Raises CliError for ids that become one."""
+    change = patch.object
+    meta = {**(change.get("metadata") or {})}
+    for name in ("labels", "annotations"):  # upstream reads and writes them as texts
+        if isinstance(meta.get(name), dict):
+            meta[name] = {key: patch.text_at(("metadata", name, key), value) for key, value in meta[name].items()}
     for resource in selected:
-        version = resource.object["apiVersion"]
-        _merge(resource, {**change, "apiVersion": version}, options)
+        _merge(resource, {**change, "apiVersion": resource.object["apiVersion"], "metadata": meta}, options)
     kept, resources.all = [resource for resource in resources if resource.object], []
     for resource in kept:
         resources.append(resource)
@@ -154,6 +166,7 @@ def _merge(resource: KustomizedResource, change: Object, options: Object) -> Non
     before = resource.id
     if options.get("allowNameChange") or options.get("allowKindChange"):
         resource.remember()
+    resource.drop_blanks()
     merged = merge(resource.object, change)
     if not merged:
         resource.object = {}

@@ -10,10 +10,12 @@ from kubepy.api.meta import Object, clone
 from kubepy.api.values.gonumbers import int_or_none
 from kubepy.cli.errors import CliError
 from kubepy.cli.kustomization.files import FileLoader, contents_of
+from kubepy.cli.kustomization.merges import text_of
 from kubepy.cli.kustomization.resources import ResId, ResMap, has_selected_metadata, is_selected
 from kubepy.cli.kustomization.settings import REPLACEMENT, REPLACEMENTS, Struct, decode
 from kubepy.cli.kustomization.transformers import Transformer
 from kubepy.quoting import quote
+from kubepy.storage.yaml.scalars import resolve_v3
 
 DEFAULT_PATH = "metadata.name"
 # Takes the container, its key or index.
@@ -131,6 +133,8 @@ def _put(holder: Any, key: Any, value: Any, options: Object) -> None:
         else:
             parts[index] = str(value)
         holder[key] = delimiter.join(parts)
+    elif old is None and not isinstance(value, dict | list):
+        holder[key] = resolve_v3(text_of(value))
     elif isinstance(old, str) and not isinstance(value, str | dict | list):
         holder[key] = str(value).lower() if isinstance(value, bool) else str(value)
     elif isinstance(old, int) and isinstance(value, str) and re.fullmatch(r"-?\d+", value):

@@ -21,6 +21,7 @@ with lazy_imports():
     from kubepy.api import selectors
 
 
+BLANK = "\0blank"
 NOT_A_NAMESPACE = "_non_namespaceable_"
 ORDER_FIRST = (
     "Namespace", "ResourceQuota", "StorageClass", "CustomResourceDefinition", "ServiceAccount", "PodSecurityPolicy",
@@ -97,21 +98,34 @@ class ResId(NamedTuple):
         return f"{kind}/{self.name or '[noName]'}.{self.namespace or '[noNs]'}"
 
 
+def take_blanks(node: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Put nulls in the places of BLANK, and yield their paths."""
+    for key, value in list(node.items() if isinstance(node, dict) else enumerate(node)):
+        if value == BLANK:
+            node[key] = None
+            yield *path, key
+        elif isinstance(value, dict | list):
+            yield from take_blanks(value, (*path, key))
+
+
 class KustomizedResource:
     """An object in a build.
 
     ``previous`` are its earlier ids, the oldest first; ``prefixes`` and ``suffixes`` were put around its name, the
-    innermost first; ``variables`` are read from it.
+    innermost first; ``variables`` are read from it. ``blanks`` are the paths to nulls that were not written out: the
+    first strategic merge patch removes them, while others stay.
     """
 
     def __init__(self, obj: Object, *, behavior: str = "", needs_hash: bool = False) -> None:
         self.object = obj
+        self.blanks = list(take_blanks(obj))
         self.previous: list[ResId] = []
         self.prefixes: list[str] = []
         self.suffixes: list[str] = []
         self.behavior = behavior
         self.needs_hash = needs_hash
         self.variables: list[str] = []
+        self._shared: list[tuple[str, list[Object]]] = []
 
     @property
     def id(self) -> ResId:
@@ -127,6 +141,39 @@ class KustomizedResource:
     def ids(self) -> list[ResId]:
         return [*self.previous, self.id]
 
+    def text_at(self, path: tuple[Any, ...], value: Any) -> Any:
+        """Return a label or annotation as a text, as upstream writes it."""
+        if isinstance(value, str | dict | list):
+            return value
+        if value is None:
+            return "" if path in self.blanks else "null"
+        return str(value).lower() if isinstance(value, bool) else str(value)
+
+    def share(self, name: str, holders: list[Object]) -> None:
+        """Note maps to which a transformer has added a key: upstream puts one node there, which changes as one."""
+        if len(holders) > 1:
+            self._shared.append((name, [*holders, {name: holders[0][name]}]))
+
+    def synchronize(self) -> None:
+        """Change the values that are one node upstream wherever one of them has changed."""
+        for name, holders in self._shared:
+            before = holders[-1][name]
+            holders[:] = [holder for holder in holders if name in holder]
+            changed = next((holder[name] for holder in holders if holder[name] != before), before)
+            for holder in holders:
+                holder[name] = changed
+
+    def drop_blanks(self) -> None:
+        """Remove the fields whose nulls were not written out."""
+        for path in self.blanks:
+            holder: Any = self.object
+            for key in path[:-1]:
+                is_there = key in holder if isinstance(holder, dict) else isinstance(holder, list) and key < len(holder)
+                holder = holder[key] if is_there else None
+            if isinstance(holder, dict) and path[-1] in holder and holder[path[-1]] is None:
+                del holder[path[-1]]
+        self.blanks = []
+
     def remember(self) -> None:
         """Keep the present id, before the name, namespace or kind changes."""
         self.previous.append(self.id)
@@ -141,7 +188,7 @@ class KustomizedResource:
 def read_resources(text: str) -> list[KustomizedResource]:
     """Return the resources of a text, those of Lists one by one. Raises CliError when one has no kind or name."""
     try:
-        contents = [content for content in contents_of(text) if content is not None]
+        contents = [content for content in contents_of(text, blank=BLANK) if content is not None]
     except CliError as error:
         raise CliError(f"MalformedYAMLError: {error}") from None
     if len(contents) == 1 and isinstance(contents[0], dict) and contents[0].get("kind") in ("List", "ResourceList") \
@@ -177,6 +224,9 @@ def load_resources(loader: FileLoader, path: str) -> list[KustomizedResource]:
 
 def _check_metadata(obj: Any) -> None:
     """Raise CliError for an object without metadata, kind or name (``GetValidatedMetadata``)."""
+    for name in ("apiVersion", "kind", "metadata") if isinstance(obj, dict) else ():
+        if obj.get(name) == BLANK:
+            obj[name] = None
     meta = obj.get("metadata") if isinstance(obj, dict) else None
     if not isinstance(obj, dict) or not isinstance(meta, dict | None) or (
             not meta and not obj.get("kind") and not obj.get("apiVersion")):
@@ -192,7 +242,7 @@ def _check_metadata(obj: Any) -> None:
         raise CliError("missing Resource metadata")
     if not meta.get("name") and not obj["kind"].endswith("List"):
         raise CliError(f"missing metadata.name in object {shown}")
-    obj.setdefault("metadata", {})
+    obj["metadata"] = meta
 
 
 class Var(NamedTuple):
@@ -295,6 +345,8 @@ def _merge_data(old: KustomizedResource, generated: KustomizedResource) -> None:
             new["metadata"][name] = merged
     new["metadata"] = {**meta, **new["metadata"], "name": meta["name"]}
     if generated.behavior == "merge":
+        if origin := annotations_of(old.object).get("config.kubernetes.io/origin"):
+            new["metadata"]["annotations"]["config.kubernetes.io/origin"] = origin
         for name in ("data", "binaryData"):
             if merged := {**(old.object.get(name) or {}), **(new.get(name) or {})}:
                 new[name] = merged

@@ -5,7 +5,7 @@ Upstream: ``kustomize/api/internal/target/kusttarget.go``, ``api/internal/builti
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from kubepy import KUSTOMIZE_VERSION
@@ -16,6 +16,15 @@ from kubepy.cli.kustomization import plugins, schemas
 from kubepy.cli.kustomization.configurations import EMPTY, load_configurations, load_crds
 from kubepy.cli.kustomization.fieldspecs import METADATA_LABELS
 from kubepy.cli.kustomization.files import FileLoader, HttpStatusError, contents_of, open_folder
+from kubepy.cli.kustomization.origins import (
+    ORIGIN,
+    Origin,
+    annotate,
+    origin_of_plugin,
+    record_generator,
+    record_transformer,
+    remove_records,
+)
 from kubepy.cli.kustomization.references import fix_references
 from kubepy.cli.kustomization.resources import (
     ORDER_FIRST,
@@ -62,6 +71,8 @@ def build(path: str, warn: Warn, *, restricted: bool = True) -> list[Object]:
 
 def _build(loader: FileLoader, warn: Warn) -> list[Object]:
     target = KustTarget(loader, warn)
+    metadata = target.settings.get("buildMetadata") or []
+    target.origin = Origin() if metadata else None
     target.load_schema(top=True)
     resources = ResAccumulator()
     target.accumulate(resources)
@@ -70,17 +81,18 @@ def _build(loader: FileLoader, warn: Warn) -> list[Object]:
     resolve(resources, resources.config.specs.get("varReference", []), warn)
     kept = [resource for resource in resources
             if annotations_of(resource.object).get(LOCAL, "false") == "false"]
+    remove_records(resources, metadata)
     for resource in kept:
         # Upstream rewrites all annotations when it removes its own; values that are not strings become strings.
         annotations = resource.object["metadata"].get("annotations") or {}
         for key, value in list(annotations.items()):
             if key in BUILD_ANNOTATIONS:
                 del annotations[key]
-            elif isinstance(value, bool | int | float):
-                annotations[key] = str(value).lower() if isinstance(value, bool) else str(value)
+            else:
+                annotations[key] = resource.text_at(("metadata", "annotations", key), value)
         if not annotations:
             resource.object["metadata"].pop("annotations", None)
-    if "managedByLabel" in (target.settings.get("buildMetadata") or ()):
+    if "managedByLabel" in metadata:
         pairs_transformer({MANAGED_BY: f"kustomize-{KUSTOMIZE_VERSION}"}, METADATA_LABELS)(resources)
     return [resource.object for resource in in_order(kept, target.settings.get("sortOptions"))]
 
@@ -105,12 +117,21 @@ class ResAccumulator(ResMap):
 
 
 class KustTarget:
-    """A kustomization: its loader and its settings."""
+    """A kustomization: its loader and its settings.
 
-    def __init__(self, loader: FileLoader, warn: Warn) -> None:
+    :param origin: where it is, if the origins of objects are kept.
+    :param metadata: the options in ``buildMetadata`` of the kustomization where the build began.
+    """
+
+    def __init__(self, loader: FileLoader, warn: Warn, origin: Origin | None = None,
+                 metadata: Sequence[str] = ()) -> None:
         self.loader = loader
         self.warn = warn
-        self.settings = read_settings(loader.settings(), loader.root, warn)
+        self.file, text = loader.settings()
+        self.settings = read_settings(text, loader.root, warn)
+        self.origin = origin
+        if origin is not None:
+            self.settings["buildMetadata"] = metadata
 
     def load_schema(self, *, top: bool) -> None:
         """Apply ``openapi``. Raises CliError."""
@@ -148,6 +169,9 @@ class KustTarget:
         step = "accumulating"
         try:
             documents = ResMap(load_resources(self.loader, path))
+            if self.origin is not None:
+                for resource in documents:
+                    annotate(resource, ORIGIN, self.origin.append(path).text)
             step = "merging"
             resources.take_in(documents)
             return
@@ -163,7 +187,7 @@ class KustTarget:
                 raise CliError(file_problem) from None
             raise CliError(f"accumulation err='{file_problem}': {error}") from None
         with _prefixed(f"accumulation err='{file_problem}'"):
-            self._accumulate_folder(base, resources, component=False)
+            self._accumulate_folder(base, path, resources)
 
     def _accumulate_component(self, path: str, resources: ResAccumulator) -> None:
         try:
@@ -171,15 +195,17 @@ class KustTarget:
         except CliError as error:
             raise CliError(f"loader.New {quote(str(error))}") from None
         try:  # a component transforms what is there already
-            self._accumulate_folder(base, resources, component=True)
+            self._accumulate_folder(base, path, resources, component=True)
         except CliError as error:
             raise CliError(f"accumulateDirectory: {quote(str(error))}") from None
 
-    def _accumulate_folder(self, loader: FileLoader, resources: ResAccumulator, *, component: bool) -> None:
+    def _accumulate_folder(self, loader: FileLoader, path: str, resources: ResAccumulator, *,
+                           component: bool = False) -> None:
         """Accumulate another kustomization, which must be a Component or must not be one. Raises CliError."""
         try:
             with _prefixed(f"couldn't make target for path '{loader.root}'"):
-                inner = KustTarget(loader, self.warn)
+                origin = self.origin.append(path) if self.origin is not None else None
+                inner = KustTarget(loader, self.warn, origin, self.settings.get("buildMetadata") or ())
             inner.load_schema(top=False)
             kind = inner.settings["kind"]
             if component and kind != "Component":
@@ -191,8 +217,10 @@ class KustTarget:
                 inner.accumulate(added)
         finally:
             loader.leave()
-        if not component:
-            with _prefixed(f"recursed merging from path '{loader.root}'"):
+        with _prefixed(f"recursed merging from path '{loader.root}'"):
+            if component:
+                resources.config = EMPTY.merged(resources.config)
+            else:
                 resources.take_in(added)
                 resources.config = resources.config.merged(added.config)
 
@@ -203,7 +231,10 @@ class KustTarget:
         configurations, paths = ResAccumulator(), []
         for entry in entries:
             try:
-                configurations.take_in(ResMap(read_resources(entry)))
+                inline = ResMap(read_resources(entry))
+                for resource in inline if self.origin is not None else ():
+                    annotate(resource, ORIGIN, (self.origin or Origin()).append(self.file).text)
+                configurations.take_in(inline)
             except CliError:
                 paths.append(entry)
         for path in paths:
@@ -211,29 +242,38 @@ class KustTarget:
         return configurations
 
     def _generate(self, resources: ResMap) -> None:
-        generators = [generator for _, generator in plugins.built_in_generators(self.loader, self.settings)]
+        generators = [(self._origin_of(kind), generator)
+                      for kind, generator in plugins.built_in_generators(self.loader, self.settings)]
         with _prefixed("loading generator plugins"):
-            generators += [plugins.external_generator(self.loader, resource)
+            generators += [(origin_of_plugin(resource), plugins.external_generator(self.loader, resource))
                            for resource in self._configurations(self.settings.get("generators") or [])]
-        for generate in generators:
+        for origin, generate in generators:
             generated = generate()
+            record_generator(generated, origin)
             with _prefixed("merging from generator"):
                 for resource in generated:
                     resources.absorb(resource)
 
-    def _external_transformers(self, field: str) -> list[Transformer]:
-        return [plugins.external_transformer(self.loader, resource)
+    def _origin_of(self, kind: str) -> Origin | None:
+        return self.origin.plugin(kind, self.file) if self.origin is not None else None
+
+    def _external_transformers(self, field: str) -> list[tuple[Origin | None, Transformer]]:
+        return [(origin_of_plugin(resource), plugins.external_transformer(self.loader, resource))
                 for resource in self._configurations(self.settings.get(field) or [])]
 
     def _transform(self, resources: ResAccumulator) -> None:
-        built_in = plugins.built_in_transformers(self.loader, self.settings, resources.config)
-        for transform in [*(transformer for _, transformer in built_in), *self._external_transformers("transformers")]:
+        built_in = [(self._origin_of(kind), transformer) for kind, transformer in plugins.built_in_transformers(
+            self.loader, self.settings, resources.config)]
+        for origin, transform in [*built_in, *self._external_transformers("transformers")]:
             transform(resources)
+            record_transformer(resources, origin)
             resources.drop_deleted()
+            for resource in resources:
+                resource.synchronize()
 
     def _validate(self, resources: ResMap) -> None:
         """Run the validators, which may add a label but change nothing else. Raises CliError."""
-        for validate in self._external_transformers("validators"):
+        for _, validate in self._external_transformers("validators"):
             before = [(clone(resource.object), resource.ids) for resource in resources]
             validate(resources)
             after = [(_without_mark(resource.object), resource.ids) for resource in resources]

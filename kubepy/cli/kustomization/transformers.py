@@ -22,11 +22,18 @@ from kubepy.cli.kustomization.resources import KustomizedResource, ResMap
 from kubepy.cli.kustomization.settings import FIELD_SPECS, IMAGE, META, PAIRS, REPLICA, SELECTOR, Struct, decode
 from kubepy.quoting import quote
 from kubepy.storage.yaml import dump
+from kubepy.storage.yaml.scalars import resolve_v3
 
 Transformer = Callable[[ResMap], None]
 
 # Kinds that get neither prefix nor suffix, because other objects refer to their names.
 UNRENAMED = (("CustomResourceDefinition", None), ("APIService", "apiregistration.k8s.io"), ("Namespace", None))
+
+
+def untagged(old: Any, text: str) -> Any:
+    """Return the value of a text that takes the place of another as a plain scalar, unless that one was quoted."""
+    was_quoted = isinstance(old, str) and old != "" and not isinstance(resolve_v3(old), str)
+    return text if was_quoted or not text else resolve_v3(text)
 
 
 def _specs(config: Object) -> list[FieldSpec]:
@@ -113,7 +120,7 @@ def _affix_transformer(config: Object, *, is_prefix: bool) -> Transformer:
         if isinstance(holder[key], dict | list):
             raise CliError(_wrong_node(holder[key]))
         text = text_of(holder[key])
-        holder[key] = affix + text if is_prefix else text + affix
+        holder[key] = untagged(holder[key], affix + text if is_prefix else text + affix)
 
     def transform(resources: ResMap) -> None:
         for resource in resources:
@@ -188,17 +195,23 @@ def pairs_transformer(pairs: dict[str, str], specs: list[FieldSpec]) -> Transfor
     def transform(resources: ResMap) -> None:
         for resource in resources:
             for name, text in sorted(pairs.items()):
-                apply(resource, specs, _setter(name, text), new=dict)
+                holders: list[Object] = []
+                apply(resource, specs, _setter(name, text, holders), new=dict)
+                resource.share(name, holders)
 
     return transform
 
 
-def _setter(name: str, text: str) -> FieldFunction:
+def _setter(name: str, text: str, holders: list[Object]) -> FieldFunction:
+    """Return the function that sets a key of a map, and adds maps that did not have it to ``holders``."""
+
     def change(holder: Any, key: Any) -> None:
         if holder[key] is None:
-            holder[key] = {}
+            return
         if not isinstance(holder[key], dict):
             raise CliError(_wrong_node(holder[key], "MappingNode"))
+        if name not in holder[key]:
+            holders.append(holder[key])
         holder[key][name] = text
 
     return change
@@ -278,7 +291,7 @@ def image_tag_transformer(_: FileLoader, config: Object) -> Transformer:
         if isinstance(holder[key], dict | list):
             raise CliError(_wrong_node(holder[key]))
         if holder[key] is not None:
-            holder[key] = changed_image(text_of(holder[key]), image)
+            holder[key] = untagged(holder[key], changed_image(text_of(holder[key]), image))
 
     def transform(resources: ResMap) -> None:
         for resource in resources:
@@ -366,7 +379,8 @@ def _add_value(resource: KustomizedResource, value: str, path: str, position: in
     old = holder.get(last)
     if isinstance(old, dict | list):
         raise CliError(_wrong_node(old))
-    holder[last] = insert_path_part(text_of(old), position - 1, value) if position > 0 else value
+    text = insert_path_part(text_of(old), position - 1, value) if position > 0 else value
+    holder[last] = text if path == "metadata/namespace" else untagged(old, text)
 
 
 def insert_path_part(path: str, index: int, part: str) -> str:

@@ -42,7 +42,7 @@ class HistoryOptions(RolloutOptions, PrintFlags):
     kubepy rollout history ds/log-agent
 
     # The pod template of one of them
-    kubepy rollout history ds/log-agent --revision=3
+    kubepy rollout history ds/log-agent --revision=2
 """)
 def history(factory: Factory, options: HistoryOptions) -> None:
     """View previous rollout revisions and configurations."""

@@ -35,11 +35,17 @@ class RestartOptions(RolloutOptions, PrintFlags, FieldManagerOptions):
 
 
 @command("restart RESOURCE", RestartOptions, examples="""
-    # Replace all pods of a DaemonSet, one after another
-    kubepy rollout restart ds/log-agent
+# Replace the pods of a DaemonSet
+kubepy rollout restart ds/log-agent
 
-    # Every Deployment of an application
-    kubepy rollout restart deployment -l app=web
+# Of a StatefulSet, from the last to the first
+kubepy rollout restart sts/store
+
+# Of all Deployments with a label
+kubepy rollout restart deployment -l app=web
+
+# Of all Deployments of a namespace
+kubepy rollout restart deployment -n shop
 """)
 def restart(factory: Factory, options: RestartOptions) -> None:
     """Restart a resource: its pods are replaced as in a rollout."""
@@ -59,11 +65,15 @@ def restart(factory: Factory, options: RestartOptions) -> None:
 
 
 @command("pause RESOURCE", RestartOptions, examples="""
-    # Collect changes of a Deployment without rolling each of them out
-    kubepy rollout pause deployment/web
+# Change a Deployment in several steps: pause it, so that
+# no step starts a rollout,
+kubepy rollout pause deployment/web
 
-    # All deployments with a label
-    kubepy rollout pause deploy -l tier=front
+# and go on after the last
+kubepy rollout resume deployment/web
+
+# Pause all Deployments with a label
+kubepy rollout pause deploy -l tier=front
 """)
 def pause(factory: Factory, options: RestartOptions) -> None:
     """Mark the provided resource as paused: changes of it are not rolled out until it is resumed."""

@@ -54,11 +54,14 @@ class UndoOptions(RolloutOptions, PrintFlags, DryRunOptions):
 
 
 @command("undo (TYPE NAME | TYPE/NAME)", UndoOptions, examples="""
-    # Roll back to the previous revision
-    kubepy rollout undo ds/log-agent
+# Roll back to the previous revision
+kubepy rollout undo ds/log-agent
 
-    # Show what a rollback to revision 3 would restore, without rolling back
-    kubepy rollout undo ds/log-agent --to-revision=3 --dry-run=client
+# To a revision of rollout history
+kubepy rollout undo deploy/web --to-revision=1
+
+# Print the object that it would become
+kubepy rollout undo ds/log-agent --to-revision=1 --dry-run=server -o yaml
 """)
 def undo(factory: Factory, options: UndoOptions) -> None:
     """Roll back to a previous rollout."""

@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from kubepy.controlplane import CHECKPOINT, MANAGER_LOCK, build_manager, manager_lock, settled_checkpoint
-from kubepy.controlplane.checkpoint import latest
+from kubepy.controlplane import MANAGER_LOCK, build_manager, manager_lock
 from kubepy.lazy import lazy_imports
+from kubepy.runtime.checkpoint import CHECKPOINT, latest, settled_checkpoint
 from kubepy.storage import FolderError, LockTimeoutError, NoClusterError
 
 with lazy_imports():
@@ -161,7 +161,7 @@ class Driver:
             self._manager.poll()
             is_idle = not self._manager.has_work()
         else:
-            is_idle = settled_checkpoint(self._cluster, 0.0) is not None
+            is_idle = settled_checkpoint(self._cluster) is not None
         store = self._cluster.store
         if is_idle or store.holder(MANAGER_LOCK) is not None or is_git_amid_changes(self._folder):
             return False

@@ -12,8 +12,9 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import IO, TYPE_CHECKING
 
+from kubepy import KUBERNETES_VERSION
 from kubepy.cli.errors import CliError, SilentExit
-from kubepy.cli.names import KUBEPY, renamed
+from kubepy.cli.names import KUBECTL, KUBEPY, renamed
 from kubepy.cli.runtime.options import DEFAULT_NAMESPACE, NONE, DryRunOptions, GlobalOptions
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable_lines, quote
@@ -27,6 +28,7 @@ with lazy_imports():
     from kubepy.cli.runtime import driver as drivers
     from kubepy.cli.runtime import kubeconfig as kubeconfigs
     from kubepy.cli.runtime import progress as progresses
+    from kubepy.runtime import checkpoint as checkpoints
     from kubepy.storage import errors as storage_errors
 
 if TYPE_CHECKING:
@@ -166,6 +168,8 @@ class Factory:
                 client.limit = self.chunk_size
                 client.headers, client.parameters = self.request_headers, self.request_parameters
                 client.disable_compression = self.options.disable_compression
+                if self.program == KUBECTL:
+                    client.user_agent = f"kubectl/{KUBERNETES_VERSION}"
         return cluster
 
     @cached_property
@@ -215,6 +219,8 @@ class Factory:
         if not self.catches_up or not self.has_cluster:
             return False
         self.catches_up = False
+        if not self.reconciles or checkpoints.settled_checkpoint(self.cluster):
+            return False
         return self.driver.react()
 
     def ticks(self, pause: float) -> Iterator[None]:

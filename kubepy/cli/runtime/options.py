@@ -135,11 +135,12 @@ class GlobalOptions(Options):
                                   "$KUBECONFIG is not read: it may name a real cluster.")
     warnings_as_errors: bool = bool_flag("warnings-as-errors", help="Treat warnings received from the cluster as "
                                          "errors and exit with a non-zero exit code.")
-    as_: str = string_flag("as", help="The user whom to make requests as.", hidden=True)
-    as_group: list[str] = string_array_flag("as-group", help="A group of that user; may be repeated.", hidden=True)
-    as_uid: str = string_flag("as-uid", help="The UID of that user.", hidden=True)
+    as_: str = string_flag("as", help="The user whom to make requests as. Webhooks, policies and `auth whoami` see "
+                            "the user; nothing is refused.")
+    as_group: list[str] = string_array_flag("as-group", help="A group of that user; may be repeated.")
+    as_uid: str = string_flag("as-uid", help="The UID of that user.")
     as_user_extra: list[str] = string_array_flag("as-user-extra", help="More about that user, as in key=value; may be "
-                                                 "repeated.", hidden=True)
+                                                 "repeated.")
     cache_dir: str = string_flag("cache-dir", help="Folder of kubectl's cache; nothing is cached here.", hidden=True)
     certificate_authority: str = string_flag("certificate-authority", help="File with the certificate of the server's "
                                              "authority; there is no server here.", hidden=True)

@@ -53,14 +53,41 @@ class EnvChanges(NamedTuple):
 
 
 @command("env RESOURCE/NAME KEY_1=VAL_1 ... KEY_N=VAL_N", SetEnvOptions, examples="""
-    # Set two variables in every container of a DaemonSet, and remove a third
-    kubepy set env ds/log-agent LEVEL=debug FORMAT=json OLD-
+# Set a variable in every container of a Deployment
+kubepy set env deploy/web LEVEL=debug
 
-    # Take variables from a config map
-    kubepy set env ds/log-agent --from=configmap/log-settings --prefix=LOG_
+# In one container of a DaemonSet, and remove another variable there
+kubepy set env ds/log-agent -c agent BUFFER=8M LEVEL-
 
-    # List the variables
-    kubepy set env ds/log-agent --list
+# In all StatefulSets
+kubepy set env sts --all REGION=north
+
+# List the variables of a workload
+kubepy set env deploy/web --list
+
+# Those of all pods, with the values that they have from ConfigMaps and Secrets
+kubepy set env pods --all --list --resolve
+
+# A variable for each key of a ConfigMap, with a prefix
+kubepy set env deploy/web --from=configmap/settings --prefix=APP_
+
+# Only for some keys of a Secret
+kubepy set env deploy/web --from=secret/login --keys=user
+
+# Print the changed object without changing it in the cluster
+kubepy set env deploy/web LEVEL=info --dry-run=server -o yaml
+
+# Print a changed file, without a cluster
+kubepy set env -f web.yaml LEVEL=info --local -o yaml
+
+# Remove a variable from a container of all Deployments
+kubepy set env deployments --all -c web LEVEL-
+
+# Take variables of this shell
+env | grep ^APP_ | kubepy set env deploy/web -
+
+# Change the object that a file names
+kubepy set env -f web.yaml LEVEL=warn
 """)
 def env(factory: Factory, options: SetEnvOptions) -> None:
     """Update environment variables on a pod template, list them, or take them from a config map or secret."""

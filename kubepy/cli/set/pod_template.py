@@ -38,14 +38,20 @@ class SetImageOptions(SetSelectedOptions, RecordOptions):
 
 
 @command("image (-f FILENAME | TYPE NAME) CONTAINER=IMAGE ...", SetImageOptions, examples="""
-    # Give the container agent of a DaemonSet a new image
-    kubepy set image ds/log-agent agent=fluent-bit:3.1
+# A new image for one container
+kubepy set image ds/log-agent agent=fluent-bit:3.1
 
-    # The same image for every container of all DaemonSets and Deployments
-    kubepy set image ds,deploy --all '*=registry.example.com/app:7'
+# For two containers at once
+kubepy set image deploy/pair nginx=nginx:1.28 redis=redis:8
 
-    # Change a manifest without looking at the cluster
-    kubepy set image -f ds.yaml agent=fluent-bit:3.1 --local -o yaml
+# For all containers of a workload
+kubepy set image sts/store '*=postgres:17'
+
+# Of all Deployments and DaemonSets with a label
+kubepy set image deploy,ds -l tier=front '*=nginx:1.28'
+
+# Print a changed file, without a cluster
+kubepy set image -f web.yaml web=nginx:1.28 --local -o yaml
 """)
 def image(factory: Factory, options: SetImageOptions) -> None:
     """Update existing container image(s) of resources.
@@ -103,11 +109,17 @@ class SetResourcesOptions(SetSelectedOptions, RecordOptions):
 
 @command("resources (-f FILENAME | TYPE NAME) ([--limits=LIMITS & --requests=REQUESTS])", SetResourcesOptions,
          examples="""
-    # Limit one container of a DaemonSet
-    kubepy set resources ds/log-agent -c agent --limits=cpu=200m,memory=128Mi --requests=cpu=50m
+# Limits for one container
+kubepy set resources deploy/web -c web --limits=cpu=200m,memory=256Mi
 
-    # Take the requests away again
-    kubepy set resources ds/log-agent --requests=cpu=0,memory=0
+# Requests and limits for all containers
+kubepy set resources ds/log-agent --requests=cpu=50m,memory=64Mi --limits=cpu=100m,memory=128Mi
+
+# Take requests and limits away
+kubepy set resources deploy/web --requests=cpu=0,memory=0 --limits=cpu=0,memory=0
+
+# Print a changed file, without a cluster
+kubepy set resources -f web.yaml --limits=memory=512Mi --local -o yaml
 """)
 def resources(factory: Factory, options: SetResourcesOptions) -> None:
     """Specify compute resource requirements (CPU, memory) for any resource that defines a pod template."""

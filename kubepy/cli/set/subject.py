@@ -26,11 +26,15 @@ class SetSubjectOptions(SetSelectedOptions):
 
 @command("subject (-f FILENAME | TYPE NAME) [--user=username] [--group=groupname] "
          "[--serviceaccount=namespace:serviceaccountname]", SetSubjectOptions, examples="""
-    # One more user and service account for a cluster role
-    kubepy set subject clusterrolebinding agent --user=ann --serviceaccount=edge:agent
+# Bind a service account to a cluster role
+kubepy set subject clusterrolebinding observers --serviceaccount=default:robot
 
-    # One more group for every role binding of a namespace
-    kubepy set subject rolebindings --all --group=ops -n edge
+# Bind users and a group to a role
+kubepy set subject rolebinding tuners --user=ada --user=grace --group=operators
+
+# Print a changed binding, without a cluster
+kubepy create rolebinding readers --role=pod-watcher --user=ada --dry-run=client -o yaml | \\
+  kubepy set subject -f - --local --user=grace -o yaml
 """)
 def subject(factory: Factory, options: SetSubjectOptions) -> None:
     """Update the user, group, or service account in a role binding or cluster role binding."""

@@ -36,16 +36,19 @@ class DocumentText(NamedTuple):
     line: int
 
 
-def load_all(text: str, *, old_booleans: bool = True, unique_keys: bool = False) -> list[Document]:
+def load_all(text: str, *, old_booleans: bool = True, unique_keys: bool = False,
+             blank: str | None = None) -> list[Document]:
     """Return the documents of a manifest without the empty ones. Raises YamlError.
 
     Without ``old_booleans`` ``yes``, ``no``, ``on``, ``off``, ``y`` and ``n`` are text, as they are to kustomize.
-    Of equal keys the last counts; with ``unique_keys`` they are an error.
+    Of equal keys the last counts; with ``unique_keys`` they are an error. ``blank`` takes the place of a null that is
+    not written out (``key:``).
     """
-    return list(load_each(text, old_booleans=old_booleans, unique_keys=unique_keys))
+    return list(load_each(text, old_booleans=old_booleans, unique_keys=unique_keys, blank=blank))
 
 
-def load_each(text: str, *, old_booleans: bool = True, unique_keys: bool = False) -> Iterator[Document]:
+def load_each(text: str, *, old_booleans: bool = True, unique_keys: bool = False,
+              blank: str | None = None) -> Iterator[Document]:
     """Yield the documents one by one: those before one that cannot be read are given before YamlError is raised.
 
     A text that begins with a brace is read as JSON first, and as YAML from where that fails (``YAMLOrJSONDecoder``); if
@@ -53,7 +56,7 @@ def load_each(text: str, *, old_booleans: bool = True, unique_keys: bool = False
     """
     rest = DocumentText(text, 1)
     if not text.lstrip().startswith("{"):
-        yield from _load_yaml(rest, old_booleans, unique_keys)
+        yield from _load_yaml(rest, old_booleans, unique_keys, blank)
         return
     failure: YamlError | None = None
     for document in _load_json(text, unique_keys):
@@ -63,7 +66,7 @@ def load_each(text: str, *, old_booleans: bool = True, unique_keys: bool = False
             rest, failure = document
     if not failure:
         return
-    documents = _load_yaml(rest, old_booleans, unique_keys)
+    documents = _load_yaml(rest, old_booleans, unique_keys, blank)
     try:
         first = next(documents, None)
     except YamlError:
@@ -117,11 +120,14 @@ def indented_json(text: str) -> str:
 # --- YAML ---------------------------------------------------------------------------------------------------------
 
 
-def _load_yaml(stream: DocumentText, old_booleans: bool, unique_keys: bool) -> Iterator[Document]:
+def _load_yaml(stream: DocumentText, old_booleans: bool, unique_keys: bool, blank: str | None) -> Iterator[Document]:
     resolver = resolve if old_booleans else resolve_v3
+    if blank is not None:
+        resolved = resolver
+        resolver = lambda text: resolved(text) if text else blank  # noqa: E731
     for document in split(stream):
         value, line = constructor.construct(document.text, document.line, resolver, unique_keys)
-        if value is not None:
+        if value is not None and (blank is None or value != blank):
             yield Document(value, line)
 
 

@@ -707,3 +707,71 @@ spec:
 """,
     },
 }  # fmt: skip
+CASES |= {
+    "labels that a base adds change with each other": {
+        **BASE,
+        "mid/kustomization.yaml": "resources: [../base]\n"
+                                  "labels: [{pairs: {env: prod, tier: a}, includeSelectors: true}]\n",
+        "over/kustomization.yaml": """\
+resources: [../mid]
+labels: [{pairs: {env: dev}}]
+patches:
+- patch: "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, labels: {tier: b}}}"
+""",
+    },
+    "nulls of objects that are patched": {
+        "over/kustomization.yaml": "resources: [p.yaml]\npatches: [{path: q.yaml}]\n",
+        "over/p.yaml": """\
+apiVersion: v1
+kind: Pod
+metadata:
+  name: a
+  annotations:
+  creationTimestamp: null
+spec:
+  volumes:
+  - name: v
+    emptyDir:
+  containers:
+  - {name: c, image: nginx, tty: null}
+status:
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: b, annotations: {x: null}}
+spec:
+  volumes:
+""",
+        "over/q.yaml": "{apiVersion: v1, kind: Pod, metadata: {name: a, labels: {x: y}}, spec: {dnsPolicy: Default}}\n",
+    },
+    "values of created fields": {
+        **BASE,
+        "over/kustomization.yaml": """\
+resources: [../base]
+replacements:
+- source: {kind: Deployment, name: web, fieldPath: spec.template.spec.containers.0.env.0.value}
+  targets: [{select: {kind: Deployment}, fieldPaths: [spec.made], options: {create: true}}]
+transformers:
+- "{apiVersion: builtin, kind: ValueAddTransformer, metadata: {name: v}, value: '7', targets: [{fieldPath: spec/new}]}"
+- "{apiVersion: builtin, kind: PrefixTransformer, metadata: {name: p}, prefix: '1',
+   fieldSpecs: [{path: spec/first, create: true}]}"
+""",
+    },
+    "labels of patches with targets are texts": {
+        **BASE,
+        "over/kustomization.yaml": """\
+resources: [../base]
+patches:
+- target: {kind: Service}
+  patch: "{apiVersion: v1, kind: Service, metadata: {name: x, labels: {a: null, b: 1, c: true}}}"
+""",
+    },
+    "origins and transformations": {
+        **BASE,
+        "over/kustomization.yaml": "resources: [../base]\nbuildMetadata: [originAnnotations, transformerAnnotations]\n"
+                                   "namePrefix: p-\nconfigMapGenerator: [{name: made, literals: [a=b]}]\n"
+                                   "transformers: [t.yaml]\n",
+        "over/t.yaml": "{apiVersion: builtin, kind: LabelTransformer, metadata: {name: l}, labels: {x: z}, "
+                       "fieldSpecs: [{path: metadata/labels, create: true}]}\n",
+    },
+}  # fmt: skip

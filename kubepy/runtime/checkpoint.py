@@ -9,12 +9,18 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kubepy import __version__
 from kubepy.api.clock import parse_time
+from kubepy.api.errors import Expired
 from kubepy.storage import Key
 
+if TYPE_CHECKING:
+    from kubepy.apiserver.cluster import Cluster
+    from kubepy.apiserver.settings import ClusterSettings
+
+CHECKPOINT = "manager.checkpoint"  # its name in the store
 UNWATCHED = frozenset(("events", "events.events.k8s.io"))  # resources whose changes no reconciler acts on
 
 
@@ -76,6 +82,32 @@ def parse(text: str | None, reconcilers: Sequence[str]) -> Checkpoint | None:
     if record["version"] != __version__ or record["reconcilers"] != list(reconcilers):
         return None
     return _read(record)
+
+
+def identity(reconcilers: Sequence[str], settings: ClusterSettings) -> tuple[str, ...]:
+    """Return what a checkpoint must be of: these reconcilers, and the settings that they go by."""
+    return *reconcilers, f"{settings.bootstrap} {settings.networking}"
+
+
+def settled_checkpoint(cluster: Cluster, within: float = 0.0, *, of_this_version: bool = True) -> Checkpoint | None:
+    """Return the last checkpoint if nothing has changed since and nothing falls due within so many seconds.
+
+    Every command that reads asks for it, so it imports no controller, and takes the reconcilers of this version for
+    granted. Without ``of_this_version`` whatever another version of kubepy wrote counts as well.
+    """
+    text = cluster.store.meta(CHECKPOINT)
+    record = json.loads(text) if text else None
+    if not record or (of_this_version and (record["version"] != __version__ or
+                                           record["reconcilers"][-1:] != list(identity((), cluster.settings)))):
+        return None
+    checkpoint = _read(record)
+    if not checkpoint.is_settled(cluster.clock.now(), within):
+        return None
+    try:
+        _, changes = cluster.client.changes(checkpoint.revision)
+    except Expired:
+        return None  # the index was rebuilt
+    return checkpoint if all(change.key.resource in UNWATCHED for change in changes) else None
 
 
 def latest(text: str | None) -> Checkpoint | None:

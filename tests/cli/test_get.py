@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -42,13 +43,14 @@ def test_kind_stands_before_name_wherever_that_is(three: Kubepy) -> None:
 
 def test_server_that_does_not_print_leaves_name_and_age(three: Kubepy) -> None:
     lines = three("get", "deploy,cm", "--server-print=false", "-o", "wide", "--show-labels").out.splitlines()
-    assert [line.split() for line in lines][:4] == [
-        ["NAME", "AGE", "LABELS"], ["deployment.apps/web", "0s", "app=web"], [], ["NAME", "AGE", "LABELS"]]
+    assert [re.sub(r"\b\d+s\b", "<age>", line).split() for line in lines][:4] == [
+        ["NAME", "AGE", "LABELS"], ["deployment.apps/web", "<age>", "app=web"], [], ["NAME", "AGE", "LABELS"]]
 
 
 def test_scale_has_columns_of_its_own(three: Kubepy) -> None:
     lines = three("get", "deploy", "web", "--subresource=scale").out.splitlines()
-    assert [line.split() for line in lines] == [["NAME", "DESIRED", "AVAILABLE", "AGE"], ["web", "0", "0", "0s"]]
+    assert [line.split()[:3] for line in lines] == [["NAME", "DESIRED", "AVAILABLE"], ["web", "0", "0"]]
+    assert lines[0].split()[3:] == ["AGE"]
 
 
 @pytest.mark.parametrize("word", ["cm", "configmap", "ConfigMaps", "CONFIGMAP", "configmaps.v1."])

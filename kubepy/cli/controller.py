@@ -12,7 +12,7 @@ from types import FrameType
 from kubepy.api.clock import format_time
 from kubepy.cli.errors import CliError, SilentExit
 from kubepy.cli.runtime.command import command
-from kubepy.cli.runtime.driver import is_git_at_work, note_unscheduled_pods, settle
+from kubepy.cli.runtime.driver import is_git_at_work, settle
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import bool_flag, duration_flag
 from kubepy.cli.runtime.options import Options
@@ -73,7 +73,7 @@ def _once(factory: Factory, options: ControllerOptions) -> None:
         checkpoint = settled_checkpoint(cluster, options.quiet_for, of_this_version=not others_run)
         if checkpoint is not None and (others_run or not checkpoint.can_skip_waits()):
             _warn_of_problems(factory)
-            note_unscheduled_pods(factory.client, factory.say)
+            factory.notes.unscheduled_pods(factory.client)
             due = [Due(entry.due, entry.reconciler, entry.key) for entry in checkpoint.pending if entry.due]
             _say_due(factory, sorted(due, key=lambda work: work.time))
             return
@@ -83,7 +83,7 @@ def _once(factory: Factory, options: ControllerOptions) -> None:
                                  skip_waits=True)
                 _report(factory, options, summary)
                 _warn_of_problems(factory)
-                note_unscheduled_pods(factory.client, factory.say)
+                factory.notes.unscheduled_pods(factory.client)
                 _say_due(factory, summary.due, summary.failures)
                 if received:
                     raise SilentExit(128 + received[0])

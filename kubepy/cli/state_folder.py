@@ -9,7 +9,7 @@ from kubepy.apiserver.cluster import Cluster
 from kubepy.apiserver.settings import FULL, MINIMAL
 from kubepy.cli.errors import CliError, SilentExit, unless_missing
 from kubepy.cli.runtime.command import command
-from kubepy.cli.runtime.driver import NEW_NODE, settle
+from kubepy.cli.runtime.driver import settle
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import bool_flag, int_flag, string_flag
 from kubepy.cli.runtime.options import Options
@@ -70,7 +70,7 @@ def init(factory: Factory, options: InitOptions) -> None:
     for name in names:
         factory.print(f"node/{name} created")
     if not names:
-        factory.say(f"note: there are no nodes, so pods will stay Pending: make one with {NEW_NODE.format('node-1')}")
+        factory.say(f"note: there are no nodes, so pods will stay Pending: make one with {factory.notes.new_node()}")
 
 
 def _ensure(factory: Factory, resource: str, obj: Object) -> None:

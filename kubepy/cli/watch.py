@@ -150,12 +150,16 @@ def _follow(factory: Factory, scope: Scope, since: int, known: Known, show: Show
 
     Raises CliError once the type is not served any more: an API server closes such watches.
     """
-    for _ in factory.ticks(POLL_SECONDS):
-        factory.driver.react()
+    def show_changes() -> None:
+        nonlocal since
         since, events = _changes(factory, scope, since, known)
         for event in events:
             show([event])
         factory.stdout.flush()
+
+    for _ in factory.ticks(POLL_SECONDS):
+        factory.driver.react(show_changes)
+        show_changes()
         if not factory.scheme.is_served(scope.resource.key):
             raise CliError("watch closed before UntilWithoutRetry timeout")
 

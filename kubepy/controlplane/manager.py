@@ -50,6 +50,7 @@ class Manager:
         self._reconcilers = reconcilers
         self._resources = resources
         self._checkpoints = checkpoints
+        self.commits_each_turn = False  # for whoever watches: pods are seen Pending before they run
         self._conflicts = 0  # batches in a row that failed because another program wrote to the folder meanwhile
         self._users = {reconciler.name: user_of(reconciler.name, informers) for reconciler in reconcilers}
         self._queues = {reconciler.name: reconciler.queue for reconciler in reconcilers}
@@ -163,8 +164,9 @@ class Manager:
                     self._sync(*picked)
                     self._observe(batch.drain(), ours=True)
                     passed = time.monotonic() - start
-                    is_first_turn_over = self._turn == 0 and not (self._keys_left and len(self._reconcilers[0].queue))
-                    if passed > BATCH_SECONDS and (is_first_turn_over or passed > MAX_BATCH_SECONDS):
+                    is_turn_over = not (self._keys_left and len(self._reconcilers[self._turn].queue))
+                    ends_turn = is_turn_over and (self.commits_each_turn or self._turn == 0)
+                    if (ends_turn and (self.commits_each_turn or passed > BATCH_SECONDS)) or passed > MAX_BATCH_SECONDS:
                         break
                 self._revision = self._delivered = self._client.revision()
                 if not self._has_keys():

@@ -78,7 +78,8 @@ class RolloutWatch:
             self.factory.driver.react()
         if self.look() or not self.options.watch:
             return
-        if not self.factory.driver.wait_until(self.look, self.options.timeout or None, self.info.printed_name):
+        if not self.factory.driver.wait_until(self.look, self.options.timeout or None, self.info.printed_name,
+                                              self.info.content):
             raise CliError("timed out waiting for the condition")
 
     def _was_left_alone(self) -> bool:

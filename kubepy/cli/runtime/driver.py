@@ -5,8 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import time
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from kubepy.controlplane import MANAGER_LOCK, build_manager, manager_lock
 from kubepy.lazy import lazy_imports
@@ -18,71 +18,18 @@ with lazy_imports():
 
 if TYPE_CHECKING:
     from kubepy.api.meta import Object
-    from kubepy.apiserver.client import Client
     from kubepy.apiserver.cluster import Cluster
+    from kubepy.cli.runtime.notes import Notes
     from kubepy.cli.runtime.progress import Progress
     from kubepy.controlplane.manager import Manager
     from kubepy.controlplane.summary import Summary
 
 NOTE_SECONDS = 2  # after which a user at a terminal is told why pods have no node
+READ_SECONDS = 10.0  # how long a command that reads lets the controllers work: some never come to rest
 TAKE_OVER_SECONDS = 1.0  # how soon a waiting command notices that the process that ran the controllers has ended
-# A node whose status is empty becomes Ready when the controllers run.
-NEW_NODE = """echo '{{"apiVersion":"v1","kind":"Node","metadata":{{"name":"{}"}}}}' | kubepy create -f -"""
 LOCK_SECONDS = 60.0  # how old a lock of git may be before it counts as left behind by a git that was killed
-UNDER_WAY = ("index.lock", "MERGE_HEAD", "rebase-merge", "rebase-apply", "CHERRY_PICK_HEAD", "REVERT_HEAD")
+UNDER_WAY = ("MERGE_HEAD", "rebase-merge", "rebase-apply", "CHERRY_PICK_HEAD", "REVERT_HEAD")
 NOT_WRITABLE = (errno.EROFS, errno.EACCES, errno.EPERM)
-
-
-def note_unscheduled_pods(client: Client, say: Callable[[str], None]) -> None:
-    """Tell the user which pods have no node, why, and the command that helps: kubectl's own messages do not say."""
-    waiting: dict[str, list[Object]] = {}  # by the scheduler's message
-    for pod in client.list("pods").items:
-        if pod["spec"].get("nodeName") or "deletionTimestamp" in pod["metadata"]:
-            continue
-        condition: Object = next((condition for condition in pod.get("status", {}).get("conditions") or ()
-                          if condition["type"] == "PodScheduled" and condition["status"] == "False"), {})
-        waiting.setdefault(condition.get("message", ""), []).append(pod)
-    nodes = client.list("nodes").items if waiting else []
-    if waiting and not nodes:
-        waiting = {"there are no nodes": [pod for pods in waiting.values() for pod in pods]}
-    for message, pods in waiting.items():
-        if message:
-            first, count = pods[0]["metadata"], len(pods)
-            name = f"{first['namespace']}/{first['name']}"
-            subject = f"pod {name} is" if count == 1 else f"{count} pods ({name} …) are"
-            reason = message.partition(". no new claims")[0].partition(". preemption:")[0].rstrip(".")
-            say(f"note: {subject} Pending: {reason}: {remedy(message, pods[0], nodes)}")
-
-
-def remedy(message: str, pod: Object, nodes: Sequence[Object]) -> str:
-    """Return the command that helps an unschedulable pod most, by the scheduler's message."""
-    def on_node(command: str, matches: Callable[[Object], Any], suffix: Callable[[Object], str]) -> str | None:
-        node = next((node for node in nodes if matches(node["spec"])), None)
-        return f'"{command} {node["metadata"]["name"]}{suffix(node["spec"])}"' if node else None
-
-    def is_own(taint: Object) -> bool:
-        return "node.kubernetes.io/" not in taint["key"] and taint["effect"] != "PreferNoSchedule"
-
-    def first_taint(spec: Object) -> str:
-        taint = next(filter(is_own, spec["taints"]))
-        return f" {taint['key']}:{taint['effect']}-"
-
-    selector = pod["spec"].get("nodeSelector") or {}
-    labels = "".join(f" {key}={value}" for key, value in selector.items())
-    details = f'"kubepy describe pod {pod["metadata"]["name"]} -n {pod["metadata"]["namespace"]}" shows more'
-    commands: dict[str, Callable[[], str | None]] = {
-        "there are no nodes": lambda: f"make one with {NEW_NODE.format('node-1')}",
-        "unschedulable": lambda: on_node("kubepy uncordon", lambda spec: spec.get("unschedulable"), lambda spec: ""),
-        "untolerated taint": lambda: on_node(
-            "kubepy taint nodes", lambda spec: any(map(is_own, spec.get("taints") or ())), first_taint),
-        "affinity/selector": lambda: labels and on_node("kubepy label nodes", lambda spec: True, lambda spec: labels),
-        "Insufficient": lambda: f"another node may help: {NEW_NODE.format(f'node-{len(nodes) + 1}')}",
-        "Too many pods": lambda: f"another node may help: {NEW_NODE.format(f'node-{len(nodes) + 1}')}",
-        "persistentvolumeclaim": lambda: f'"kubepy describe pvc -n {pod["metadata"]["namespace"]}" shows the claims',
-        "PersistentVolumeClaims": lambda: f'"kubepy describe pvc -n {pod["metadata"]["namespace"]}" shows the claims',
-    }
-    found = (command() for words, command in commands.items() if words in message)
-    return next(filter(None, found), details)
 
 
 def settle(progress: Progress, manager: Manager, quiet_for: float = 0.0, stop: Callable[[], bool] = lambda: False, *,
@@ -110,7 +57,8 @@ def is_git_at_work(folder: str) -> bool:
 def is_git_amid_changes(folder: str) -> bool:
     """Return whether git is changing the working tree around a folder, or waits for a merge or rebase to be ended."""
     directory = _git_directory(os.path.realpath(folder))
-    return directory is not None and any(os.path.lexists(os.path.join(directory, name)) for name in UNDER_WAY)
+    return is_git_at_work(folder) or (
+        directory is not None and any(os.path.lexists(os.path.join(directory, name)) for name in UNDER_WAY))
 
 
 def _git_directory(folder: str) -> str | None:
@@ -128,6 +76,11 @@ def _git_directory(folder: str) -> str | None:
         return None
 
 
+def is_unwritable(error: FolderError) -> bool:
+    """Return whether an error says that this user may not write the folder, or nobody may."""
+    return isinstance(error.__cause__, OSError) and error.__cause__.errno in NOT_WRITABLE
+
+
 class Driver:
     """Runs the controllers in a command: what is due before it reads, and what it waits for.
 
@@ -135,13 +88,13 @@ class Driver:
     and ``kubepy controller`` may start.
     """
 
-    def __init__(self, cluster: Cluster, folder: str, progress: Progress, say: Callable[[str], None], *,
-                 reconciles: bool) -> None:
+    def __init__(self, cluster: Cluster, folder: str, progress: Progress, notes: Notes, *, reconciles: bool) -> None:
         """Without ``reconciles`` it only waits for another process to run the controllers."""
         self._cluster = cluster
         self._folder = folder
         self._progress = progress
-        self._say = say
+        self._notes = notes
+        self._say = notes.say
         self._reconciles = reconciles
         self._manager: Manager | None = None
         self._warned = False
@@ -149,11 +102,14 @@ class Driver:
         self._has_settled = False
         self._others_run_until = 0.0  # when to look again whether another process runs the controllers
 
-    def react(self) -> bool:
+    def react(self, watch: Callable[[], None] | None = None) -> bool:
         """Let the controllers do what is due now, as they would have done by now in a cluster; wait for nothing.
 
-        Returns whether there was work. It stays undone where another process runs the controllers or writes, where git
-        is in the midst of changing the folder, and where the folder cannot be written.
+        Returns whether there was work. What takes longer than READ_SECONDS is left to the next command. Work stays
+        undone where another process runs the controllers or writes, where git is in the midst of changing the folder,
+        and where the folder cannot be written.
+
+        :param watch: shows what has changed, after the turn of each controller.
         """
         if not self._reconciles:
             return False
@@ -165,25 +121,43 @@ class Driver:
         store = self._cluster.store
         if is_idle or store.holder(MANAGER_LOCK) is not None or is_git_amid_changes(self._folder):
             return False
+
+        def burst(manager: Manager) -> Summary:
+            manager.commits_each_turn = watch is not None
+
+            clock = self._cluster.clock
+            deadline = clock.monotonic() + READ_SECONDS
+
+            def is_over() -> bool:
+                if watch:
+                    watch()
+                return clock.monotonic() >= deadline
+
+            summary = settle(self._progress, manager, stop=is_over)
+            if self._progress.is_watched and not watch and manager.has_work():
+                self._say(f"note: the controllers are not done after {READ_SECONDS:g} s; this is how far they are")
+            return summary
+
         patience, store.lock_timeout = store.lock_timeout, 0.0
         try:
-            return self._run(lambda manager: settle(self._progress, manager))
+            return self._run(burst)
         except LockTimeoutError:
             return False  # another process writes: the command reads what stands
         except NoClusterError:
             raise
         except FolderError as error:
-            if not (isinstance(error.__cause__, OSError) and error.__cause__.errno in NOT_WRITABLE):
+            if not is_unwritable(error):
                 self._say(f"note: the controllers could not work: {error}")
             return False
         finally:
             store.lock_timeout = patience
 
-    def wait_until(self, done: Callable[[], bool], timeout: float | None = None, about: str = "") -> bool:
+    def wait_until(self, done: Callable[[], bool], timeout: float | None = None, about: str = "",
+                   owner: Object | None = None) -> bool:
         """Wait until ``done()`` holds, at most ``timeout`` seconds of real time (None: for ever), and return it.
 
         ``done`` is asked after every batch of the controllers, and whenever something changed. ``about`` names what is
-        waited for, to be shown on a terminal.
+        waited for, to be shown on a terminal. ``owner``: the workload whose pods it is about, if it is one's.
         """
         clock, progress = self._cluster.clock, self._progress
         deadline = None if timeout is None else clock.monotonic() + timeout
@@ -196,19 +170,24 @@ class Driver:
             return manager.run_until_settled(done=lambda: done() or is_over(), skip_waits=True)
 
         pause = managers.POLL_SECONDS
-        is_first = True
+        is_first, reason = True, "--reconcile=never"
         while not done():
             if is_over():
-                self._note_unscheduled()
+                self._note_unscheduled(owner, at_once=True)
                 return False
             has_work = is_first or self._manager is None or self._manager.has_work()
             is_first = False
-            if self._reconciles and has_work and self._run(burst):
-                continue
-            self._note_unscheduled()
+            try:
+                if self._reconciles and has_work and self._run(burst):
+                    continue
+            except FolderError as error:
+                if not is_unwritable(error):
+                    raise
+                self._reconciles, reason = False, str(error)
+            self._note_unscheduled(owner)
             if not self._reconciles and not self._warned:
                 if self._cluster.store.holder(MANAGER_LOCK) is None:
-                    self._say("no controller is running (--reconcile=never): waiting for another process to run one")
+                    self._say(f"no controller is running ({reason}): waiting for another process to run one")
                 self._warned = True
             seconds = pause if deadline is None else max(min(pause, deadline - clock.monotonic()), 0.0)
             if self._manager is not None:
@@ -240,9 +219,9 @@ class Driver:
             self._has_settled = True
             return True
 
-    def _note_unscheduled(self) -> None:
-        """Say once why pods have no node, when the controllers have come to rest: before, they may create pods yet."""
-        if self._noted or not self._progress.is_watched or self._progress.seconds() < NOTE_SECONDS:
+    def _note_unscheduled(self, owner: Object | None, *, at_once: bool = False) -> None:
+        """Say once on a terminal why pods have no node, when the controllers have come to rest or time is up."""
+        if self._noted or not self._progress.is_watched or (not at_once and self._progress.seconds() < NOTE_SECONDS):
             return
-        note_unscheduled_pods(self._cluster.client, self._say)
+        self._notes.unscheduled_pods(self._cluster.client, owner)
         self._noted = True

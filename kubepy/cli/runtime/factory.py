@@ -27,6 +27,7 @@ with lazy_imports():
     from kubepy.apiserver import roundtrips
     from kubepy.cli.runtime import driver as drivers
     from kubepy.cli.runtime import kubeconfig as kubeconfigs
+    from kubepy.cli.runtime import notes
     from kubepy.cli.runtime import progress as progresses
     from kubepy.runtime import checkpoint as checkpoints
     from kubepy.storage import errors as storage_errors
@@ -152,7 +153,7 @@ class Factory:
                 cluster = clusters.Cluster.open(self.folder, create=self.may_create)
                 if is_new and self.stderr.isatty():
                     self.say(f"note: made a cluster in {os.path.realpath(self.folder)}; it has no nodes: make one with "
-                             + drivers.NEW_NODE.format("node-1"))
+                             + self.notes.new_node())
         except storage_errors.NoClusterError:
             raise self._no_cluster(self.folder) from None
         cluster.client.warn = self.warn
@@ -209,7 +210,16 @@ class Factory:
     @cached_property
     def driver(self) -> drivers.Driver:
         """The driver that runs the controllers while a command waits (``driver.wait_until``)."""
-        return drivers.Driver(self.cluster, self.folder, self.progress, self.say, reconciles=self.reconciles)
+        return drivers.Driver(self.cluster, self.folder, self.progress, self.notes, reconciles=self.reconciles)
+
+    @cached_property
+    def notes(self) -> notes.Notes:
+        """Writes notes to the user, with commands for this cluster."""
+        import shlex
+
+        given = (("--state", self.options.state), ("--context", self.options.context))
+        words = [f"{flag} {shlex.quote(value)}" for flag, value in given if value]
+        return notes.Notes(self.say, " ".join(["kubepy", *words]))
 
     def catch_up(self) -> bool:
         """Let the controllers do what is due, before a command reads the cluster for the first time.
@@ -237,6 +247,20 @@ class Factory:
                     logger.info(5, place, "Unable to decode an event from the watch stream", {"err": error})
                 return
             clock.sleep(min(pause, left))
+            if self._has_lost_reader():
+                raise BrokenPipeError
+
+    def _has_lost_reader(self) -> bool:
+        """Return whether the reader of stdout is gone (``grep -m1``): a watch may never write to it again."""
+        import select
+
+        try:
+            descriptor = self.stdout.fileno()
+        except (OSError, ValueError):  # stdout is no file
+            return False
+        poll = select.poll()
+        poll.register(descriptor, 0)
+        return any(event & select.POLLERR for _, event in poll.poll(0))
 
     # --- streams
 

@@ -79,7 +79,8 @@ def choice(field: str, *allowed: str) -> Callable[[Any], str]:
     """Build the parser of a setting that takes one of a few words."""
     def parse(value: Any) -> str:
         if value not in allowed:
-            raise invalid(field, f"{quote(str(value))} is not one of {', '.join(allowed)}")
+            text = str(value).lower() if isinstance(value, bool) else str(value)
+            raise invalid(field, f"{quote(text)} is not one of {', '.join(allowed)}")
         return str(value)
 
     return parse
@@ -129,7 +130,7 @@ def parse_addresses(field: str, value: Any) -> tuple[int, int]:
     from ipaddress import IPv4Address  # few clusters have such settings
 
     if "-" not in str(value):
-        network = _network(field, value)
+        network = _network(field, f"{value}/32" if isinstance(value, str) and "/" not in value else value)
         return int(network[0]), int(network[-1])
     try:
         first, last = (IPv4Address(part.strip()) for part in str(value).split("-"))
@@ -150,7 +151,8 @@ def _network(field: str, value: Any) -> IPv4Network:
             raise ValueError
         return IPv4Network(value, strict=False)
     except ValueError:
-        raise invalid(field, f"{quote(str(value))} is not a network of IPv4 such as 10.96.0.0/12") from None
+        shown = "a list or map" if isinstance(value, list | dict) else quote(str(value))
+        raise invalid(field, f"{shown} is not a network of IPv4 such as {SERVICE_SUBNET}") from None
 
 
 def _webhooks(value: Any) -> Mapping[str, str]:

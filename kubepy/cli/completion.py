@@ -18,7 +18,7 @@ import click
 from kubepy.api.meta import Object
 from kubepy.api.scheme import Resource
 from kubepy.cli.errors import CliError, UnprefixedError, is_expected, unless_missing
-from kubepy.cli.names import KUBECTL, KUBEPY
+from kubepy.cli.names import KUBECTL, KUBEPY, renamed
 from kubepy.cli.runtime.command import Command, command, load, root_command
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import Flag, FlagSyntaxError, HelpRequested
@@ -290,7 +290,7 @@ def described(line: Line, candidate: str) -> str:
     """Return a candidate with its description, if it is a command."""
     entry = line.command.listed.get(candidate)
     if entry:
-        return f"{candidate}\t{entry.summary}"
+        return f"{candidate}\t{renamed(entry.summary, str(line.command.name))}"
     if not line.path and candidate in plugins.names_on_path(str(line.command.name)):
         return f"{candidate}\tThe command {candidate} is a plugin installed by the user"
     return candidate

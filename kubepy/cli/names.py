@@ -19,14 +19,18 @@ _EDITS = {"git": 1}
 def renamed(text: str, program: str) -> str:
     """Return a message or help with the name that the program was called by.
 
-    Only the program itself is renamed ("kubepy get", "kubepy's"), no path or setting (".kubepy/", "kubepy.dev/…"), and
-    no object of that name in quotes.
+    Only the program itself is renamed ("kubepy get", "kubepy's", its file of completions, an alias of it), no path or
+    setting (".kubepy/", "kubepy.dev/…"), and no object of that name: none in quotes, and no context.
     """
     if program == KUBEPY or KUBEPY not in text:
         return text
     import re
 
-    return re.sub(rf"(?<!{KUBECTL} )(?<![\w./=-]){KUBEPY}(?= \S|'s)", program, text)
+    text = re.sub(rf"(?<!{KUBECTL} )(?<!rename-context )(?<![\w./=-]){KUBEPY}(?= \S|'s|\))", program, text)
+    if program == KUBECTL:  # the names in the scripts that it prints for shells
+        places = ("alias k=", "completions/", r"completion\.d/", "/_", "__start_", "compdef _", "-w ")
+        text = re.sub("|".join(rf"(?<={place}){KUBEPY}" for place in places), program, text)
+    return text
 
 
 def translated(text: str) -> str:

@@ -11,6 +11,7 @@ import re
 import socket
 import ssl
 import time
+import zlib
 from base64 import b64encode
 from http.client import HTTPException, HTTPMessage, IncompleteRead, RemoteDisconnected
 from typing import IO, Any, NamedTuple
@@ -105,6 +106,7 @@ def fetch(url: str) -> Response:
     if (port := re.search(r":(\d+)$", host)) and int(port[1]) > 65535:
         raise ConnectionFailure(url, f"dial tcp: address {port[1]}: invalid port", again=False)
     asked = request.Request(_escaped(parts._replace(netloc=host, fragment="").geturl()))
+    asked.add_header("Accept-Encoding", "gzip")
     asked.add_header("User-Agent", f"kubepy/{__version__}")
     if userinfo:
         asked.add_unredirected_header("Authorization", f"Basic {b64encode(unquote(userinfo).encode()).decode()}")
@@ -154,7 +156,12 @@ def _body(answer: Any, url: str) -> bytes:
     """Read an answer in pieces, within the limits."""
     deadline = time.monotonic() + WHOLE
     parts, size = [], 0
-    while part := answer.read1(MIB):
+    unzip = zlib.decompressobj(zlib.MAX_WBITS | 16) if answer.headers.get("Content-Encoding") == "gzip" else None
+    while piece := answer.read1(MIB):
+        try:
+            part = unzip.decompress(piece, MAX_MANIFESTS + 1) if unzip else piece
+        except zlib.error:
+            raise CliError(f"error parsing {printable(url)}: gzip: invalid header") from None
         parts.append(part)
         size += len(part)
         if size > MAX_MANIFESTS:

@@ -49,6 +49,8 @@ def watch(factory: Factory, options: GetOptions) -> None:
     if len(result.scopes) > 1 or len(types) > 1:
         raise CliError("you may only specify a single resource type")
     since = factory.client.revision()
+    if any("watch" not in scope.resource.verbs for scope in result.scopes):
+        raise api_errors.method_not_allowed()
     if result.scopes:
         scope = result.scopes[0]
         infos = Result(listed(factory, scope)).all_infos()

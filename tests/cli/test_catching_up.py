@@ -235,3 +235,58 @@ def test_must_exist_refuses_to_make_cluster(folder: Path, monkeypatch: pytest.Mo
     assert not (folder / "state").exists()
     assert run("init").status == 0
     assert run("create", "ns", "x").status == 0
+
+
+def test_watch_shows_pods_before_they_run_and_while_they_terminate(web: Kubepy) -> None:
+    web("get", "pods")
+    shown: list[str] = []
+
+    def watch() -> None:
+        shown.extend(web("get", "pods", "-w", "--no-headers", "--request-timeout=4s").out.splitlines())
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    time.sleep(0.5)
+    web("set", "image", "deploy/web", "web=web:2", "--reconcile=never")
+    thread.join()
+    assert {line.split()[2] for line in shown} >= {"Running", "Pending", "Terminating"}
+
+
+def test_watch_ends_when_its_reader_is_gone(web: Kubepy) -> None:
+    web("get", "pods")
+    script = f"{sys.executable} -m kubepy get pods -w --reconcile=never | grep -m1 Running"
+    done = subprocess.run(["timeout", "20", "bash", "-c", script], text=True, capture_output=True, check=True)
+    assert "1/1" in done.stdout
+
+
+def test_controllers_that_never_rest_do_not_keep_read_waiting(web: Kubepy, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kubepy.cli.runtime.driver.READ_SECONDS", 0.0)
+    assert web("get", "deploy", "-o", "name").out == "deployment.apps/web\n"
+    assert web(*READY, "--reconcile=never").out == ""
+
+
+def test_wait_in_folder_that_cannot_be_locked_looks_on(web: Kubepy, monkeypatch: pytest.MonkeyPatch) -> None:
+    web("get", "pods")
+
+    def refuse(*_: object) -> None:
+        raise FolderError("state/.kubepy belongs to another user: Permission denied") from PermissionError(13, "x")
+
+    monkeypatch.setattr("kubepy.storage.folder.store.FolderStore.hold", refuse)
+    assert web("wait", "deploy/web", "--for=condition=Available").out == "deployment.apps/web condition met\n"
+    waited = web("wait", "deploy/web", "--for=jsonpath={.spec.replicas}=7", "--timeout=1s")
+    assert waited.err == ("no controller is running (state/.kubepy belongs to another user: Permission denied): "
+                          "waiting for another process to run one\n"
+                          "error: timed out waiting for the condition on deployments/web\n")
+
+
+def test_note_about_pod_names_command_that_helps(folder: Path) -> None:
+    assert run("init", "--state=lab", "--nodes=2").status == 0
+    run("delete", "node", "node-1", "--state=lab")
+    resources = '{"requests":{"cpu":"64"},"limits":{"cpu":"64","example.com/gpu":"2"}}'
+    run("run", "big", "--image=x", "--state=lab",
+        f'--overrides={{"spec":{{"containers":[{{"name":"big","image":"x","resources":{resources}}}]}}}}')
+    note = run("controller", "--once", "-q", "--state=lab").err
+    assert note.startswith("note: pod default/big is Pending: 0/1 nodes are available: 1 Insufficient cpu")
+    node, _, command = note.partition(": make another with echo '")[2].partition("' | kubepy ")
+    assert run(*command.split(), stdin=node).out == "node/node-1 created\n"
+    assert run("get", "pod", "big", "--state=lab", "-o", "jsonpath={.spec.nodeName}").out == "node-1"

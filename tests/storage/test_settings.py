@@ -56,7 +56,7 @@ def test_folder_without_cluster_has_error_of_its_own(tmp_path: Path) -> None:
     [
         ("formatVersion: 2\n", r"kubepy\.yaml: the folder has format version 2; this kubepy knows 1"),
         ("formatVersion: x\n", "formatVersion must be a positive number, not 'x'"),
-        ("{}\n", "formatVersion must be a positive number, not None"),
+        ("{}\n", "formatVersion is missing: add \"formatVersion: 1\""),
         ("a: b\n<<<<<<< x\n", r"kubepy\.yaml:2: has merge conflict markers"),
         ("", r"kubepy\.yaml: is empty"),
     ],

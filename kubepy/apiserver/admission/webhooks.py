@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -325,8 +326,9 @@ def _read(hook: Hook, answer: Answer, attributes: Attributes, *, mutating: bool)
     except ValueError as error:
         raise CallingError(f"received invalid webhook response: {error}") from None
     patch = _patch(response) if mutating else []
-    for warning in response.get("warnings") or ():
-        attributes.server.warn(str(warning))
+    for warning in map(str, response.get("warnings") or ()):
+        if warning and not any(unicodedata.category(letter) == "Cc" for letter in warning):  # no header can hold it
+            attributes.server.warn(warning)
     return Review(None, patch) if response.get("allowed") else Review(denial_of(hook, response.get("status")), [])
 
 

@@ -160,6 +160,9 @@ def _download(url: str) -> bytes:
 
 
 def _missing(shown: str, path: str) -> str:
+    """Return Go's error about a path of which a part is missing: it names the first one."""
+    while (parent := os.path.dirname(path)) not in ("", path) and not os.path.lexists(parent):
+        path = parent
     return f"evalsymlink failure on '{shown}' : lstat {path}: no such file or directory"
 
 

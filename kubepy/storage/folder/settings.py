@@ -84,6 +84,8 @@ def read(folder: StateFolder) -> Object:
         place = f"{path}:{error.line}" if error.line else path
         raise FolderError(printable(f"{place}: {error.reason}")) from None
     version = content.object.get("formatVersion")
+    if version is None:
+        raise FolderError(f'{printable(path)}: formatVersion is missing: add "formatVersion: {FORMAT_VERSION}"')
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         raise FolderError(f"{printable(path)}: formatVersion must be a positive number, not {version!r}")
     if version > FORMAT_VERSION:

@@ -53,6 +53,7 @@ class LoggingClient(Client):
         self.__dict__ = client.__dict__
         self._logger = logger
         self._depth = 0  # requests that are part of another one are not logged
+        self._last_read = ""  # nor is a read that repeats the one before: polls are in place of a watch
 
     def _get(self, request: Request) -> Object:
         return self._logged(request, super()._get)
@@ -83,6 +84,9 @@ class LoggingClient(Client):
         path, code = self.path_of(request), 0
         answer: Any = None
         url = with_query(path, {**_query(request, self.limit), **self.parameters})
+        if url == self._last_read and request.verb in ("get", "list"):
+            return do(request)
+        self._last_read = url if request.verb in ("get", "list") else ""
         self._log_request(request, url, body, content_type)
         start = time.perf_counter()
         self._depth += 1

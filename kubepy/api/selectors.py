@@ -202,14 +202,19 @@ def _validate(requirement: Requirement) -> None:
         if requirement.operator in (GREATER, LESS) and int_or_none(value) is None:
             problems.append(_invalid(f"values[{index}]", value,
                                      "for 'Gt', 'Lt' operators, the value must be an integer"))
-        if errors := names.label_value(value):
+        if not _is_plain(value) and (errors := names.label_value(value)):
             problems.append(_invalid(f"values[{index}][{requirement.key}]", value, "; ".join(errors)))
     if problems:
         raise SelectorError(problems[0] if len(problems) == 1 else f"[{', '.join(dict.fromkeys(problems))}]")
 
 
+def _is_plain(text: str) -> bool:
+    """Return whether a text is plainly a valid key and value: most are, and the rules need not be imported for them."""
+    return text.isascii() and text.isalnum() and len(text) <= 63
+
+
 def _invalid_key(key: str, path: str) -> list[str]:
-    errors = names.qualified_name(key)
+    errors = [] if _is_plain(key) else names.qualified_name(key)
     return [_invalid(path, key, "; ".join(errors))] if errors else []
 
 

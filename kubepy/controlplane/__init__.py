@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from kubepy.apiserver.settings import FULL, ClusterSettings
 from kubepy.lazy import lazy_imports
-from kubepy.runtime.checkpoint import CHECKPOINT, CheckpointStore, identity
+from kubepy.runtime.checkpoint import CHECKPOINT, identity
 from kubepy.storage import LockTimeoutError
 
 with lazy_imports():
@@ -133,8 +133,9 @@ def build_manager(cluster: Cluster) -> Manager:
     if cluster.settings.bootstrap == FULL and store.meta(RBAC_BOOTSTRAPPED) is None:
         cluster.start()
         store.set_meta(RBAC_BOOTSTRAPPED, "yes")
-    checkpoints = CheckpointStore(lambda: store.meta(CHECKPOINT), lambda text: store.set_meta(CHECKPOINT, text),
-                                  identity(reconciler_names(cluster.settings), cluster.settings))
+    checkpoints = managers.CheckpointStore(
+        lambda: store.meta(CHECKPOINT), lambda text: store.set_meta(CHECKPOINT, text),
+        identity(reconciler_names(cluster.settings), cluster.settings))
     reconcilers = new_reconcilers(context)
     if cluster.logger is not None:
         reconcilers = verbose.logged(reconcilers, cluster.logger)

@@ -15,6 +15,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 from kubepy.api.clock import Clock
 from kubepy.api.errors import AlreadyExists, Conflict, Expired, Status
@@ -22,7 +23,7 @@ from kubepy.api.meta import Object, name_of, namespace_of, uid_of
 from kubepy.apiserver.client import CRDS, Batch, Client
 from kubepy.controlplane.summary import Due, Summary, SyncFailure
 from kubepy.controlplane.users import user_of
-from kubepy.runtime.checkpoint import UNWATCHED, Checkpoint, CheckpointStore, Pending, dump, parse
+from kubepy.runtime.checkpoint import UNWATCHED, Checkpoint, Pending, dump, parse
 from kubepy.runtime.reconcile import EVERY_RESOURCE, Handler, Informers, Key, Reconciler, Remembering, WatchEvent
 
 BATCH_SECONDS = 0.5  # how long other writers are kept waiting when the first reconciler's turn ends …
@@ -33,6 +34,17 @@ POLL_SECONDS = 0.05  # how often a waiting manager polls the change log …
 POLL_COST_RATIO = 20  # … unless polling takes more than a twentieth of that
 MAX_POLL_SECONDS = 1.0
 MAX_CONFLICTS = 20  # in a row
+
+
+class CheckpointStore(NamedTuple):
+    """Loads and saves the text of a checkpoint; ``build_manager`` connects it to the state folder.
+
+    ``identity``: what a checkpoint must be of: the names of the reconcilers, and the settings that they go by.
+    """
+
+    load: Callable[[], str | None]
+    save: Callable[[str], None]
+    identity: Sequence[str] = ()
 
 
 class Manager:

@@ -7,7 +7,7 @@ clone, another version of kubepy) the manager reconciles every object, which is 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -51,17 +51,6 @@ class Checkpoint(NamedTuple):
 
     def can_skip_waits(self) -> bool:
         return any(pending.skippable for pending in self.pending)
-
-
-class CheckpointStore(NamedTuple):
-    """Loads and saves the text of a checkpoint; ``build_manager`` connects it to the state folder.
-
-    ``identity``: what a checkpoint must be of: the names of the reconcilers, and the settings that they go by.
-    """
-
-    load: Callable[[], str | None]
-    save: Callable[[str], None]
-    identity: Sequence[str] = ()
 
 
 def dump(checkpoint: Checkpoint, reconcilers: Sequence[str]) -> str:

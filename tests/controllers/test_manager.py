@@ -11,8 +11,8 @@ import pytest
 
 from kubepy.api.meta import Object, name_of
 from kubepy.controlplane import NAMES, RECONCILERS, build_manager, new_reconcilers, reconciler_names
-from kubepy.controlplane.manager import Manager
-from kubepy.runtime.checkpoint import Checkpoint, CheckpointStore, Pending, dump, parse, settled_checkpoint
+from kubepy.controlplane.manager import CheckpointStore, Manager
+from kubepy.runtime.checkpoint import Checkpoint, Pending, dump, parse, settled_checkpoint
 from kubepy.runtime.reconcile import EVERY_RESOURCE, Context, Handler, Informers, Key, WatchEvent
 from tests.controllers.conftest import Lab
 

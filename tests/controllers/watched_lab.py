@@ -11,8 +11,8 @@ from typing import Any
 from kubepy.api.errors import NotFound
 from kubepy.apiserver.client import Client
 from kubepy.controlplane import reconciler_names
-from kubepy.controlplane.manager import Manager
-from kubepy.runtime.checkpoint import CHECKPOINT, CheckpointStore, identity
+from kubepy.controlplane.manager import CheckpointStore, Manager
+from kubepy.runtime.checkpoint import CHECKPOINT, identity
 from kubepy.runtime.reconcile import Context, Handler, Informers, Key, Reconciler
 from kubepy.runtime.workqueue import WorkQueue
 from tests.controllers.conftest import Lab

@@ -10,9 +10,8 @@ import pytest
 
 from kubepy.apiserver.cluster import Cluster
 from kubepy.apiserver.request import MERGE_PATCH, DeleteOptions, Patch
-from kubepy.controlplane.manager import Manager
+from kubepy.controlplane.manager import CheckpointStore, Manager
 from kubepy.kubelet import Kubelet
-from kubepy.runtime.checkpoint import CheckpointStore
 from kubepy.runtime.reconcile import Context, Informers
 from kubepy.scheduler import Scheduler
 

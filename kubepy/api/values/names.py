@@ -17,12 +17,6 @@ _LABEL_1035 = "[a-z]([-a-z0-9]*[a-z0-9])?"
 _KEY = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _VALUE = f"({_KEY})?"
 
-_label = re.compile(_LABEL)
-_subdomain = re.compile(_SUBDOMAIN)
-_label_1035 = re.compile(_LABEL_1035)
-_key = re.compile(_KEY)
-_value = re.compile(_VALUE)
-
 _KEY_RULE = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an " \
             "alphanumeric character"
 
@@ -41,10 +35,10 @@ def _too_long(value: str, limit: int, unit: str = "characters") -> list[str]:
 
 def dns1123_subdomain(value: str, unit: str = "characters") -> list[str]:
     """Validate names of most kinds: lower case, digits, ``-`` and ``.``, at most 253."""
-    if len(value) <= 253 and _subdomain.fullmatch(value):
+    if len(value) <= 253 and re.fullmatch(_SUBDOMAIN, value):
         return []
     problems = _too_long(value, 253, unit)
-    if not _subdomain.fullmatch(value):
+    if not re.fullmatch(_SUBDOMAIN, value):
         rule = ("a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', "
                 "and must start and end with an alphanumeric character")
         problems.append(regex_error(rule, _SUBDOMAIN, "example.com"))
@@ -54,9 +48,9 @@ def dns1123_subdomain(value: str, unit: str = "characters") -> list[str]:
 def dns1123_label(value: str) -> list[str]:
     """Validate names of namespaces, services and containers: lower case, digits and ``-``, at most 63."""
     problems = _too_long(value, 63)
-    if _label.fullmatch(value):
+    if re.fullmatch(_LABEL, value):
         return problems
-    if _subdomain.fullmatch(value):
+    if re.fullmatch(_SUBDOMAIN, value):
         return [*problems, "must not contain dots"]
     rule = ("a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', "
             "and must start and end with an alphanumeric character")
@@ -66,7 +60,7 @@ def dns1123_label(value: str) -> list[str]:
 def dns1035_label(value: str) -> list[str]:
     """Validate a DNS-1123 label that begins with a letter."""
     problems = _too_long(value, 63)
-    if not _label_1035.fullmatch(value):
+    if not re.fullmatch(_LABEL_1035, value):
         rule = ("a DNS-1035 label must consist of lower case alphanumeric characters or '-', "
                 "start with an alphabetic character, and end with an alphanumeric character")
         problems.append(regex_error(rule, _LABEL_1035, "my-name", "abc-123"))
@@ -100,20 +94,20 @@ def qualified_name(value: str) -> list[str]:
         prefix_problems = dns1123_subdomain(parts[0], "bytes") if parts[0] else ["must be non-empty"]
         problems = [f"prefix part {problem}" for problem in prefix_problems]
     name = parts[-1]
-    if len(name) <= 63 and _key.fullmatch(name):
+    if len(name) <= 63 and re.fullmatch(_KEY, name):
         return problems
     name_problems = _too_long(name, 63, "bytes") if name else ["must be non-empty"]
-    if not _key.fullmatch(name):
+    if not re.fullmatch(_KEY, name):
         name_problems.append(regex_error(_KEY_RULE, _KEY, "MyName", "my.name", "123-abc"))
     return [*problems, *(f"name part {problem}" for problem in name_problems)]
 
 
 def label_value(value: str) -> list[str]:
     """Validate the value of a label: empty, or like the name part of a key."""
-    if len(value) <= 63 and _value.fullmatch(value):
+    if len(value) <= 63 and re.fullmatch(_VALUE, value):
         return []
     problems = _too_long(value, 63, "bytes")
-    if not _value.fullmatch(value):
+    if not re.fullmatch(_VALUE, value):
         rule = f"a valid label must be an empty string or {_KEY_RULE.removeprefix('must ')}"
         problems.append(regex_error(rule, _VALUE, "MyValue", "my_value", "12345"))
     return problems

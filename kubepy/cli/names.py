@@ -26,7 +26,8 @@ def renamed(text: str, program: str) -> str:
         return text
     import re
 
-    text = re.sub(rf"(?<!{KUBECTL} )(?<!rename-context )(?<![\w./=-]){KUBEPY}(?= \S|'s|\))", program, text)
+    other = rf"(?<!{KUBECTL} )(?<!rename-context )(?<!The command )(?<![\w./=-])"  # what it is not the program behind
+    text = re.sub(rf"{other}{KUBEPY}(?= \S|'s|\))", program, text)
     if program == KUBECTL:  # the names in the scripts that it prints for shells
         places = ("alias k=", "completions/", r"completion\.d/", "/_", "__start_", "compdef _", "-w ")
         text = re.sub("|".join(rf"(?<={place}){KUBEPY}" for place in places), program, text)

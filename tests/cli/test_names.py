@@ -68,9 +68,10 @@ def test_kubectl_does_not_suggest_commands_of_kubepy(kubectl: Linked) -> None:
 
 
 @pytest.mark.parametrize("name", ["", *(name for name, entry in walk(COMMANDS) if entry.summary)])
-def test_help_of_kubectl_has_no_word_of_kubepy(name: str) -> None:
+def test_help_of_kubectl_has_no_word_of_kubepy(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     import io
 
+    monkeypatch.setenv("PATH", "/nowhere")  # kubepy itself may be a plugin on the PATH
     out = io.StringIO()
     assert main([*name.split(), "--help"], program="kubectl", stdout=out) == 0
     text = out.getvalue()
@@ -212,7 +213,7 @@ def test_plugin_names_itself_with_kubectl(folder: Path) -> None:
 def test_real_kubectl_runs_and_completes_plugin(folder: Path) -> None:
     for name in ("kubectl-kubepy", "kubectl_complete-kubepy"):
         Linked(folder, name)
-    env = {**os.environ, "PATH": f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}"}
+    env = {**os.environ, "PATH": f"{folder / 'bin'}{os.pathsep}{os.defpath}"}
 
     def real(*words: str) -> str:
         return subprocess.run([str(REAL), *words], capture_output=True, text=True, env=env, check=True).stdout

@@ -116,7 +116,7 @@ def _watch(factory: Factory, options: ControllerOptions) -> None:
             with manager_lock(cluster) as is_lost:
                 if is_lost is None:
                     holder = cluster.store.holder(MANAGER_LOCK) or ""
-                    if re.search(r"\bcontroller\b.* (--watch|-w)\b", holder):
+                    if re.search(r"\bcontroller\b.* (--watch|-\w*w)\b", holder):
                         raise CliError(f"the controllers of {factory.folder} are run by {holder} already")
                     cluster.clock.sleep(managers.POLL_SECONDS)  # a command that reads or waits ends its burst soon
                     continue

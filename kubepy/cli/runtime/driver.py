@@ -124,7 +124,6 @@ class Driver:
 
         def burst(manager: Manager) -> Summary:
             manager.commits_each_turn = watch is not None
-
             clock = self._cluster.clock
             deadline = clock.monotonic() + READ_SECONDS
 

@@ -201,7 +201,7 @@ class Factory:
 
     @property
     def reconciles(self) -> bool:
-        """True if commands that wait may run the controllers. Raises CliError."""
+        """True if commands that read or wait may run the controllers. Raises CliError."""
         choice = self.options.reconcile or os.environ.get("KUBEPY_RECONCILE") or self.cluster.settings.reconcile
         if choice not in ("auto", "never"):
             raise CliError(f'invalid --reconcile value {quote(choice)}: must be "auto" or "never"')
@@ -209,7 +209,7 @@ class Factory:
 
     @cached_property
     def driver(self) -> drivers.Driver:
-        """The driver that runs the controllers while a command waits (``driver.wait_until``)."""
+        """The driver that runs the controllers before a command reads, and while it waits."""
         return drivers.Driver(self.cluster, self.folder, self.progress, self.notes, reconciles=self.reconciles)
 
     @cached_property

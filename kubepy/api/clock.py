@@ -18,20 +18,23 @@ SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 
 
 class Clock:
-    """The time of the cluster, in UTC. A fixed clock stands still."""
+    """The time of the cluster, in UTC: the system's, or the cluster's own, which stands until something moves it.
 
-    def __init__(self, fixed: datetime | None = None) -> None:
-        self.fixed = fixed
+    :ivar own: the moment at which the cluster's own time stands; None: time is the system's.
+    """
+
+    def __init__(self, own: datetime | None = None) -> None:
+        self.own = own
 
     def now(self) -> datetime:
-        return self.fixed or datetime.now(UTC)
+        return self.own or datetime.now(UTC)
 
     def timestamp(self) -> str:
         """Return the time as ``metav1.Time`` writes it: whole seconds, ``2026-11-20T10:13:48Z``."""
         return format_time(self.now())
 
     def sleep(self, seconds: float) -> None:
-        """Wait in real time; a fixed clock does not make a command hang longer or shorter."""
+        """Wait in real time; the cluster's own time stands still meanwhile."""
         time.sleep(seconds)
 
     def monotonic(self) -> float:

@@ -44,7 +44,7 @@ PRIORITY_CLASSES = (
 )
 
 
-class Cluster:
+class LocalCluster:
     """A state folder that is open. Made by :meth:`open`; everything is lazy, so that opening costs next to nothing."""
 
     def __init__(self, folder: Path | str, lock_timeout: float) -> None:
@@ -61,7 +61,7 @@ class Cluster:
         self.logger: Logger | None = None  # of the work of the controllers (-v)
 
     @classmethod
-    def open(cls, folder: Path | str, *, create: bool = False, lock_timeout: float = 30.0) -> Cluster:
+    def open(cls, folder: Path | str, *, create: bool = False, lock_timeout: float = 30.0) -> LocalCluster:
         """Open a state folder. ``create``: make the cluster if there is none, or only settings written by hand.
 
         Raises NoClusterError, FolderError.
@@ -77,7 +77,7 @@ class Cluster:
         return cluster
 
     @classmethod
-    def make(cls, folder: Path | str, settings: dict[str, Any], *, lock_timeout: float = 30.0) -> Cluster:
+    def make(cls, folder: Path | str, settings: dict[str, Any], *, lock_timeout: float = 30.0) -> LocalCluster:
         """Make a cluster with these settings (``clock``, ``seed``) and its first objects. Raises FolderError."""
         FolderStore.initialize(folder, settings)
         cluster = cls(folder, lock_timeout)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 
 from kubepy.api.meta import Object
-from kubepy.apiserver.cluster import Cluster
+from kubepy.apiserver.cluster import LocalCluster
 from kubepy.apiserver.settings import FULL, MINIMAL
 from kubepy.cli.errors import CliError, SilentExit, unless_missing
 from kubepy.cli.runtime.command import command
@@ -49,11 +49,11 @@ def init(factory: Factory, options: InitOptions) -> None:
     if options.bootstrap not in ("", MINIMAL, FULL):
         raise CliError(f"--bootstrap={printable(options.bootstrap)} is invalid: must be {MINIMAL} or {FULL}")
     if factory.has_cluster:
-        with closing(Cluster.open(factory.folder)) as cluster:
+        with closing(LocalCluster.open(factory.folder)) as cluster:
             is_unfinished = cluster.is_unfinished()
         if not is_unfinished:
             raise CliError(f"there is a cluster in {quote(factory.folder)} already")
-    Cluster.begin(factory.folder, {"bootstrap": options.bootstrap} if options.bootstrap else {})
+    LocalCluster.begin(factory.folder, {"bootstrap": options.bootstrap} if options.bootstrap else {})
     factory.may_create = True  # also with $KUBEPY_MUST_EXIST
     names = [f"node-{number}" for number in range(1, options.nodes + 1)]
     with factory.client.joined():

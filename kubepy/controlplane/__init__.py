@@ -52,7 +52,7 @@ with lazy_imports():
     from kubepy.runtime import reconcile
 
 if TYPE_CHECKING:
-    from kubepy.apiserver.cluster import Cluster
+    from kubepy.apiserver.cluster import LocalCluster
     from kubepy.controlplane.manager import Manager
     from kubepy.runtime.reconcile import Context, Reconciler
 
@@ -121,7 +121,7 @@ def reconciler_names(settings: ClusterSettings) -> tuple[str, ...]:
     return tuple(name for name in NAMES if name not in idle)
 
 
-def build_manager(cluster: Cluster) -> Manager:
+def build_manager(cluster: LocalCluster) -> Manager:
     """Build the manager of a cluster. It must only work while its lock is held (:func:`manager_lock`)."""
     store, scheme = cluster.store, cluster.scheme
     context = reconcile.Context(cluster.controller_client, reconcile.Informers(), cluster.clock, scheme)
@@ -144,7 +144,7 @@ def build_manager(cluster: Cluster) -> Manager:
 
 
 @contextmanager
-def manager_lock(cluster: Cluster) -> Iterator[Callable[[], bool] | None]:
+def manager_lock(cluster: LocalCluster) -> Iterator[Callable[[], bool] | None]:
     """Hold the right to run the controllers of this folder.
 
     The block gets a function that tells whether the lock was lost, or None when another process holds it. Warnings of

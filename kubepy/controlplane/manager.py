@@ -98,7 +98,7 @@ class Manager:
             if skip_waits and not done() and any(reconciler.queue.skip_waits() for reconciler in self._reconcilers):
                 continue
             wait = self._seconds_until([queue.next_single_due() for queue in self._queues.values()])
-            if done() or wait is None or wait > max(quiet_for, RETRY_PATIENCE) or self._clock.fixed:
+            if done() or wait is None or wait > max(quiet_for, RETRY_PATIENCE) or self._clock.own:
                 break
             self._clock.sleep(max(min(wait, POLL_SECONDS), 0.0))
         self._save()

@@ -17,7 +17,7 @@ from kubepy.api.errors import Expired
 from kubepy.storage import Key
 
 if TYPE_CHECKING:
-    from kubepy.apiserver.cluster import Cluster
+    from kubepy.apiserver.cluster import LocalCluster
     from kubepy.apiserver.settings import ClusterSettings
 
 CHECKPOINT = "manager.checkpoint"  # its name in the store
@@ -78,7 +78,8 @@ def identity(reconcilers: Sequence[str], settings: ClusterSettings) -> tuple[str
     return *reconcilers, f"{settings.bootstrap} {settings.networking}"
 
 
-def settled_checkpoint(cluster: Cluster, within: float = 0.0, *, of_this_version: bool = True) -> Checkpoint | None:
+def settled_checkpoint(cluster: LocalCluster, within: float = 0.0, *,
+                       of_this_version: bool = True) -> Checkpoint | None:
     """Return the last checkpoint if nothing has changed since and nothing falls due within so many seconds.
 
     Every command that reads asks for it, so it imports no controller, and takes the reconcilers of this version for

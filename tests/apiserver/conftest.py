@@ -8,20 +8,20 @@ from pathlib import Path
 import pytest
 
 from kubepy.apiserver.client import Client
-from kubepy.apiserver.cluster import Cluster
+from kubepy.apiserver.cluster import LocalCluster
 
 NOW = "2026-11-20T10:00:00Z"
 
 
 @pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[Cluster]:
+def cluster(tmp_path: Path) -> Iterator[LocalCluster]:
     """A cluster whose clock stands at NOW and whose UIDs repeat."""
-    made = Cluster.make(tmp_path / "state", {"clock": NOW, "seed": 1})
+    made = LocalCluster.make(tmp_path / "state", {"clock": NOW, "seed": 1})
     yield made
     assert made.store.check() == []
     made.close()
 
 
 @pytest.fixture
-def client(cluster: Cluster) -> Client:
+def client(cluster: LocalCluster) -> Client:
     return cluster.client

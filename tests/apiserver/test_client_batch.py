@@ -9,7 +9,7 @@ from kubepy.api.errors import Status
 from kubepy.api.meta import Object
 from kubepy.api.watch import WatchEvent
 from kubepy.apiserver.client import Client
-from kubepy.apiserver.cluster import Cluster
+from kubepy.apiserver.cluster import LocalCluster
 from kubepy.apiserver.request import MERGE_PATCH, Patch
 from kubepy.storage import Key
 
@@ -30,8 +30,8 @@ def shown(events: list[WatchEvent]) -> list[tuple[str, Any, Any]]:
             for event in events]
 
 
-def test_requests_of_batch_become_visible_together(cluster: Cluster, tmp_path: Path) -> None:
-    other = Cluster.open(tmp_path / "state").client
+def test_requests_of_batch_become_visible_together(cluster: LocalCluster, tmp_path: Path) -> None:
+    other = LocalCluster.open(tmp_path / "state").client
     with cluster.client.batch():
         cluster.client.create(CM, config_map("a"), namespace="default")
         cluster.client.create(CM, config_map("b"), namespace="default")
@@ -72,8 +72,8 @@ def test_drain_tells_batchs_own_writes_in_order(client: Client) -> None:
         assert shown(batch.drain()) == [("a", {"k": "2"}, None)]
 
 
-def test_drain_tells_what_others_did_since_last_batch(cluster: Cluster, tmp_path: Path) -> None:
-    client, other = cluster.client, Cluster.open(tmp_path / "state").client
+def test_drain_tells_what_others_did_since_last_batch(cluster: LocalCluster, tmp_path: Path) -> None:
+    client, other = cluster.client, LocalCluster.open(tmp_path / "state").client
     client.observe_from(client.revision())
     other.create(CM, config_map("theirs", k="1"), namespace="default")
     client.create(CM, config_map("own", k="1"), namespace="default")
@@ -93,8 +93,8 @@ def test_drain_tells_what_others_did_since_last_batch(cluster: Cluster, tmp_path
         assert shown(batch.drain()) == [("theirs", {"k": "1"}, {"k": "2"}), ("own", {"k": "1"}, None)]
 
 
-def test_object_replaced_by_another_is_deletion_and_addition(cluster: Cluster, tmp_path: Path) -> None:
-    client, other = cluster.client, Cluster.open(tmp_path / "state").client
+def test_object_replaced_by_another_is_deletion_and_addition(cluster: LocalCluster, tmp_path: Path) -> None:
+    client, other = cluster.client, LocalCluster.open(tmp_path / "state").client
     old = client.create(CM, config_map("a", k="old"), namespace="default")
     client.observe_from(client.revision())
     other.delete(CM, "a", namespace="default")
@@ -105,7 +105,7 @@ def test_object_replaced_by_another_is_deletion_and_addition(cluster: Cluster, t
             [("a", {"k": "old"}, None), ("a", {"k": "old"}, None), ("a", None, {"k": "new"})])
 
 
-def test_change_seen_by_caller_is_not_delivered_again(cluster: Cluster) -> None:
+def test_change_seen_by_caller_is_not_delivered_again(cluster: LocalCluster) -> None:
     client, before = cluster.client, cluster.client.revision()
     seen = client.create(CM, config_map("a"), namespace="default")
     client.observe_from(before)
@@ -126,10 +126,10 @@ def test_changes_after_revision_are_told_with_revision_reached(client: Client) -
 
 def test_ids_repeat_with_seed_and_go_on_in_next_process(tmp_path: Path) -> None:
     def uids(folder: str, processes: int) -> list[str]:
-        Cluster.make(tmp_path / folder, {"seed": "s"}).close()
+        LocalCluster.make(tmp_path / folder, {"seed": "s"}).close()
         found = []
         for _ in range(processes):
-            cluster = Cluster.open(tmp_path / folder)
+            cluster = LocalCluster.open(tmp_path / folder)
             for _ in range(4 // processes):
                 made = cluster.client.create(CM, {"metadata": {"generateName": "a-"}}, namespace="default")
                 found.append(made["metadata"]["uid"] + made["metadata"]["name"])

@@ -6,7 +6,7 @@ import pytest
 
 from kubepy.api.errors import Status
 from kubepy.apiserver.client import Client
-from kubepy.apiserver.cluster import Cluster
+from kubepy.apiserver.cluster import LocalCluster
 from kubepy.apiserver.request import CreateOptions, DeleteOptions
 
 NOW = "2026-11-20T10:00:00Z"
@@ -159,7 +159,7 @@ def test_value_of_wrong_type_is_bad_request(client: Client) -> None:
                       "struct field ConfigMap.data of type string")
 
 
-def test_dry_run_answers_as_if_and_writes_nothing(cluster: Cluster) -> None:
+def test_dry_run_answers_as_if_and_writes_nothing(cluster: LocalCluster) -> None:
     client, before = cluster.client, cluster.client.revision()
     made = client.create("configmaps", config_map(), namespace="default", options=CreateOptions(dry_run=True))
     assert made["metadata"]["uid"]

@@ -7,7 +7,7 @@ import pytest
 from kubepy.api.clock import parse_time
 from kubepy.api.errors import Status
 from kubepy.apiserver.client import Client
-from kubepy.apiserver.cluster import Cluster
+from kubepy.apiserver.cluster import LocalCluster
 from kubepy.apiserver.request import MERGE_PATCH, CollectionOptions, DeleteOptions, ListOptions, Patch
 
 NOW = "2026-11-20T10:00:00Z"
@@ -116,14 +116,14 @@ def test_pod_on_node_has_its_grace_period(client: Client) -> None:
     assert kept["metadata"]["generation"] == 2
 
 
-def test_grace_period_only_shrinks(cluster: Cluster) -> None:
+def test_grace_period_only_shrinks(cluster: LocalCluster) -> None:
     client = cluster.client
     pod(client)
     assert deletion_of(delete(client, "p", "pods", grace_period_seconds=45)) == ("2026-11-20T10:00:45Z", 45)
     assert deletion_of(delete(client, "p", "pods", grace_period_seconds=10)) == ("2026-11-20T10:00:10Z", 10)
     assert deletion_of(delete(client, "p", "pods", grace_period_seconds=60)) == ("2026-11-20T10:00:10Z", 10)
     assert deletion_of(delete(client, "p", "pods")) == ("2026-11-20T10:00:10Z", 10)
-    cluster.clock.fixed = parse_time("2026-11-20T10:00:08Z")
+    cluster.clock.own = parse_time("2026-11-20T10:00:08Z")
     assert deletion_of(delete(client, "p", "pods", grace_period_seconds=5)) == ("2026-11-20T10:00:08Z", 1)
     delete(client, "p", "pods", grace_period_seconds=0)
     assert names(client, "pods") == []
@@ -184,7 +184,7 @@ def test_binding_sets_node_condition_and_nodes_zone(client: Client) -> None:
 
 
 @pytest.mark.parametrize("name", ["system-node-critical", "system-cluster-critical"])
-def test_system_priority_class_delete_is_forbidden(cluster: Cluster, name: str) -> None:
+def test_system_priority_class_delete_is_forbidden(cluster: LocalCluster, name: str) -> None:
     with pytest.raises(Status) as error:
         cluster.client.delete("priorityclasses.scheduling.k8s.io", name)
     assert (error.value.code, error.value.message) == (

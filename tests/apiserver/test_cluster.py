@@ -8,7 +8,7 @@ import pytest
 
 from kubepy.api.errors import Status
 from kubepy.apiserver.client import Client
-from kubepy.apiserver.cluster import Cluster
+from kubepy.apiserver.cluster import LocalCluster
 from kubepy.storage import FolderError, NoClusterError
 
 
@@ -21,19 +21,19 @@ def write(tmp_path: Path, path: str, text: str) -> None:
 
 def test_opening_folder_without_cluster_makes_one_only_when_asked(tmp_path: Path) -> None:
     with pytest.raises(NoClusterError):
-        Cluster.open(tmp_path / "state")
+        LocalCluster.open(tmp_path / "state")
     assert not (tmp_path / "state").exists()
-    cluster = Cluster.open(tmp_path / "state", create=True)
+    cluster = LocalCluster.open(tmp_path / "state", create=True)
     assert cluster.client.get("namespaces", "default")["status"] == {"phase": "Active"}
-    again = Cluster.open(tmp_path / "state", create=True)
+    again = LocalCluster.open(tmp_path / "state", create=True)
     assert again.client.revision() == cluster.client.revision()
 
 
 def test_clock_that_is_no_time_is_said_plainly(tmp_path: Path) -> None:
-    Cluster.open(tmp_path / "state", create=True).close()
+    LocalCluster.open(tmp_path / "state", create=True).close()
     write(tmp_path, "kubepy.yaml", "formatVersion: 1\nclock: noon\n")
     with pytest.raises(FolderError, match=r"kubepy\.yaml: clock: 'noon' is not a time"):
-        Cluster.open(tmp_path / "state")
+        LocalCluster.open(tmp_path / "state")
 
 
 def test_manifest_written_into_folder_becomes_complete_object(client: Client, tmp_path: Path) -> None:
@@ -71,14 +71,14 @@ def test_edit_of_file_keeps_what_makes_it_that_object(client: Client, tmp_path: 
      "json: cannot unmarshal array into Go struct field ConfigMap.data of type string"),
 ])
 def test_file_that_cannot_be_its_object_is_problem(tmp_path: Path, path: str, text: str, why: str) -> None:
-    cluster = Cluster.open(tmp_path / "state", create=True)
+    cluster = LocalCluster.open(tmp_path / "state", create=True)
     write(tmp_path, path, text)
     [problem] = cluster.problems()
     assert problem.path == path
     assert why in problem.reason
 
 
-def test_custom_resource_is_served_as_its_definition_says(client: Client, cluster: Cluster) -> None:
+def test_custom_resource_is_served_as_its_definition_says(client: Client, cluster: LocalCluster) -> None:
     with pytest.raises(Status, match="the server could not find the requested resource"):
         client.list("boats.harbour.example.org")
     assert cluster.scheme.find("bt") is None
@@ -117,14 +117,14 @@ def test_settings_written_by_hand_become_whole_cluster_that_repeats(tmp_path: Pa
         (tmp_path / name).mkdir()
         (tmp_path / name / "kubepy.yaml").write_text("formatVersion: 1\nclock: 2026-01-01T00:00:00Z\nseed: 7\n")
         with pytest.raises(Status):
-            Cluster.open(tmp_path / name).client.get("namespaces", "default")
-        cluster = Cluster.open(tmp_path / name, create=True)
+            LocalCluster.open(tmp_path / name).client.get("namespaces", "default")
+        cluster = LocalCluster.open(tmp_path / name, create=True)
         uids.append(cluster.client.get("namespaces", "default")["metadata"]["uid"])
         cluster.close()
     assert uids[0] == uids[1]
 
 
-def test_kind_that_is_not_its_singular_name_is_known_in_two_cases(client: Client, cluster: Cluster) -> None:
+def test_kind_that_is_not_its_singular_name_is_known_in_two_cases(client: Client, cluster: LocalCluster) -> None:
     client.create("customresourcedefinitions.apiextensions.k8s.io", {
         "metadata": {"name": "boats.harbour.example.org"},
         "spec": {

@@ -11,7 +11,7 @@ import pytest
 from kubepy.api.errors import Status
 from kubepy.api.scheme import GroupVersionResource
 from kubepy.apiserver.client import CRDS, Client
-from kubepy.apiserver.cluster import Cluster
+from kubepy.apiserver.cluster import LocalCluster
 from kubepy.apiserver.request import APPLY_PATCH, MERGE_PATCH, Patch, PatchOptions
 from tests.apiserver.webhook_server import Hook, configuration, rule, serving
 
@@ -61,15 +61,15 @@ def hook() -> Iterator[Hook]:
 
 
 @pytest.fixture
-def cluster(hook: Hook, tmp_path: Path) -> Iterator[Cluster]:
-    made = Cluster.make(tmp_path / "state", {"webhooks": {"default/hook": hook.url}})
+def cluster(hook: Hook, tmp_path: Path) -> Iterator[LocalCluster]:
+    made = LocalCluster.make(tmp_path / "state", {"webhooks": {"default/hook": hook.url}})
     yield made
     assert made.store.check() == []
     made.close()
 
 
 @pytest.fixture
-def client(cluster: Cluster) -> Client:
+def client(cluster: LocalCluster) -> Client:
     cluster.client.create(CRDS, definition())
     return cluster.client
 
@@ -120,7 +120,7 @@ def test_object_is_validated_by_schema_of_request(client: Client) -> None:
                                    "should be greater than or equal to 1")
 
 
-def test_version_without_webhook_only_changes_its_name(cluster: Cluster, hook: Hook) -> None:
+def test_version_without_webhook_only_changes_its_name(cluster: LocalCluster, hook: Hook) -> None:
     client = cluster.client
     client.create(CRDS, definition({"strategy": "None"}, storage="v1alpha1"))
     client.create(gvr("v1alpha1"), foo("v1alpha1", length=3), namespace="default")
@@ -129,7 +129,8 @@ def test_version_without_webhook_only_changes_its_name(cluster: Cluster, hook: H
     assert hook.reviews == []
 
 
-def test_object_keeps_its_version_until_it_is_written_after_storage_moved(client: Client, cluster: Cluster) -> None:
+def test_object_keeps_its_version_until_it_is_written_after_storage_moved(
+        client: Client, cluster: LocalCluster) -> None:
     client.create(gvr("v1"), foo("v1", size=3), namespace="default")
     versions = definition(storage="v1alpha1")["spec"]["versions"]
     client.patch(CRDS, FOOS, Patch(MERGE_PATCH, {"spec": {"versions": versions}}))
@@ -140,7 +141,7 @@ def test_object_keeps_its_version_until_it_is_written_after_storage_moved(client
     assert client.get(CRDS, FOOS)["status"]["storedVersions"] == ["v1", "v1alpha1"]
 
 
-def test_columns_and_subresources_are_those_of_version(client: Client, cluster: Cluster) -> None:
+def test_columns_and_subresources_are_those_of_version(client: Client, cluster: LocalCluster) -> None:
     resource = cluster.scheme.find("foos.v1alpha1.example.com")
     assert resource is not None
     assert [column.name for column in resource.printer_columns] == ["Length"]
@@ -188,7 +189,7 @@ def test_conversion_may_change_labels_but_no_other_metadata(client: Client, hook
     assert (metadata["labels"], metadata["generation"], "finalizers" in metadata) == ({"a": "b"}, 1, False)
 
 
-def test_unreachable_webhook_is_named_and_does_not_block_deletion(cluster: Cluster) -> None:
+def test_unreachable_webhook_is_named_and_does_not_block_deletion(cluster: LocalCluster) -> None:
     client = cluster.client
     made = definition()
     made["spec"]["conversion"]["webhook"]["clientConfig"]["service"]["name"] = "gone"

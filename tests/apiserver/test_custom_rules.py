@@ -10,7 +10,7 @@ import pytest
 from kubepy.api.errors import Status
 from kubepy.api.schema.customresources import deprecation_of
 from kubepy.apiserver.client import Client
-from kubepy.apiserver.cluster import Cluster
+from kubepy.apiserver.cluster import LocalCluster
 from kubepy.apiserver.request import JSON_PATCH, MERGE_PATCH, CreateOptions, DeleteOptions, Patch
 
 Object = dict[str, Any]
@@ -234,7 +234,7 @@ def test_selectable_fields_are_those_of_definition(client: Client) -> None:
     assert error.value.message == "field label not supported: spec.min"
 
 
-def test_terminating_definition_refuses_creates(cluster: Cluster) -> None:
+def test_terminating_definition_refuses_creates(cluster: LocalCluster) -> None:
     client = cluster.client
     client.create(CRDS, definition(SPEC))
     create(client, min=1, max=2)
@@ -420,7 +420,7 @@ def test_backtracking_pattern_is_decided_in_linear_time(client: Client) -> None:
     create(client, pattern="a" * 50, rule="a" * 50)
 
 
-def test_update_of_unchanged_schema_keeps_too_expensive_rule(cluster: Cluster, client: Client,
+def test_update_of_unchanged_schema_keeps_too_expensive_rule(cluster: LocalCluster, client: Client,
                                                                             monkeypatch: pytest.MonkeyPatch) -> None:
     spec = of_numbers("self.numbers.all(a, self.numbers.all(b, true))", maxItems=3000)
     with monkeypatch.context() as patched:

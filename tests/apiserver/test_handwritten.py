@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kubepy.api.scheme import BUILT_IN, Resource
-from kubepy.apiserver.cluster import Cluster
+from kubepy.apiserver.cluster import LocalCluster
 from kubepy.apiserver.requests.handwritten import complete, removed
 from kubepy.storage import EditError, Key
 from kubepy.storage.folder.manifest import to_json
@@ -31,7 +31,7 @@ def key_of(resource: Resource, name: str) -> Key:
     return Key(resource.key, "default" if resource.namespaced else "", name)
 
 
-def admit(cluster: Cluster, key: Key, obj: Object, old: Object | None, modified: float = 1.0) -> Object:
+def admit(cluster: LocalCluster, key: Key, obj: Object, old: Object | None, modified: float = 1.0) -> Object:
     """Return the object of a file as storage asks the API server for it."""
     asked = copy.deepcopy(obj)
     metadata = asked.setdefault("metadata", {})
@@ -43,7 +43,7 @@ def admit(cluster: Cluster, key: Key, obj: Object, old: Object | None, modified:
     return made
 
 
-def stored(cluster: Cluster, manifest: Object) -> tuple[Key, Object]:
+def stored(cluster: LocalCluster, manifest: Object) -> tuple[Key, Object]:
     """Return an object that was created through the API, as its file holds it."""
     resource = KINDS[manifest["apiVersion"].rpartition("/")[0], manifest["kind"]]
     made = copy.deepcopy(cluster.client.create(resource.key, manifest, namespace="default"))
@@ -95,7 +95,7 @@ def random_edits(draw: st.DrawFn) -> tuple[Resource, Object, Object]:
 
 @given(random_edits())
 @settings(SOME)
-def test_edited_file_derived_again_gives_same_object(cluster: Cluster, edit: tuple[Resource, Object, Object]
+def test_edited_file_derived_again_gives_same_object(cluster: LocalCluster, edit: tuple[Resource, Object, Object]
                                                          ) -> None:
     resource, first, second = edit
     key, old = key_of(resource, "a"), None
@@ -134,7 +134,7 @@ HOW = st.sampled_from(("drop", "drop", "other", *WORDS))
 
 @pytest.fixture(scope="module")
 def originals(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Key, Object]]:
-    cluster = Cluster.make(tmp_path_factory.mktemp("originals") / "state", {"clock": NOW, "seed": 1})
+    cluster = LocalCluster.make(tmp_path_factory.mktemp("originals") / "state", {"clock": NOW, "seed": 1})
     found = [stored(cluster, manifest) for manifest in manifests()]
     cluster.close()
     return found
@@ -143,7 +143,7 @@ def originals(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Key, Objec
 @given(st.data())
 @settings(SOME)
 def test_changed_field_of_any_kind_is_taken_same_again_or_refused(
-        cluster: Cluster, originals: list[tuple[Key, Object]], data: st.DataObject) -> None:
+        cluster: LocalCluster, originals: list[tuple[Key, Object]], data: st.DataObject) -> None:
     key, old = data.draw(st.sampled_from(originals))
     content = copy.deepcopy(old)
     for _ in range(data.draw(st.integers(1, 3))):
@@ -157,13 +157,13 @@ def test_changed_field_of_any_kind_is_taken_same_again_or_refused(
     assert made["metadata"].get("generation", 0) >= old["metadata"].get("generation", 0)
 
 
-def test_file_of_every_stored_kind_is_its_object(cluster: Cluster) -> None:
+def test_file_of_every_stored_kind_is_its_object(cluster: LocalCluster) -> None:
     for manifest in manifests():
         key, made = stored(cluster, manifest)
         assert admit(cluster, key, made, made) == made, manifest["kind"]
 
 
-def test_manifest_in_place_of_every_stored_kind_is_taken_or_refused_for_field(cluster: Cluster) -> None:
+def test_manifest_in_place_of_every_stored_kind_is_taken_or_refused_for_field(cluster: LocalCluster) -> None:
     refused = set()
     for manifest in manifests():
         key, made = stored(cluster, manifest)
@@ -195,7 +195,7 @@ def numbers(obj: Object) -> tuple[int, int, int]:
 
 
 @pytest.fixture
-def daemon_set(cluster: Cluster) -> tuple[Key, Object]:
+def daemon_set(cluster: LocalCluster) -> tuple[Key, Object]:
     """Return a DaemonSet at generation 4 and template generation 3, rolled out."""
     key, made = stored(cluster, manifest_of("DaemonSet"))
     return key, counted(made, 4, 3, 4)
@@ -211,7 +211,7 @@ IMAGE = "spec__template__spec__containers__0__image"
     pytest.param((4, 3, 9), (10, 4, 9), id="a status that tells of a later generation"),
 ])
 def test_changed_template_raises_generations_beyond_those_of_file_and_index(
-        cluster: Cluster, daemon_set: tuple[Key, Object], of_file: tuple[int, int, int],
+        cluster: LocalCluster, daemon_set: tuple[Key, Object], of_file: tuple[int, int, int],
         expected: tuple[int, int, int]) -> None:
     key, old = daemon_set
     file = edited(counted(old, *of_file), **{IMAGE: "other"})
@@ -225,7 +225,7 @@ def test_changed_template_raises_generations_beyond_those_of_file_and_index(
     pytest.param((7, 6, 7), (7, 6, 6), id="a file from a branch that went further is still to be observed"),
     pytest.param((4, 3, 3), (4, 3, 3), id="a status from before"),
 ])
-def test_same_spec_keeps_highest_generations(cluster: Cluster, daemon_set: tuple[Key, Object],
+def test_same_spec_keeps_highest_generations(cluster: LocalCluster, daemon_set: tuple[Key, Object],
                                                  of_file: tuple[int, int, int],
                                                  expected: tuple[int, int, int]) -> None:
     key, old = daemon_set
@@ -234,13 +234,13 @@ def test_same_spec_keeps_highest_generations(cluster: Cluster, daemon_set: tuple
     assert admit(cluster, key, counted(old, *of_file), made) == made
 
 
-def test_changed_spec_outside_template_raises_generation_only(cluster: Cluster,
+def test_changed_spec_outside_template_raises_generation_only(cluster: LocalCluster,
                                                                       daemon_set: tuple[Key, Object]) -> None:
     key, old = daemon_set
     assert numbers(admit(cluster, key, edited(old, spec__minReadySeconds=77), old)) == (5, 3, 4)
 
 
-def test_status_with_other_counts_is_taken_and_to_be_observed_again(cluster: Cluster,
+def test_status_with_other_counts_is_taken_and_to_be_observed_again(cluster: LocalCluster,
                                                                     daemon_set: tuple[Key, Object]) -> None:
     key, old = daemon_set
     made = admit(cluster, key, edited(old, status__numberReady=9), old)
@@ -248,7 +248,7 @@ def test_status_with_other_counts_is_taken_and_to_be_observed_again(cluster: Clu
     assert numbers(made) == (4, 3, 3)
 
 
-def test_file_without_status_generation_and_uid_keeps_those_known(cluster: Cluster,
+def test_file_without_status_generation_and_uid_keeps_those_known(cluster: LocalCluster,
                                                                   daemon_set: tuple[Key, Object]) -> None:
     key, old = daemon_set
     made = admit(cluster, key, edited(manifest_of("DaemonSet"), **{IMAGE: "other"}), old)
@@ -257,14 +257,15 @@ def test_file_without_status_generation_and_uid_keeps_those_known(cluster: Clust
     assert numbers(made) == (5, 4, 4)
 
 
-def test_empty_list_in_spec_is_no_change(cluster: Cluster, daemon_set: tuple[Key, Object]) -> None:
+def test_empty_list_in_spec_is_no_change(cluster: LocalCluster, daemon_set: tuple[Key, Object]) -> None:
     key, old = daemon_set
     file = copy.deepcopy(old)
     file["spec"]["template"]["spec"]["imagePullSecrets"] = []
     assert numbers(admit(cluster, key, file, old)) == (4, 3, 4)
 
 
-def test_template_generation_that_is_no_number_is_refused(cluster: Cluster, daemon_set: tuple[Key, Object]) -> None:
+def test_template_generation_that_is_no_number_is_refused(
+        cluster: LocalCluster, daemon_set: tuple[Key, Object]) -> None:
     key, old = daemon_set
     file = copy.deepcopy(old)
     file["metadata"]["annotations"][TEMPLATE_GENERATION] = "many"
@@ -285,7 +286,7 @@ def test_template_generation_that_is_no_number_is_refused(cluster: Cluster, daem
     ("Pod", "metadata__labels", {"a": "b"}, 0),
     ("PriorityClass", "description", "other", 0),
 ])
-def test_generation_rises_with_what_kind_counts(cluster: Cluster, kind: str, path: str, value: Any,
+def test_generation_rises_with_what_kind_counts(cluster: LocalCluster, kind: str, path: str, value: Any,
                                                     rise: int) -> None:
     key, old = stored(cluster, manifest_of(kind))
     file = edited(old, **{path: value})
@@ -302,7 +303,7 @@ def ship(generation: int, **content: Any) -> Object:
             **content}
 
 
-def test_custom_resource_counts_everything_but_metadata_and_status(cluster: Cluster) -> None:
+def test_custom_resource_counts_everything_but_metadata_and_status(cluster: LocalCluster) -> None:
     old = admit(cluster, CUSTOM, ship(3, spec={"sails": 1}, status={"observedGeneration": 3}), None)
     same = admit(cluster, CUSTOM, ship(2, spec={"sails": 1}), old)
     assert (same["metadata"]["generation"], same["status"]) == (3, {"observedGeneration": 3})
@@ -315,7 +316,7 @@ def test_custom_resource_counts_everything_but_metadata_and_status(cluster: Clus
 # --- what is kept, and what comes back ----------------------------------------------------------------------------
 
 
-def test_service_keeps_what_was_allocated_and_drops_what_its_type_cannot_have(cluster: Cluster) -> None:
+def test_service_keeps_what_was_allocated_and_drops_what_its_type_cannot_have(cluster: LocalCluster) -> None:
     manifest = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"},
                 "spec": {"type": "NodePort", "ports": [{"port": 80}]}}
     key, old = stored(cluster, manifest)
@@ -328,7 +329,7 @@ def test_service_keeps_what_was_allocated_and_drops_what_its_type_cannot_have(cl
     assert admit(cluster, key, file, made) == made
 
 
-def test_job_from_manifest_edited_again_keeps_its_selector(cluster: Cluster) -> None:
+def test_job_from_manifest_edited_again_keeps_its_selector(cluster: LocalCluster) -> None:
     manifest = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}, "spec": {"template": {"spec": {
         "restartPolicy": "Never", "containers": [{"name": "c", "image": "app"}]}}}}
     key = Key("jobs.batch", "default", "j")
@@ -339,7 +340,7 @@ def test_job_from_manifest_edited_again_keeps_its_selector(cluster: Cluster) -> 
     assert made["metadata"]["generation"] == 2
 
 
-def test_pod_file_from_before_it_was_bound_is_taken(cluster: Cluster) -> None:
+def test_pod_file_from_before_it_was_bound_is_taken(cluster: LocalCluster) -> None:
     key, pod = stored(cluster, manifest_of("Pod"))
     bound = edited(pod, spec__nodeName="node-1")
     assert "nodeName" not in admit(cluster, key, {**pod, "metadata": bound["metadata"]}, bound)["spec"]
@@ -350,7 +351,7 @@ def test_pod_file_from_before_it_was_bound_is_taken(cluster: Cluster) -> None:
 NAMESPACE = Key("namespaces", "", "shop")
 
 
-def test_removed_namespace_is_terminating_until_its_finalizer_is_gone(cluster: Cluster) -> None:
+def test_removed_namespace_is_terminating_until_its_finalizer_is_gone(cluster: LocalCluster) -> None:
     _, old = stored(cluster, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}})
     kept = removed(NAMESPACE, old, 0.0)
     assert kept is not None
@@ -360,19 +361,19 @@ def test_removed_namespace_is_terminating_until_its_finalizer_is_gone(cluster: C
 
 
 @pytest.mark.parametrize("has_status", [True, False])
-def test_namespace_file_from_before_its_deletion_brings_it_back(cluster: Cluster, has_status: bool) -> None:
+def test_namespace_file_from_before_its_deletion_brings_it_back(cluster: LocalCluster, has_status: bool) -> None:
     _, old = stored(cluster, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}})
     kept = removed(NAMESPACE, old, 0.0)
     file = old if has_status else {name: value for name, value in old.items() if name != "status"}
     assert admit(cluster, NAMESPACE, file, kept) == old
 
 
-def test_removed_namespace_that_may_not_be_deleted_comes_back(cluster: Cluster) -> None:
+def test_removed_namespace_that_may_not_be_deleted_comes_back(cluster: LocalCluster) -> None:
     default = cluster.client.get("namespaces", "default")
     assert removed(Key("namespaces", "", "default"), default, 0.0) == default
 
 
-def test_removed_object_of_another_kind_is_gone(cluster: Cluster) -> None:
+def test_removed_object_of_another_kind_is_gone(cluster: LocalCluster) -> None:
     assert removed(Key("nodes", "", "default"), {"metadata": {"name": "default"}}, 0.0) is None
 
 
@@ -386,7 +387,7 @@ ENTRY = {"apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": {"f:data": {"
     {"fieldsV1": {"k:5": {}}}, {"fieldsV1": {"f:a": {f"v:{'9' * 5000}": {}}}},
 ], ids=lambda wrong: str(wrong)[:40])
 def test_entry_of_manager_that_cannot_be_read_gives_way_to_old_ones(
-    cluster: Cluster, wrong: Object
+    cluster: LocalCluster, wrong: Object
 ) -> None:
     obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "uid": "1"}, "data": {"a": "1"}}
     key = Key("configmaps", "default", "a")
@@ -400,7 +401,7 @@ def test_entry_of_manager_that_cannot_be_read_gives_way_to_old_ones(
 
 
 @pytest.mark.parametrize("missing", ["apiVersion", "manager", "time"])
-def test_stamp_of_client_that_lacks_something_is_left_out(cluster: Cluster, missing: str) -> None:
+def test_stamp_of_client_that_lacks_something_is_left_out(cluster: LocalCluster, missing: str) -> None:
     stamp = {"apiVersion": "v1", "manager": "kubectl", "operation": "Update", "time": "2026-01-01T00:00:00Z"}
     key = Key("configmaps", "default", "a")
     whole: Object = {"metadata": {"name": "a", "managedFields": [stamp]}}

@@ -19,7 +19,7 @@ from kubepy.api.errors import Status
 from kubepy.api.scheme import BUILT_IN, Resource
 from kubepy.api.types import table
 from kubepy.api.types.decoder import type_of
-from kubepy.apiserver.cluster import Cluster
+from kubepy.apiserver.cluster import LocalCluster
 from kubepy.apiserver.request import MERGE_PATCH, CreateOptions, Patch
 from tests.apiserver.conftest import NOW
 from tests.apiserver.random_objects import ANYTHING, TEXT, objects
@@ -34,14 +34,14 @@ TYPES = {resource: f"{table.package_of(resource.api_version)}.{resource.kind}" f
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    made = Cluster.make(tmp_path_factory.mktemp("random") / "state", {"clock": NOW, "seed": 1})
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
+    made = LocalCluster.make(tmp_path_factory.mktemp("random") / "state", {"clock": NOW, "seed": 1})
     yield made
     assert made.store.check() == []
     made.close()
 
 
-def play(cluster: Cluster, resource: Resource, obj: Object, other: Object) -> None:
+def play(cluster: LocalCluster, resource: Resource, obj: Object, other: Object) -> None:
     """Create, replace, patch, write the status, delete; each request may be refused."""
     client, key = cluster.client, resource.key
     try:
@@ -61,7 +61,7 @@ def play(cluster: Cluster, resource: Resource, obj: Object, other: Object) -> No
         return
 
 
-def change(cluster: Cluster, resource: Resource, obj: Object, subresource: str) -> None:
+def change(cluster: LocalCluster, resource: Resource, obj: Object, subresource: str) -> None:
     """Replace and patch an object with the same content."""
     client, name = cluster.client, obj["metadata"]["name"]
     patch = {field: value for field, value in obj.items() if field != "metadata"}
@@ -82,7 +82,7 @@ def random_requests(draw: st.DrawFn) -> tuple[Resource, Object, Object]:
 
 @SOME
 @given(request=random_requests())
-def test_random_objects_are_stored_or_refused(cluster: Cluster, request: tuple[Resource, Object, Object]) -> None:
+def test_random_objects_are_stored_or_refused(cluster: LocalCluster, request: tuple[Resource, Object, Object]) -> None:
     play(cluster, *request)
 
 
@@ -113,7 +113,7 @@ def _changed(draw: st.DrawFn, manifest: Object) -> Object:
 
 @SOME
 @given(pair=changed_manifests())
-def test_manifests_with_wrong_values_are_stored_or_refused(cluster: Cluster, pair: tuple[Object, Object]) -> None:
+def test_manifests_with_wrong_values_are_stored_or_refused(cluster: LocalCluster, pair: tuple[Object, Object]) -> None:
     resource = cluster.scheme.for_kind(pair[0]["apiVersion"], pair[0]["kind"])
     assert resource is not None
     play(cluster, resource, *pair)
@@ -137,7 +137,7 @@ def _with_status() -> Iterator[tuple[Object, str]]:
 
 @SOME
 @given(pair=random_statuses())
-def test_random_status_is_stored_or_refused(cluster: Cluster, pair: tuple[Object, Object]) -> None:
+def test_random_status_is_stored_or_refused(cluster: LocalCluster, pair: tuple[Object, Object]) -> None:
     manifest, status = pair
     resource = cluster.scheme.for_kind(manifest["apiVersion"], manifest["kind"])
     assert resource is not None

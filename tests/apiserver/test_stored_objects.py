@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from kubepy.api.scheme import BUILT_IN
-from kubepy.apiserver.cluster import Cluster
+from kubepy.apiserver.cluster import LocalCluster
 from kubepy.apiserver.request import CreateOptions
 from kubepy.storage.yaml import dump
 
@@ -27,7 +27,7 @@ def manifests() -> list[Object]:
     return list(yaml.safe_load_all(MANIFESTS.read_text()))
 
 
-def stored(cluster: Cluster, manifest: Object) -> Object:
+def stored(cluster: LocalCluster, manifest: Object) -> Object:
     resource = cluster.scheme.for_kind(manifest["apiVersion"], manifest["kind"])
     assert resource is not None
     made = cluster.client.create(resource.key, manifest, namespace="default",
@@ -43,7 +43,7 @@ def test_manifest_exists_for_every_stored_kind() -> None:
                        "mutatingadmissionpolicybindings.admissionregistration.k8s.io"]
 
 
-def test_stored_object_of_every_kind_has_defaults_of_its_version(cluster: Cluster) -> None:
+def test_stored_object_of_every_kind_has_defaults_of_its_version(cluster: LocalCluster) -> None:
     found = "---\n".join(dump(stored(cluster, manifest)) for manifest in manifests())
     if os.environ.get("UPDATE_GOLDEN"):
         STORED.write_text(found)

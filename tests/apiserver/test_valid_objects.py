@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from kubepy.apiserver.cluster import Cluster
+from kubepy.apiserver.cluster import LocalCluster
 from kubepy.apiserver.request import UpdateOptions
 from kubepy.storage.yaml import dump, load_all
 from tests.apiserver import rules
@@ -122,7 +122,7 @@ def test_workload_with_valid_template_is_accepted(pod: Object, kind: str) -> Non
 
 
 @pytest.mark.parametrize("index", range(len(manifests())))
-def test_update_with_stored_object_changes_nothing(cluster: Cluster, index: int) -> None:
+def test_update_with_stored_object_changes_nothing(cluster: LocalCluster, index: int) -> None:
     manifest = manifests()[index]
     resource = cluster.scheme.for_kind(manifest["apiVersion"], manifest["kind"])
     assert resource is not None

@@ -12,7 +12,7 @@ import pytest
 from kubepy.api.errors import BadRequest, Forbidden, InternalError, Status
 from kubepy.apiserver.admission.webhooks import MUTATING, VALIDATING
 from kubepy.apiserver.client import Client
-from kubepy.apiserver.cluster import Cluster
+from kubepy.apiserver.cluster import LocalCluster
 from kubepy.apiserver.request import MERGE_PATCH, CreateOptions, DeleteOptions, Patch
 from tests.apiserver.webhook_server import CA_BUNDLE, Hook, configuration, json_patch, rule, serving
 
@@ -30,7 +30,7 @@ def hook() -> Iterator[Hook]:
 @pytest.fixture
 def client(hook: Hook, tmp_path: Path) -> Iterator[Client]:
     """A cluster in which the Service default/hook is the hook, on a clock that runs."""
-    cluster = Cluster.make(tmp_path / "state", {"webhooks": {"default/hook": hook.url}})
+    cluster = LocalCluster.make(tmp_path / "state", {"webhooks": {"default/hook": hook.url}})
     yield cluster.client
     assert cluster.store.check() == []
     cluster.close()
@@ -239,7 +239,7 @@ def test_service_that_is_not_mapped_has_no_endpoints(client: Client) -> None:
 
 
 def test_unreachable_mapped_service_is_refused_in_gos_words(client: Client, hook: Hook, tmp_path: Path) -> None:
-    cluster = Cluster.make(tmp_path / "other", {"webhooks": {"default/hook:443": "http://127.0.0.1:1"}})
+    cluster = LocalCluster.make(tmp_path / "other", {"webhooks": {"default/hook:443": "http://127.0.0.1:1"}})
     validating(cluster.client)
     assert refusal(cluster.client).message == FAILED + "dial tcp 127.0.0.1:1: connect: connection refused"
     cluster.close()
@@ -259,7 +259,7 @@ def test_timeout_is_context_deadline_exceeded(client: Client, hook: Hook) -> Non
 
 def test_webhook_may_write_to_the_cluster_while_it_is_called(client: Client, hook: Hook, tmp_path: Path) -> None:
     def respond(request: Object) -> Object:
-        beside = Cluster.open(tmp_path / "state", lock_timeout=2)
+        beside = LocalCluster.open(tmp_path / "state", lock_timeout=2)
         beside.client.create("secrets", {"metadata": {"name": "by-hook"}}, namespace="default")
         beside.close()
         return {"allowed": True}
@@ -276,7 +276,7 @@ def test_object_that_changes_meanwhile_is_reviewed_again(client: Client, hook: H
 
     def respond(request: Object) -> Object:
         if len(hook.reviews) == 1:
-            beside = Cluster.open(tmp_path / "state")
+            beside = LocalCluster.open(tmp_path / "state")
             beside.client.patch("configmaps", "c", Patch(MERGE_PATCH, {"data": {"b": "2"}}), namespace="default")
             beside.close()
         return {"allowed": True}
@@ -452,7 +452,7 @@ def test_patch_of_deletion_is_refused(client: Client, hook: Hook) -> None:
 def test_certificate_is_verified_with_ca_bundle(tmp_path: Path, certificate: str, fields: Object,
                                                 problem: str) -> None:
     with serving(certificate=certificate) as hook:
-        cluster = Cluster.make(tmp_path / "state", {"webhooks": {"default/hook": hook.url}})
+        cluster = LocalCluster.make(tmp_path / "state", {"webhooks": {"default/hook": hook.url}})
         validating(cluster.client, clientConfig={"service": {"namespace": "default", "name": "hook"}, **fields})
         if problem:
             assert refusal(cluster.client).message.startswith(FAILED + problem)

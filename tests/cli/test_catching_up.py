@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from kubepy.apiserver.cluster import Cluster
+from kubepy.apiserver.cluster import LocalCluster
 from kubepy.controlplane import MANAGER_LOCK, manager_lock
 from kubepy.storage import FolderError
 from kubepy.storage.folder import locks
@@ -205,7 +205,7 @@ def test_watch_shows_what_controllers_do_meanwhile(web: Kubepy) -> None:
 
 
 def test_controller_watch_waits_for_burst_of_other_command(web: Kubepy, folder: Path) -> None:
-    cluster = Cluster.open(folder / "state")
+    cluster = LocalCluster.open(folder / "state")
     script = "from kubepy.cli.program import run; run()"
     with manager_lock(cluster) as is_lost:
         assert is_lost is not None

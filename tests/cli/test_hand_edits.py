@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from kubepy.apiserver.cluster import Cluster
+from kubepy.apiserver.cluster import LocalCluster
 from kubepy.controlplane import build_manager, manager_lock
 from kubepy.storage import FolderError, LockTimeoutError
 from tests.cli.conftest import Kubepy, run
@@ -207,7 +207,7 @@ def watching(folder: Path) -> Iterator[None]:
     stopped, failures = threading.Event(), []
 
     def work() -> None:
-        cluster = Cluster.open(folder / "state")
+        cluster = LocalCluster.open(folder / "state")
         with manager_lock(cluster) as is_lost:
             assert is_lost is not None
             build_manager(cluster).run(stopped.is_set, transient=(FolderError, LockTimeoutError),

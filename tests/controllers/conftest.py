@@ -13,7 +13,7 @@ import pytest
 from kubepy.api.clock import parse_time
 from kubepy.api.meta import Object, name_of
 from kubepy.apiserver.client import Client
-from kubepy.apiserver.cluster import Cluster
+from kubepy.apiserver.cluster import LocalCluster
 from kubepy.controlplane import build_manager
 from kubepy.controlplane.summary import Summary
 
@@ -25,7 +25,7 @@ class Lab:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.cluster = Cluster.make(folder, {"clock": NOW, "seed": 1})
+        self.cluster = LocalCluster.make(folder, {"clock": NOW, "seed": 1})
         self.client: Client = self.cluster.client
 
     @property
@@ -33,7 +33,7 @@ class Lab:
         return self.cluster.clock.now()
 
     def pass_time(self, seconds: float) -> None:
-        self.cluster.clock.fixed = parse_time(NOW) + timedelta(seconds=seconds)
+        self.cluster.clock.own = parse_time(NOW) + timedelta(seconds=seconds)
 
     def settle(self) -> Summary:
         """Run the controllers as ``kubepy controller --once`` does, with a manager of its own."""

@@ -152,7 +152,7 @@ def test_error_is_told_and_tried_again_and_does_not_keep_others_waiting(lab):
 
 
 def test_running_clock_short_back_offs_are_awaited(lab):
-    lab.cluster.clock.fixed = None
+    lab.cluster.clock.own = None
     lab.config_map("a")
     toy = Toy(lab)
     failures = iter([True, True, False])
@@ -169,7 +169,7 @@ def test_running_clock_short_back_offs_are_awaited(lab):
 
 
 def test_quiet_for_waits_for_what_falls_due_in_time_and_tells_of_rest(lab):
-    lab.cluster.clock.fixed = None
+    lab.cluster.clock.own = None
     lab.config_map("a")
     toy = Toy(lab)
     soon, late = Key(CONFIG_MAPS, "default", "soon"), Key(CONFIG_MAPS, "default", "late")
@@ -254,10 +254,10 @@ def test_cluster_without_its_own_folder_is_listed_anew(tmp_path):
 
 
 def _reopened(folder: Path) -> Lab:
-    from kubepy.apiserver.cluster import Cluster
+    from kubepy.apiserver.cluster import LocalCluster
 
     lab = Lab.__new__(Lab)
-    lab.cluster = Cluster.open(folder)
+    lab.cluster = LocalCluster.open(folder)
     lab.client = lab.cluster.client
     return lab
 
@@ -392,7 +392,7 @@ def test_key_due_during_poll_is_not_waited_for(lab, monkeypatch):
     """Let a sync fall due between the look for work and the look at the clock: the wait must not become negative."""
     toy = Toy(lab)
     toy.manager.run_until_settled()
-    lab.cluster.clock.fixed = None
+    lab.cluster.clock.own = None
     toy.copier.queue.add_after(Key(CONFIG_MAPS, "default", "late"), 0.001)
     monkeypatch.setattr(toy.manager, "_work", lambda done, work=toy.manager._work: (work(done), time.sleep(0.002)))
     toy.manager.run_until_settled(1.0)

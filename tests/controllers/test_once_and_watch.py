@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from kubepy.api.clock import format_time, parse_time
-from kubepy.apiserver.cluster import Cluster
+from kubepy.apiserver.cluster import LocalCluster
 from kubepy.cli.main import main
 from kubepy.controlplane import build_manager, manager
 from kubepy.storage.yaml import dump
@@ -114,7 +114,7 @@ class Play:
         self.now = START
         self.set_clock()
         self.command(["init", f"--nodes={NODES}"])
-        self.cluster = Cluster.open(folder)
+        self.cluster = LocalCluster.open(folder)
         self.manager = build_manager(self.cluster)
 
     def set_clock(self) -> None:
@@ -144,7 +144,7 @@ class Play:
     def pass_time(self) -> None:
         self.now += timedelta(seconds=STEP)
         self.set_clock()
-        self.cluster.clock.fixed = self.now
+        self.cluster.clock.own = self.now
 
     def settle(self) -> None:
         raise NotImplementedError

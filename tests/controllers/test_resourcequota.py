@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from kubepy.apiserver.cluster import Cluster
+from kubepy.apiserver.cluster import LocalCluster
 from kubepy.controllers.resourcequota import ResourceQuotaController
 from kubepy.controlplane.manager import Manager
 from kubepy.runtime.reconcile import Context, Informers
@@ -19,7 +19,7 @@ def pod(name: str) -> Object:
 
 
 def test_quota_counts_what_is_there_and_forgets_what_has_gone(tmp_path: Path) -> None:
-    cluster = Cluster.open(tmp_path / "state", create=True)
+    cluster = LocalCluster.open(tmp_path / "state", create=True)
     client, informers = cluster.client, Informers()
     own = [ResourceQuotaController(Context(client, informers, cluster.clock, cluster.scheme))]
     manager = Manager(client, informers, cluster.clock, own, resources=cluster.store.resources)

@@ -78,7 +78,7 @@ def crash(lab: StatefulLab, step: int) -> None:
 
 
 def wait(lab: StatefulLab, seconds: int) -> None:
-    lab.cluster.clock.fixed = lab.now + timedelta(seconds=seconds)
+    lab.cluster.clock.own = lab.now + timedelta(seconds=seconds)
 
 
 def relabel(lab: StatefulLab, number: int, key: str, value: str | None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kubepy.apiserver.cluster import Cluster
+from kubepy.apiserver.cluster import LocalCluster
 from kubepy.controllers.ttl import ANNOTATION, TTLController, ttl_seconds
 from kubepy.controlplane.manager import Manager
 from kubepy.runtime.reconcile import Context, Informers
@@ -16,7 +16,7 @@ def test_larger_cluster_longer() -> None:
 
 
 def test_ttl_annotation_is_set_on_every_node(tmp_path: Path) -> None:
-    cluster = Cluster.open(tmp_path / "state", create=True)
+    cluster = LocalCluster.open(tmp_path / "state", create=True)
     informers = Informers()
     own = [TTLController(Context(cluster.client, informers, cluster.clock))]
     manager = Manager(cluster.client, informers, cluster.clock, own, resources=cluster.store.resources)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kubepy.apiserver.cluster import Cluster
+from kubepy.apiserver.cluster import LocalCluster
 from kubepy.apiserver.request import DeleteOptions
 from kubepy.controllers.volumeprotection import PVCProtectionController
 from kubepy.controlplane.manager import Manager
@@ -16,7 +16,7 @@ from kubepy.runtime.reconcile import Context, Informers
 
 class Run:
     def __init__(self, folder: Path) -> None:
-        self.cluster = Cluster.open(folder, create=True)
+        self.cluster = LocalCluster.open(folder, create=True)
         self.client = self.cluster.client
         informers = Informers()
         own = [PVCProtectionController(Context(self.client, informers, self.cluster.clock))]

@@ -91,7 +91,7 @@ class WatchedLab(Lab):
             raise self.broken[0]
 
     def wait(self, seconds: float) -> None:
-        self.cluster.clock.fixed = self.now + timedelta(seconds=seconds)
+        self.cluster.clock.own = self.now + timedelta(seconds=seconds)
 
 
 def if_there(act: Callable[[], object]) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kubepy.api.objects.nodes import is_node_ready
-from kubepy.apiserver.cluster import Cluster
+from kubepy.apiserver.cluster import LocalCluster
 from kubepy.apiserver.request import MERGE_PATCH, Patch
 from kubepy.controlplane.manager import Manager
 from kubepy.kubelet import Kubelet
@@ -23,7 +23,7 @@ class Run:
     """A cluster in a folder, and the kubelets of its nodes."""
 
     def __init__(self, folder: Path) -> None:
-        self.cluster = Cluster.open(folder, create=True)
+        self.cluster = LocalCluster.open(folder, create=True)
         self.client = self.cluster.client
         informers = Informers()
         context = Context(self.client, informers, self.cluster.clock)
@@ -168,7 +168,7 @@ def test_pod_fails_when_its_deadline_passes(run: Run) -> None:
     run.pod("p", "a", {"activeDeadlineSeconds": 5, "restartPolicy": "Never"})
     run.settle()
     assert run.phases() == {"p": "Running"}
-    run.cluster.clock.fixed = run.cluster.clock.now() + timedelta(seconds=6)
+    run.cluster.clock.own = run.cluster.clock.now() + timedelta(seconds=6)
     run.settle()
     status = run.client.get("pods", "p", namespace="default")["status"]
     assert (status["phase"], status["reason"]) == ("Failed", "DeadlineExceeded")

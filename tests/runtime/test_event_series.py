@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kubepy.api.clock import parse_time
-from kubepy.apiserver.cluster import Cluster
+from kubepy.apiserver.cluster import LocalCluster
 from kubepy.runtime.event_series import SeriesRecorder
 
 NOW = "2026-11-20T10:00:00Z"
@@ -18,15 +18,15 @@ Object = dict[str, Any]
 
 
 @pytest.fixture
-def about(cluster: Cluster) -> Object:
+def about(cluster: LocalCluster) -> Object:
     return cluster.client.create("configmaps", {"metadata": {"name": "cm"}}, namespace="default")
 
 
-def later(cluster: Cluster, seconds: float) -> None:
-    cluster.clock.fixed = cluster.clock.now() + timedelta(seconds=seconds)
+def later(cluster: LocalCluster, seconds: float) -> None:
+    cluster.clock.own = cluster.clock.now() + timedelta(seconds=seconds)
 
 
-def told(cluster: Cluster) -> list[tuple[str, int]]:
+def told(cluster: LocalCluster) -> list[tuple[str, int]]:
     events = cluster.client.list("events").items
     return [(one["message"], (one.get("series") or {"count": 1})["count"]) for one in events]
 
@@ -37,7 +37,7 @@ def reference(obj: Object) -> Object:
             "resourceVersion": meta["resourceVersion"]}  # fmt: skip
 
 
-def test_event_has_action_and_one_time_and_no_count(cluster: Cluster, about: Object) -> None:
+def test_event_has_action_and_one_time_and_no_count(cluster: LocalCluster, about: Object) -> None:
     other = cluster.client.create("configmaps", {"metadata": {"name": "other"}}, namespace="default")
     SeriesRecorder(cluster.client, "tester").event(about, "Normal", "Moved", "Moving", "it moved", related=other)
     [event] = cluster.client.list("events").items
@@ -54,7 +54,7 @@ def test_event_has_action_and_one_time_and_no_count(cluster: Cluster, about: Obj
 
 
 def test_repeated_event_is_a_series_with_the_first_message(
-    cluster: Cluster, about: Object
+    cluster: LocalCluster, about: Object
 ) -> None:
     recorder = SeriesRecorder(cluster.client, "tester")
     recorder.event(about, "Normal", "Moved", "Moving", "one")
@@ -65,7 +65,7 @@ def test_repeated_event_is_a_series_with_the_first_message(
         "one", {"count": 2, "lastObservedTime": "2026-11-20T10:00:05.000000Z"})  # fmt: skip
 
 
-def test_series_that_goes_on_is_not_written_again(cluster: Cluster, about: Object) -> None:
+def test_series_that_goes_on_is_not_written_again(cluster: LocalCluster, about: Object) -> None:
     recorder = SeriesRecorder(cluster.client, "tester")
     for _ in range(3):
         recorder.event(about, "Normal", "Moved", "Moving", "one")
@@ -76,7 +76,7 @@ def test_series_that_goes_on_is_not_written_again(cluster: Cluster, about: Objec
     assert cluster.client.list("events").items == before
 
 
-def test_object_that_changed_is_new_subject(cluster: Cluster, about: Object) -> None:
+def test_object_that_changed_is_new_subject(cluster: LocalCluster, about: Object) -> None:
     recorder = SeriesRecorder(cluster.client, "tester")
     recorder.event(about, "Normal", "Moved", "Moving", "one")
     changed = cluster.client.update("configmaps", {**about, "data": {"a": "b"}}, namespace="default")
@@ -87,7 +87,7 @@ def test_object_that_changed_is_new_subject(cluster: Cluster, about: Object) -> 
 @pytest.mark.parametrize("other", [("Warning", "Moved", "Moving"), ("Normal", "Left", "Moving"),
                                    ("Normal", "Moved", "Leaving")])  # fmt: skip
 def test_event_of_another_type_reason_or_action_is_separate(
-    cluster: Cluster, about: Object, other: tuple[str, str, str]
+    cluster: LocalCluster, about: Object, other: tuple[str, str, str]
 ) -> None:
     recorder = SeriesRecorder(cluster.client, "tester")
     recorder.event(about, "Normal", "Moved", "Moving", "one")
@@ -97,7 +97,7 @@ def test_event_of_another_type_reason_or_action_is_separate(
 
 @pytest.mark.parametrize(("silence", "found"), [(360, [("one", 2)]), (361, [("one", 1), ("one", 1)])])
 def test_series_ends_after_six_minutes_of_silence(
-    cluster: Cluster, about: Object, silence: int, found: list[tuple[str, int]]
+    cluster: LocalCluster, about: Object, silence: int, found: list[tuple[str, int]]
 ) -> None:
     recorder = SeriesRecorder(cluster.client, "tester")
     recorder.event(about, "Normal", "Moved", "Moving", "one")
@@ -106,7 +106,7 @@ def test_series_ends_after_six_minutes_of_silence(
     assert told(cluster) == found
 
 
-def test_second_process_goes_on_with_the_series(cluster: Cluster, about: Object) -> None:
+def test_second_process_goes_on_with_the_series(cluster: LocalCluster, about: Object) -> None:
     SeriesRecorder(cluster.client, "tester").event(about, "Normal", "Moved", "Moving", "one")
     SeriesRecorder(cluster.client, "tester").event(about, "Normal", "Moved", "Moving", "one")
     assert told(cluster) == [("one", 2)]
@@ -114,7 +114,7 @@ def test_second_process_goes_on_with_the_series(cluster: Cluster, about: Object)
     assert told(cluster) == [("one", 2)]
 
 
-def test_event_that_was_deleted_is_not_made_series_of(cluster: Cluster, about: Object) -> None:
+def test_event_that_was_deleted_is_not_made_series_of(cluster: LocalCluster, about: Object) -> None:
     recorder = SeriesRecorder(cluster.client, "tester")
     recorder.event(about, "Normal", "Moved", "Moving", "one")
     [event] = cluster.client.list("events").items
@@ -123,12 +123,12 @@ def test_event_that_was_deleted_is_not_made_series_of(cluster: Cluster, about: O
     assert told(cluster) == [("one", 2)]
 
 
-def test_long_note_is_cut_to_what_api_takes(cluster: Cluster, about: Object) -> None:
+def test_long_note_is_cut_to_what_api_takes(cluster: LocalCluster, about: Object) -> None:
     SeriesRecorder(cluster.client, "tester").event(about, "Normal", "Moved", "Moving", "x" * 1025)
     assert told(cluster) == [("x" * 1020 + " ...", 1)]
 
 
-def test_events_of_namespace_that_is_gone_are_dropped(cluster: Cluster, about: Object) -> None:
+def test_events_of_namespace_that_is_gone_are_dropped(cluster: LocalCluster, about: Object) -> None:
     lost = {**about, "metadata": {**about["metadata"], "namespace": "gone"}}
     SeriesRecorder(cluster.client, "tester").event(lost, "Normal", "Moved", "Moving", "one")
     assert told(cluster) == []

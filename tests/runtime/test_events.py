@@ -6,26 +6,26 @@ from typing import Any
 import pytest
 
 from kubepy.api.clock import parse_time
-from kubepy.apiserver.cluster import Cluster
+from kubepy.apiserver.cluster import LocalCluster
 from kubepy.runtime.events import BURST, Recorder
 
 NOW = "2026-11-20T10:00:00Z"
 
 
 @pytest.fixture
-def about(cluster: Cluster) -> dict[str, Any]:
+def about(cluster: LocalCluster) -> dict[str, Any]:
     return cluster.client.create("configmaps", {"metadata": {"name": "cm"}}, namespace="default")
 
 
-def events(cluster: Cluster) -> list[dict[str, Any]]:
+def events(cluster: LocalCluster) -> list[dict[str, Any]]:
     return cluster.client.list("events").items
 
 
-def told(cluster: Cluster) -> list[tuple[str, int]]:
+def told(cluster: LocalCluster) -> list[tuple[str, int]]:
     return sorted((event["message"], event["count"]) for event in events(cluster))
 
 
-def test_event_names_object_component_and_time(cluster: Cluster, about: dict[str, Any]) -> None:
+def test_event_names_object_component_and_time(cluster: LocalCluster, about: dict[str, Any]) -> None:
     Recorder(cluster.client, "tester").event(about, "Normal", "Made", "it is made", field_path="data")
     [event] = events(cluster)
     metadata = event["metadata"]
@@ -44,16 +44,16 @@ def test_event_names_object_component_and_time(cluster: Cluster, about: dict[str
     }
 
 
-def test_event_about_cluster_scoped_object_is_in_default(cluster: Cluster) -> None:
+def test_event_about_cluster_scoped_object_is_in_default(cluster: LocalCluster) -> None:
     node = cluster.client.create("nodes", {"metadata": {"name": "n"}})
     Recorder(cluster.client, "tester").event(node, "Normal", "Seen", "there")
     assert events(cluster)[0]["metadata"]["namespace"] == "default"
 
 
-def test_event_that_comes_again_is_counted(cluster: Cluster, about: dict[str, Any]) -> None:
+def test_event_that_comes_again_is_counted(cluster: LocalCluster, about: dict[str, Any]) -> None:
     recorder = Recorder(cluster.client, "tester")
     recorder.event(about, "Normal", "Made", "one")
-    cluster.clock.fixed = parse_time(NOW) + timedelta(seconds=5)
+    cluster.clock.own = parse_time(NOW) + timedelta(seconds=5)
     recorder.event(about, "Normal", "Made", "one")
     recorder.event(about, "Normal", "Made", "other")
     assert told(cluster) == [("one", 2), ("other", 1)]
@@ -61,33 +61,33 @@ def test_event_that_comes_again_is_counted(cluster: Cluster, about: dict[str, An
     assert (counted["firstTimestamp"], counted["lastTimestamp"]) == (NOW, "2026-11-20T10:00:05Z")
 
 
-def test_counting_goes_on_in_next_process(cluster: Cluster, about: dict[str, Any]) -> None:
+def test_counting_goes_on_in_next_process(cluster: LocalCluster, about: dict[str, Any]) -> None:
     for _ in range(3):
         Recorder(cluster.client, "tester").event(about, "Normal", "Made", "one")
     Recorder(cluster.client, "another").event(about, "Normal", "Made", "one")
     assert told(cluster) == [("one", 1), ("one", 3)]
 
 
-def test_tenth_of_many_similar_events_combines_them(cluster: Cluster, about: dict[str, Any]) -> None:
+def test_tenth_of_many_similar_events_combines_them(cluster: LocalCluster, about: dict[str, Any]) -> None:
     recorder = Recorder(cluster.client, "tester")
     for number in range(12):
         recorder.event(about, "Normal", "Made", f"{number:02}")
     assert told(cluster) == [("(combined from similar events): 11", 3), *((f"{number:02}", 1) for number in range(9))]
 
 
-def test_component_is_silent_about_what_it_has_said_too_much_of(cluster: Cluster, about: dict[str, Any]) -> None:
+def test_component_is_silent_about_what_it_has_said_too_much_of(cluster: LocalCluster, about: dict[str, Any]) -> None:
     recorder = Recorder(cluster.client, "tester")
     for _ in range(BURST + 5):
         recorder.event(about, "Normal", "Made", "again")
     assert told(cluster) == [("again", BURST)]
     recorder.event(about, "Warning", "Broke", "a warning has its own allowance")
-    cluster.clock.fixed = parse_time(NOW) + timedelta(seconds=300)
+    cluster.clock.own = parse_time(NOW) + timedelta(seconds=300)
     recorder.event(about, "Normal", "Made", "again")
     assert ("again", BURST + 6) in told(cluster)
     assert len(events(cluster)) == 2
 
 
-def test_event_in_namespace_that_goes_is_dropped(cluster: Cluster) -> None:
+def test_event_in_namespace_that_goes_is_dropped(cluster: LocalCluster) -> None:
     cluster.client.create("namespaces", {"metadata": {"name": "attic"}})
     obj = cluster.client.create("configmaps", {"metadata": {"name": "cm"}}, namespace="attic")
     cluster.client.delete("namespaces", "attic")
@@ -95,7 +95,7 @@ def test_event_in_namespace_that_goes_is_dropped(cluster: Cluster) -> None:
     assert events(cluster) == []
 
 
-def test_event_lasts_hour(cluster: Cluster, about: dict[str, Any]) -> None:
+def test_event_lasts_hour(cluster: LocalCluster, about: dict[str, Any]) -> None:
     Recorder(cluster.client, "tester").event(about, "Normal", "Made", "one")
-    cluster.clock.fixed = parse_time(NOW) + timedelta(seconds=3601)
+    cluster.clock.own = parse_time(NOW) + timedelta(seconds=3601)
     assert events(cluster) == []

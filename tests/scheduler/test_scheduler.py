@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kubepy.apiserver.cluster import Cluster
+from kubepy.apiserver.cluster import LocalCluster
 from kubepy.apiserver.request import MERGE_PATCH, DeleteOptions, Patch
 from kubepy.controlplane.manager import CheckpointStore, Manager
 from kubepy.kubelet import Kubelet
@@ -25,11 +25,11 @@ class Run:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        Cluster.make(folder, {"clock": "2026-11-20T12:00:00Z"}).close()
+        LocalCluster.make(folder, {"clock": "2026-11-20T12:00:00Z"}).close()
         self.restart()
 
     def restart(self) -> None:
-        self.cluster = Cluster.open(self.folder)
+        self.cluster = LocalCluster.open(self.folder)
         self.client = self.cluster.client
         store, informers = self.cluster.store, Informers()
         context = Context(self.client, informers, self.cluster.clock)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kubepy.apiserver.cluster import Cluster
+from kubepy.apiserver.cluster import LocalCluster
 from kubepy.storage import NoClusterError
 from kubepy.storage.folder.store import FolderStore
 
@@ -35,7 +35,7 @@ def open_store(folder: Path) -> FolderStore:
 
 def open_cluster(folder: Path) -> FolderStore:
     """Open the store as commands do: objects from outside are completed as their kind demands."""
-    return Cluster.open(folder).store
+    return LocalCluster.open(folder).store
 
 
 def look(opener: Opener, folder: Path) -> View | None:

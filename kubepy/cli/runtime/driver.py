@@ -18,7 +18,7 @@ with lazy_imports():
 
 if TYPE_CHECKING:
     from kubepy.api.meta import Object
-    from kubepy.apiserver.cluster import Cluster
+    from kubepy.apiserver.cluster import LocalCluster
     from kubepy.cli.runtime.notes import Notes
     from kubepy.cli.runtime.progress import Progress
     from kubepy.controlplane.manager import Manager
@@ -88,7 +88,8 @@ class Driver:
     and ``kubepy controller`` may start.
     """
 
-    def __init__(self, cluster: Cluster, folder: str, progress: Progress, notes: Notes, *, reconciles: bool) -> None:
+    def __init__(self, cluster: LocalCluster, folder: str, progress: Progress, notes: Notes, *,
+                 reconciles: bool) -> None:
         """Without ``reconciles`` it only waits for another process to run the controllers."""
         self._cluster = cluster
         self._folder = folder

@@ -143,14 +143,14 @@ class Factory:
         return os.path.exists(os.path.join(self.folder, "kubepy.yaml"))
 
     @cached_property
-    def cluster(self) -> clusters.Cluster:
+    def cluster(self) -> clusters.LocalCluster:
         """The opened cluster. Raises CliError when there is none and the command only reads."""
         try:
             if self._is_dry_run and not self.has_cluster:
-                cluster = clusters.Cluster.open(self._scratch.name, create=True)
+                cluster = clusters.LocalCluster.open(self._scratch.name, create=True)
             else:
                 is_new = self.may_create and not self.has_cluster
-                cluster = clusters.Cluster.open(self.folder, create=self.may_create)
+                cluster = clusters.LocalCluster.open(self.folder, create=self.may_create)
                 if is_new and self.stderr.isatty():
                     self.say(f"note: made a cluster in {os.path.realpath(self.folder)}; it has no nodes: make one with "
                              + self.notes.new_node())

@@ -10,7 +10,7 @@ import pytest
 from kubepy.api.errors import Status
 from kubepy.api.meta import clone
 from kubepy.apiserver.client import Client
-from kubepy.apiserver.cluster import Cluster
+from kubepy.apiserver.cluster import LocalCluster
 from kubepy.apiserver.managedfields.fieldpath import from_fields_v1, path_text
 from kubepy.apiserver.managedfields.updater import managers_of_field, upgrade_patch
 from kubepy.apiserver.request import (
@@ -308,7 +308,7 @@ def test_too_many_updaters_become_one(client: Client) -> None:
     assert len(found) == 11
 
 
-def test_appliers_are_in_file_beside_object_and_others_are_not(client: Client, cluster: Cluster,
+def test_appliers_are_in_file_beside_object_and_others_are_not(client: Client, cluster: LocalCluster,
                                                                      tmp_path: Path) -> None:
     client.create("configmaps", {"metadata": {"name": "plain"}}, namespace="default",
                   options=CreateOptions(field_manager="kubectl-create"))

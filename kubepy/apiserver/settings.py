@@ -9,11 +9,17 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kubepy.api.clock import parse_time
+from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable, quote
 from kubepy.storage import FolderError
 
 if TYPE_CHECKING:
     from ipaddress import IPv4Network
+
+    from kubepy.apiserver.fault_settings import FaultSettings
+
+with lazy_imports():
+    from kubepy.apiserver import fault_settings
 
 CLOCK_YEARS = range(1678, 2262)  # those of which 64 bits hold all nanoseconds from 1970, as Go counts them
 AUTO, NEVER = "auto", "never"
@@ -47,6 +53,7 @@ class ClusterSettings(NamedTuple):
         controllers keep.
     :param webhooks: the URLs at which the Services of webhooks answer, by ``namespace/name`` or
         ``namespace/name:port``.
+    :param faults: what goes wrong; None: nothing.
     """
 
     clock: datetime | None = None
@@ -55,6 +62,7 @@ class ClusterSettings(NamedTuple):
     bootstrap: str = MINIMAL
     networking: Networking = Networking()
     webhooks: Mapping[str, str] = MappingProxyType({})
+    faults: FaultSettings | None = None
 
 
 def parse_settings(settings: Mapping[str, Any]) -> ClusterSettings:
@@ -67,7 +75,10 @@ def parse_settings(settings: Mapping[str, Any]) -> ClusterSettings:
             raise invalid(str(key), f"unknown setting: must be one of {', '.join(PARSERS)}")
         if value is not None:
             values[key] = PARSERS[key](value)
-    return ClusterSettings(**values)
+    parsed = ClusterSettings(**values)
+    if parsed.faults is not None and parsed.faults.seed is None:
+        parsed = parsed._replace(faults=parsed.faults._replace(seed=parsed.seed))
+    return parsed
 
 
 def invalid(field: str, message: str) -> FolderError:
@@ -181,4 +192,5 @@ PARSERS: dict[str, Callable[[Any], Any]] = {
     "bootstrap": choice("bootstrap", MINIMAL, FULL),
     "networking": parse_networking,
     "webhooks": _webhooks,
+    "faults": lambda value: fault_settings.parse_faults("kubepy.yaml: faults", value),
 }

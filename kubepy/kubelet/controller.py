@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from datetime import datetime
 from typing import TYPE_CHECKING, cast
 
 from kubepy.api.errors import NotFound
 from kubepy.api.meta import annotations_of, controller_of, name_of, namespace_of, uid_of
-from kubepy.api.objects.pods import is_pod_terminal, node_name
+from kubepy.api.objects.nodes import DOWN_UNTIL, down_until, is_down
+from kubepy.api.objects.pods import is_pod_ready, is_pod_terminal, node_name
 from kubepy.apiserver.request import DeleteOptions
 from kubepy.kubelet.admission import Rejection, is_scheduled, rejection
 from kubepy.kubelet.nodes import PodAddresses, internal_ip, is_registration_due, register
@@ -29,6 +31,7 @@ from kubepy.kubelet.stages import (
     Start,
     Step,
     UpdateReadiness,
+    current_outcome,
     next_due,
     next_step,
 )
@@ -74,10 +77,14 @@ class Kubelet:
         node = cast("Node | None", event.new)
         if node is None:
             return
-        if is_registration_due(node):
+        until = down_until(node)
+        if until is not None:
+            self.queue.add_after(event.key, (until - self._clock.now()).total_seconds())
+        elif is_registration_due(node):
             self.queue.add(event.key)
         before, annotations = annotations_of(event.old) if event.old is not None else {}, annotations_of(node)
-        if event.old is None or any(before.get(name) != annotations.get(name) for name in (POD_OUTCOME, RUNS_FOR)):
+        if event.old is None or any(before.get(name) != annotations.get(name) for name in (POD_OUTCOME, RUNS_FOR,
+                                                                                                  DOWN_UNTIL)):
             for key in self._informers.pods_on(event.key.name):
                 self.queue.add(key)
 
@@ -97,11 +104,24 @@ class Kubelet:
             self._wait(key, pod)
 
     def _next_step(self, pod: Pod, admit: Admit = lambda: None) -> Step | None:
-        return next_step(pod, self._nodes.get("", node_name(pod)), self._clock.now(), admit, self._draw)
+        return next_step(pod, self._live_node(pod), self._clock.now(), admit, self._draw)
+
+    def _live_node(self, pod: Pod) -> Node | None:
+        """Return the node of a pod, if its kubelet is not down; where faults choose the pod's outcome, as if the node
+        did."""
+        node = self._nodes.get("", node_name(pod))
+        if node is None or is_down(node, self._clock.now()):
+            return None
+        faults = self._client.settings.faults
+        annotations = annotations_of(node)
+        if faults is None or annotations.get(POD_OUTCOME) or not (outcome := faults.pod_outcome(pod)):
+            return node
+        return {**node, "metadata": {**node["metadata"], "annotations": {**annotations, POD_OUTCOME: outcome}}}
 
     def _wait(self, key: Key, pod: Pod) -> None:
         """Put a pod off until its next step is due, if there is one."""
-        if (due := next_due(pod, self._nodes.get("", node_name(pod)), self._draw)) is not None:
+        node = self._live_node(pod)
+        if node is not None and (due := next_due(pod, node, self._draw)) is not None:
             self.queue.add_after(key, (due - self._clock.now()).total_seconds())
 
     def _draw(self, pod: Pod, purpose: str, low: float, high: float) -> float:
@@ -113,11 +133,13 @@ class Kubelet:
     def sync(self, key: Key) -> None:
         if key.resource == NODES:
             node = self._nodes.get("", key.name)
-            if node is not None and is_registration_due(node):
+            if node is not None and (until := down_until(node)) is not None:
+                self._come_back(key, node, until)
+            elif node is not None and is_registration_due(node):
                 self._node_client.update_status(node, register(node, self._clock.now())["status"])
             return
         pod = self._pods.get(key.namespace, key.name)
-        node = self._nodes.get("", node_name(pod)) if pod is not None else None
+        node = self._live_node(pod) if pod is not None else None
         if pod is None or node is None:
             return
         step = self._next_step(pod, lambda: self._admit(pod, node))
@@ -126,6 +148,21 @@ class Kubelet:
         ends_pod = isinstance(step, Rejection) or (isinstance(step, Start) and step.outcome.state == "terminated")
         if step is not None and not (ends_pod and self._must_wait(key, pod)):
             self._take(step, pod, node)
+
+    def _come_back(self, key: Key, node: Node, until: datetime) -> None:
+        """Let a kubelet that was down report again on its pods, which count as not ready since, and on its node."""
+        now = self._clock.now()
+        if until > now:
+            self.queue.add_after(key, (until - now).total_seconds())
+            return
+        for pod in self._pods.at(self._informers.pods_on(key.name)):
+            if not is_pod_ready(pod) and not is_pod_terminal(pod) and current_outcome(pod) == "ready":
+                self._take(UpdateReadiness(), pod, node)
+        if is_registration_due(node):
+            node = self._node_client.update_status(node, register(node, now)["status"])
+        metadata = node["metadata"]
+        kept = {name: value for name, value in annotations_of(node).items() if name != DOWN_UNTIL}
+        self._node_client.update({**node, "metadata": {**metadata, "annotations": kept}})
 
     def _admit(self, pod: Pod, node: Node) -> Rejection | None:
         """Return why the node does not admit a pod that names it. A node without a report admits everything."""

@@ -87,17 +87,7 @@ class PodOnNode(NamedTuple):
 
     @property
     def current_outcome(self) -> str:
-        """The outcome that the first container shows; ``pending`` when its kubelet has not reported yet."""
-        statuses = (self.pod.get("status") or {}).get("containerStatuses")
-        if not statuses:
-            return PENDING
-        state = statuses[0].get("state") or {}
-        if "running" in state:
-            return "ready" if statuses[0].get("ready") else "not-ready"
-        if "terminated" in state:
-            return "failed" if state["terminated"].get("exitCode") else "succeeded"
-        is_crashing = (state.get("waiting") or {}).get("reason") == "CrashLoopBackOff"
-        return "crash-loop" if is_crashing else "image-pull-backoff"
+        return current_outcome(self.pod)
 
     @property
     def may_be_removed(self) -> bool:
@@ -124,6 +114,20 @@ class PodOnNode(NamedTuple):
         """Tell whether the spec has changed since the kubelet last reported."""
         observed = (self.pod.get("status") or {}).get("observedGeneration")
         return observed is not None and observed < self.pod["metadata"].get("generation", 0)
+
+
+def current_outcome(pod: Pod) -> str:
+    """Return the outcome that the first container shows; ``pending`` when its kubelet has not reported yet."""
+    statuses = (pod.get("status") or {}).get("containerStatuses")
+    if not statuses:
+        return PENDING
+    state = statuses[0].get("state") or {}
+    if "running" in state:
+        return "ready" if statuses[0].get("ready") else "not-ready"
+    if "terminated" in state:
+        return "failed" if state["terminated"].get("exitCode") else "succeeded"
+    is_crashing = (state.get("waiting") or {}).get("reason") == "CrashLoopBackOff"
+    return "crash-loop" if is_crashing else "image-pull-backoff"
 
 
 class Stage(NamedTuple):

@@ -207,8 +207,8 @@ def _check_revisions(before: Picture, after: Picture) -> None:
 class DaemonLab(WatchedLab):
     """A cluster with three nodes, whose DaemonSet controller is checked after each sync."""
 
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
+    def __init__(self, folder: Path, faults: Object | None = None) -> None:
+        super().__init__(folder, faults)
         self.looks = 0
         for number in (1, 2, 3):
             self.add_node(number)

@@ -166,8 +166,8 @@ def check_availability(name: str, before: Picture, after: Picture) -> None:
 class DeploymentLab(WatchedLab):
     """A cluster with two nodes, whose controllers are checked after each sync."""
 
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
+    def __init__(self, folder: Path, faults: Object | None = None) -> None:
+        super().__init__(folder, faults)
         self.check: Check = check_step
         self.node("node-1")
         self.node("node-2")

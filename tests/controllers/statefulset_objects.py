@@ -212,8 +212,8 @@ def _is_claimed(set_: Object, before: Object, after: Object | None) -> bool:
 class StatefulLab(WatchedLab):
     """A cluster with a node, whose StatefulSet controller is checked after each sync."""
 
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
+    def __init__(self, folder: Path, faults: Object | None = None) -> None:
+        super().__init__(folder, faults)
         self.failed = False  # whether the last sync raised an error, and so left work undone
         self.node("node-1")
         self.run()

@@ -4,18 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from kubepy.api.errors import NotFound
+from hypothesis import strategies as st
+
+from kubepy.api.errors import NotFound, Status
+from kubepy.api.meta import Object
 from kubepy.apiserver.client import Client
 from kubepy.controlplane import reconciler_names
+from kubepy.controlplane.faults import WATCH
 from kubepy.controlplane.manager import CheckpointStore, Manager
 from kubepy.runtime.checkpoint import CHECKPOINT, identity
 from kubepy.runtime.reconcile import Context, Handler, Informers, Key, Reconciler
 from kubepy.runtime.workqueue import WorkQueue
 from tests.controllers.conftest import Lab
+
+
+# Faults of controllers, for hypothesis to draw from; none at first, to which a failing example shrinks.
+RATES = st.sampled_from([0.02, 0.1, 0.3])
+FAULTS = st.one_of(st.none(), st.fixed_dictionaries({"seed": st.integers(0, 999)}, optional={
+    "conflicts": st.fixed_dictionaries({"rate": RATES}),
+    "restarts": st.fixed_dictionaries({"rate": RATES}),
+    "lateEvents": st.fixed_dictionaries({"rate": RATES, "delay": st.sampled_from(["0s..1s", "1s", "0s..20s"])}),
+}))
 
 
 class Broken(AssertionError):
@@ -54,6 +67,11 @@ class Witness:
         before = self._look(self._client)
         try:
             self._inner.sync(key)
+        except Status:
+            raise
+        except Exception as error:  # the manager would only report it and try again
+            self._broken.append(Broken(f"a sync of {self.name} raises {error!r}"))
+            raise
         finally:
             after = self._look(self._client)
             if before is not None and after is not None:
@@ -69,8 +87,8 @@ class Witness:
 class WatchedLab(Lab):
     """A lab whose subclasses wrap reconcilers in ``witnesses``."""
 
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
+    def __init__(self, folder: Path, faults: Object | None = None) -> None:
+        super().__init__(folder, faults)
         self.broken: list[Broken] = []
 
     def witnesses(self, context: Context, crash_at: int) -> list[Reconciler]:
@@ -87,11 +105,20 @@ class WatchedLab(Lab):
                           checkpoints=checkpoints)
         with suppress(Crash):
             manager.run_until_settled()
+            while self.cluster.settings.faults is not None and (due := _next_recovery(made)) is not None:
+                self.cluster.clock.own = max(due, self.now)
+                manager.run_until_settled()
         if self.broken:
             raise self.broken[0]
 
     def wait(self, seconds: float) -> None:
         self.cluster.clock.own = self.now + timedelta(seconds=seconds)
+
+
+def _next_recovery(reconcilers: list[Reconciler]) -> datetime | None:
+    """Return when the next late event comes, or a sync that has failed is tried again; None if all have."""
+    return min((due for reconciler in reconcilers for key, due in reconciler.queue.pending()
+                if due is not None and (key.resource == WATCH or 0 < reconciler.queue.failures(key) < 8)), default=None)
 
 
 def if_there(act: Callable[[], object]) -> None:

@@ -9,7 +9,7 @@ faults nothing here is imported.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
@@ -141,6 +141,7 @@ class FaultyReconciler:
         self._conflicts: dict[str, tuple[str, int]] = {}
         self._listings = context.informers.listings  # when this controller listed everything last
         self._recalled = False  # the late events are from the process before, which had them missing
+        self._listed_at = 0  # at a restart everything was listed at this revision: older events are not news
         self._begin()
         self.queue: WorkQueue[Key] = self._inner.queue
 
@@ -150,14 +151,12 @@ class FaultyReconciler:
         client = FaultyClient(self._context.client, self._faults, self.name, self._conflicts)
         self._inner = self._new_reconciler(self._context._replace(client=client, informers=self._informers))
         self._handlers = self._inner.handlers()
-        self._copy_informers()
 
-    def _copy_informers(self) -> None:
-        """Take over all objects from the manager's informers."""
-        shared = self._context.informers
+    def _list(self, list_objects: Callable[[str], Iterable[Object]]) -> None:
+        """Fill the informers anew."""
         self._informers.clear()
-        for resource in shared.resources():
-            for obj in shared.list(resource):
+        for resource in self._context.informers.resources():
+            for obj in list_objects(resource):
                 self._informers.observe(WatchEvent(Key(resource, namespace_of(obj), name_of(obj)), None, obj))
 
     def handlers(self) -> Mapping[str, Handler]:
@@ -176,8 +175,11 @@ class FaultyReconciler:
             self._restart()
 
     def _restart(self) -> None:
+        """Begin anew with what is stored by now, the writes of the sync that was cut short included."""
         self._late.clear()
         self._begin()
+        self._list(self._context.client.list_stored)
+        self._listed_at = self._context.client.revision()
         # Whoever holds the queue has that of the new process now.
         self.queue.__dict__ = self._inner.queue.__dict__
         for resource in self._informers.resources():
@@ -189,6 +191,8 @@ class FaultyReconciler:
     def _receive(self, event: WatchEvent) -> None:
         """Take an event from the manager: hand it on, or keep it until it is due."""
         self._follow_listing()
+        if self._is_old(event):
+            return
         waiting, delay = self._late.get(event.key.resource, []), self._delay(event)
         if not waiting and not delay:
             self._deliver(event)
@@ -197,6 +201,15 @@ class FaultyReconciler:
         due = max(due, waiting[-1].due) if waiting else due
         self._late.setdefault(event.key.resource, []).append(LateEvent(due, event))
         self._wake(event.key.resource, due)
+
+    def _is_old(self, event: WatchEvent) -> bool:
+        """Tell whether the controller knew of a change when it began anew."""
+        if not self._listed_at:
+            return False
+        if event.new is not None:
+            return int(event.new["metadata"].get("resourceVersion") or 0) <= self._listed_at
+        known = self._informers.get(*event.key)
+        return known is None or event.old is None or uid_of(known) != uid_of(event.old)
 
     def _delay(self, event: WatchEvent) -> float:
         """Draw how late an event comes, in seconds."""
@@ -234,8 +247,8 @@ class FaultyReconciler:
         """Take over the manager's objects if it has listed everything anew; it hands over all of them afterwards."""
         if self._listings == self._context.informers.listings:
             return
-        self._listings = self._context.informers.listings
-        self._copy_informers()
+        self._listings, self._listed_at = self._context.informers.listings, 0
+        self._list(self._context.informers.list)
         if self._recalled:
             for resource in sorted(self._late):
                 for late in reversed(self._late[resource]):

@@ -133,8 +133,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Any]:
 @example(faults=None, spec={"surge": 0, "unavailable": 1}, operations=[
     ((hang, 0), False), ((update, 2, "ready"), True), ((lose_node, 2), True), ((find_node, 2), True)])  # fmt: skip
 def test_rolling_update_step_stays_within_the_strategy(
-    folders: Callable[[], Any], spec: dict[str, Any], operations: list[tuple[tuple[Any, ...], bool]],
-    faults: Any
+    folders: Callable[[], Any], spec: dict[str, Any], operations: list[tuple[tuple[Any, ...], bool]], faults: Any
 ) -> None:
     """Check every step, whatever is rolled out, broken, tainted or lost, and wherever the manager crashes."""
     lab = DaemonLab(folders(), faults)

@@ -130,8 +130,7 @@ def start(lab: DeploymentLab, spec: dict[str, Any]) -> None:
     lab.run()
 
 
-def play(lab: DeploymentLab, operations: list[tuple[tuple[Any, ...], bool]],
-    faults: Any) -> None:
+def play(lab: DeploymentLab, operations: list[tuple[tuple[Any, ...], bool]]) -> None:
     for (act, *arguments), settle in operations:
         act(lab, *arguments)
         if settle:
@@ -150,7 +149,7 @@ QUICK = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCh
     ((update, 2, "crash-loop"), True), ((undo,), False), ((update, 3, "ready"), True)])
 def test_rolling_deployment_stays_between_its_bounds(folders: Callable[[], Any], spec: dict[str, Any],
                                                        operations: list[tuple[tuple[Any, ...], bool]],
-    faults: Any) -> None:
+                                                       faults: Any) -> None:
     """Keep at least ``replicas - maxUnavailable`` ready pods and at most ``replicas + maxSurge`` pods, whatever is
     rolled out, undone, paused or broken, and wherever the manager crashes."""
     lab = DeploymentLab(folders(), faults)
@@ -169,7 +168,7 @@ def test_rolling_deployment_stays_between_its_bounds(folders: Callable[[], Any],
     ((update, 2, "ready"), False), ((sicken, 0, "not-ready"), True)])
 def test_rolling_update_step_does_not_worsen_accidents(folders: Callable[[], Any], spec: dict[str, Any],
                                                       operations: list[tuple[tuple[Any, ...], bool]],
-    faults: Any) -> None:
+                                                      faults: Any) -> None:
     """Delete pods and nodes, change sizes and strategies: no controller deletes pods that are needed."""
     lab = DeploymentLab(folders(), faults)
     start(lab, spec)

@@ -168,20 +168,20 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Any]:
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(spec=SPECS, claims=st.booleans(), operations=st.lists(st.tuples(OPERATIONS, SETTLE), min_size=3, max_size=12), faults=FAULTS)
+@given(spec=SPECS, claims=st.booleans(), operations=st.lists(st.tuples(OPERATIONS, SETTLE), min_size=3, max_size=12),
+       faults=FAULTS)
 @example(faults=None, spec={"podManagementPolicy": "OrderedReady"}, claims=True, operations=[
     ((update, 2, "crash-loop"), True), ((delete, 0, False), True), ((update, 3, "ready"), True), ((scale, 1), False),
     ((delete, 2, True), True)])
-@example(faults=None, spec={"podManagementPolicy": "Parallel", "minReadySeconds": 10, "ordinals": {"start": 2}}, claims=False,
-         operations=[((strategy, "RollingUpdate", 1), True), ((update, 2, "ready"), True), ((crash, 2), False),
-                     ((delete, 2, False), True), ((delete, 4, False), True), ((scale, 0), True)])
+@example(faults=None, spec={"podManagementPolicy": "Parallel", "minReadySeconds": 10, "ordinals": {"start": 2}},
+         claims=False, operations=[((strategy, "RollingUpdate", 1), True), ((update, 2, "ready"), True), ((crash, 2), False),
+                                   ((delete, 2, False), True), ((delete, 4, False), True), ((scale, 0), True)])
 @example(faults=None, spec={"podManagementPolicy": "OrderedReady", "replicas": 4}, claims=False, operations=[
     ((strategy, "RollingUpdate", 2), True), ((update, 2, "ready"), True)])
 @example(faults=None, spec={"podManagementPolicy": "OrderedReady", "replicas": 4}, claims=False, operations=[
     ((sicken, 2, "Running"), False), ((sicken, 3, "Running"), False), ((scale, 1), True)])
 def test_stateful_set_step_keeps_upstreams_invariants(folders: Callable[[], Any], spec: dict[str, Any], claims: bool,
-                                               operations: list[tuple[Operation, bool]],
-    faults: Any) -> None:
+                                               operations: list[tuple[Operation, bool]], faults: Any) -> None:
     """Check every step, with the controllers run after each operation or after several. At the end everything broken
     is repaired, and the set must reach its spec."""
     lab = StatefulLab(folders(), faults)

@@ -1,9 +1,9 @@
 """The store in memory: empty, or a fork of a snapshot of another store.
 
-All that a store holds is one :class:`StoreState`, which never changes: a commit puts another in its place. A fork begins
-with the state of its origin, so it costs nothing, shares all that neither of them changes, and neither sees the writes
-of the other. The state of a fork of a state folder lies over a :class:`Source`, which reads objects when they are asked
-for.
+All that a store holds is one :class:`StoreState`, which never changes: a commit puts another in its place. A fork
+begins with the state of its origin, so it costs nothing, shares all that neither of them changes, and neither sees the
+writes of the other. The state of a fork of a state folder lies over a :class:`Source`, which reads objects when they
+are asked for.
 """
 
 from __future__ import annotations
@@ -202,7 +202,8 @@ class StoreState(NamedTuple):
             return self.source.expiring()
         return self.expiring
 
-    def changed(self, changes: Iterable[StoredChange[MemoryRecord]], log: Iterable[LogEntry], revision: int) -> StoreState:
+    def changed(self, changes: Iterable[StoredChange[MemoryRecord]], log: Iterable[LogEntry],
+                revision: int) -> StoreState:
         """Return the state after a commit."""
         places: dict[tuple[str, str], list[MemoryRecord]] = {}
         expiring: list[tuple[tuple[float, Key], bool | None]] = []
@@ -283,8 +284,9 @@ class MemoryStore:
 
     folder = ""
 
-    def __init__(self, state: StoreState | Mapping[str, Any] | None = None, *, volatile: Mapping[str, float] | None = None,
-                 now: Callable[[], float] | None = None, lock_timeout: float = 30.0) -> None:
+    def __init__(self, state: StoreState | Mapping[str, Any] | None = None, *,
+                 volatile: Mapping[str, float] | None = None, now: Callable[[], float] | None = None,
+                 lock_timeout: float = 30.0) -> None:
         self._state = state if isinstance(state, StoreState) else StoreState({"formatVersion": 1, **(state or {})})
         self._volatile = dict(volatile or {})
         self._now = now or time.time

@@ -18,7 +18,7 @@ from kubepy.storage.folder.access import Access
 from kubepy.storage.folder.database import DamagedError, Database, Row
 from kubepy.storage.folder.reader import MAX_COMPARISONS, FolderView, Reader
 from kubepy.storage.folder.settings import with_recorded_changes
-from kubepy.storage.memory import Expiring, MemoryRecord, Records, StoreState, ObjectTable
+from kubepy.storage.memory import Expiring, MemoryRecord, ObjectTable, Records, StoreState
 from kubepy.storage.model import ADDED, DELETED, MODIFIED, Key, LogEntry
 from kubepy.storage.sortedmap import SortedMap
 from kubepy.storage.transaction import StoredChange

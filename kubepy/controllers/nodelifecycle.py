@@ -15,7 +15,7 @@ from datetime import datetime
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from kubepy.api.clock import format_micro_time, format_time, parse_time
+from kubepy.api.clock import format_micro_time, format_time, later, parse_optional_time, parse_time
 from kubepy.api.errors import NotFound, Status
 from kubepy.api.meta import AnyObject, Object, labels_of, name_of, uid_of
 from kubepy.api.objects.nodes import (
@@ -92,13 +92,9 @@ class NodeLifecycleController:
                 self._silent.pop(uid_of(event.old), None)
                 self.queue.add(key)
             return
-        if has_never_reported(node):
-            self.queue.add_after(key, STARTUP_GRACE_SECONDS)
-        elif (grace := self._grace_left(node)) is not None:
-            self.queue.add_after(key, grace)
-        else:
-            self.queue.cancel(key)
-        if not self._is_registered(node) or self._change(node) is not None:
+        self.queue.cancel(key)
+        if (has_never_reported(node) or self._silence_end(node) is not None or not self._is_registered(node)
+                or self._change(node) is not None):
             self.queue.add(key)
 
     def _get_zones(self) -> Zones:
@@ -123,34 +119,30 @@ class NodeLifecycleController:
         node = self._nodes.get("", key.name)
         self._record_events(key, node)
         if node is None:
-            self.queue.cancel(key)
             return
-        now = self._clock.now()
-        if has_never_reported(node) and is_startup_grace_over(node, now):
+        now, grace_ends, silence_ends = self._clock.now(), startup_grace_end(node), self._silence_end(node)
+        if has_never_reported(node) and grace_ends > now:
+            self.queue.add_at(key, grace_ends)
+        if silence_ends is not None and silence_ends > now:
+            self.queue.add_at(key, silence_ends)
+        if has_never_reported(node) and grace_ends <= now:
             self._node_client.update_status(node, unknown_status(node, now))
-            return
-        grace = self._grace_left(node)
-        if grace == 0:
+        elif silence_ends is not None and silence_ends <= now:
             self._mark_unknown(node, now)
-            return
-        if grace is not None:
-            self.queue.add_after(key, grace)
-        if (changed := self._change(node)) is not None:
+        elif (changed := self._change(node)) is not None:
             self._node_client.update(changed)
 
     def _change(self, node: Node) -> Node | None:
         return lifecycle_change(node, self._get_zones().eviction_mode(zone_of(node)), self._clock.now())
 
-    def _grace_left(self, node: Node) -> float | None:
-        """Return for how many seconds a silent kubelet is waited for; None if it reports, or has been given up."""
+    def _silence_end(self, node: Node) -> datetime | None:
+        """Return until when a silent kubelet is waited for; None if it reports, or has been given up."""
         now = self._clock.now()
         if not is_down(node, now):
             self._silent.pop(uid_of(node), None)
             return None
         since = self._silent.setdefault(uid_of(node), now)
-        if not unknown_conditions(node, now):
-            return None
-        return max(MONITOR_GRACE_SECONDS - (now - since).total_seconds(), 0.0)
+        return later(since, MONITOR_GRACE_SECONDS) if unknown_conditions(node, now) else None
 
     def _mark_unknown(self, node: Node, now: datetime) -> None:
         """Give a silent kubelet up: nothing is known of its node, and its pods are not ready (``MarkPodsNotReady``)."""
@@ -208,9 +200,8 @@ def has_never_reported(node: Node) -> bool:
     return get_condition(node, "Ready") is None
 
 
-def is_startup_grace_over(node: Node, now: datetime) -> bool:
-    created = node["metadata"].get("creationTimestamp")
-    return created is None or (now - parse_time(created)).total_seconds() >= STARTUP_GRACE_SECONDS
+def startup_grace_end(node: Node) -> datetime:
+    return later(parse_optional_time(node["metadata"].get("creationTimestamp")), STARTUP_GRACE_SECONDS)
 
 
 def unknown_conditions(node: Node, now: datetime) -> dict[str, NodeCondition]:

@@ -174,8 +174,9 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Any]:
     ((update, 2, "crash-loop"), True), ((delete, 0, False), True), ((update, 3, "ready"), True), ((scale, 1), False),
     ((delete, 2, True), True)])
 @example(faults=None, spec={"podManagementPolicy": "Parallel", "minReadySeconds": 10, "ordinals": {"start": 2}},
-         claims=False, operations=[((strategy, "RollingUpdate", 1), True), ((update, 2, "ready"), True), ((crash, 2), False),
-                                   ((delete, 2, False), True), ((delete, 4, False), True), ((scale, 0), True)])
+         claims=False, operations=[((strategy, "RollingUpdate", 1), True), ((update, 2, "ready"), True),
+                                   ((crash, 2), False), ((delete, 2, False), True), ((delete, 4, False), True),
+                                   ((scale, 0), True)])
 @example(faults=None, spec={"podManagementPolicy": "OrderedReady", "replicas": 4}, claims=False, operations=[
     ((strategy, "RollingUpdate", 2), True), ((update, 2, "ready"), True)])
 @example(faults=None, spec={"podManagementPolicy": "OrderedReady", "replicas": 4}, claims=False, operations=[

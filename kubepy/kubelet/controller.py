@@ -124,7 +124,7 @@ class Kubelet:
         """Put a pod off until its next step is due, if there is one."""
         now = self._clock.now()
         if due := next_due(pod, self._nodes.get("", node_name(pod)), now, self._rules):
-            self.queue.add_after(key, (due.at - now).total_seconds(), repeating=due.repeats)
+            self.queue.add_at(key, due.at, repeating=due.repeats)
         else:
             self._moments.forget(pod)
 

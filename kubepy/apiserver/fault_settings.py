@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 
 from kubepy.api.clock import Ids
 from kubepy.api.meta import AnyObject, annotations_of, labels_of, name_of, namespace_of, uid_of
+from kubepy.api.objects.outcomes import OUTCOME, UnknownOutcomeError, parse_outcomes
+from kubepy.api.objects.usage import AnnotationError
 from kubepy.api.selectors import LabelSelector, SelectorError, from_label_selector
 from kubepy.api.values.goformat import parse_duration
 from kubepy.quoting import printable, quote
@@ -35,7 +37,6 @@ CONTROLLERS = (
 )
 POD_INDEX = "apps.kubernetes.io/pod-index"  # label of a StatefulSet's pod
 COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"  # annotation of an indexed Job's pod
-OUTCOMES = ("not-ready", "crash-loop", "image-pull-backoff", "failed", "succeeded", "pending")
 Seed = int | str
 
 
@@ -245,13 +246,13 @@ def parse_ordinal(path: str, value: Any) -> int:
 
 
 def parse_outcome(path: str, value: Any) -> str:
-    """Check an outcome (docs/kubelet.md), or a sequence of them: ``crash-loop*3, ready``."""
-    for entry in value.split(",") if isinstance(value, str) else ("",):
-        word, times, number = (part.strip() for part in entry.partition("*"))
-        if word not in (*OUTCOMES, "ready") or (times and not re.fullmatch("[1-9][0-9]{0,5}", number)):
-            raise _error(path, f"{_shown(value)} is not an outcome: must be one of {', '.join(OUTCOMES)}, or a "
-                               "sequence such as crash-loop*3, ready")
-    return str(value)
+    """Check an outcome, or a sequence of them: ``crash-loop*3, ready`` (docs/kubelet.md)."""
+    text = parse_text(path, value)
+    try:
+        parse_outcomes(OUTCOME, text)
+    except (AnnotationError, UnknownOutcomeError) as error:
+        raise _error(path, str(error)) from None
+    return text
 
 
 def parse_controller(path: str, value: Any) -> str:

@@ -7,7 +7,6 @@ function of the seed, the object and the purpose, so that the same seed has the 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -40,7 +39,7 @@ COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"  # annotation of a
 Seed = int | str
 
 
-class Range(NamedTuple):
+class SecondsRange(NamedTuple):
     """Seconds from ``low`` to ``high``, of which each case draws its own."""
 
     low: float
@@ -57,11 +56,11 @@ class NodeFault(NamedTuple):
     :param every: the time from the planned beginning of an outage to that of the next one; None: there is but one.
     """
 
-    down_for: Range
+    down_for: SecondsRange
     names: tuple[str, ...] = ()
     selector: LabelSelector = LabelSelector()
     rate: float = 1.0
-    after: Range = Range(0.0, 0.0)
+    after: SecondsRange = SecondsRange(0.0, 0.0)
     every: float | None = None
 
 
@@ -90,7 +89,7 @@ class ControllerFault(NamedTuple):
     rate: float
     controllers: tuple[str, ...] = ()
     resources: tuple[str, ...] = ()
-    delay: Range = Range(0.0, 0.0)
+    delay: SecondsRange = SecondsRange(0.0, 0.0)
 
     def concerns(self, controller: str, resource: str) -> bool:
         return (not self.controllers or controller in self.controllers) and (
@@ -116,7 +115,7 @@ class FaultSettings(NamedTuple):
         """Draw a number from 0 to 1 that the seed and the subject alone decide."""
         return Ids(self.seed).fraction("faults", *map(str, subject), unseeded="")
 
-    def draw_from(self, seconds: Range, *subject: object) -> float:
+    def draw_from(self, seconds: SecondsRange, *subject: object) -> float:
         """Draw from a range of seconds; whole ones between whole ones."""
         digits = 0 if seconds.low.is_integer() and seconds.high.is_integer() else 3
         return round(seconds.low + (seconds.high - seconds.low) * self.draw(*subject), digits)
@@ -201,7 +200,7 @@ def parse_seconds(path: str, value: Any) -> float:
     return seconds.low
 
 
-def parse_range(path: str, value: Any) -> Range:
+def parse_range(path: str, value: Any) -> SecondsRange:
     """Read a duration, or a range of them."""
     low_text, dots, high_text = value.partition("..") if isinstance(value, str) else ("", "", "")
     try:
@@ -211,10 +210,10 @@ def parse_range(path: str, value: Any) -> Range:
         low, high = 1.0, 0.0
     if not 0 <= low <= high:
         raise _error(path, f"{_shown(value)} is not a duration such as 5m, or a range such as 2s..8s")
-    return Range(low, high)
+    return SecondsRange(low, high)
 
 
-def parse_length(path: str, value: Any) -> Range:
+def parse_length(path: str, value: Any) -> SecondsRange:
     """Read a duration or a range that must not be zero."""
     seconds = parse_range(path, value)
     if seconds.low <= 0:

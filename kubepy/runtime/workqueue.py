@@ -81,17 +81,26 @@ class WorkQueue(Generic[K]):
     def is_repeating(self, key: K) -> bool:
         return key in self._repeating
 
-    def add_rate_limited(self, key: K) -> None:
-        """Add the key after its back-off, which doubles with every failure since ``forget``: 5 ms to 1000 s."""
+    def add_rate_limited(self, key: K, patience: float = 0.0) -> None:
+        """Add the key after its back-off, which doubles with every failure since ``forget``: 5 ms to 1000 s.
+
+        :param patience: back-offs of at most so many seconds are not waited for.
+        """
         failures = self._failures.get(key, 0)
         self._failures[key] = failures + 1
-        self.add_after(key, min(self._base_delay * 2.0 ** min(failures, 30), self._max_delay))
+        delay = min(self._base_delay * 2.0 ** min(failures, 30), self._max_delay)
+        self.add_after(key, delay if delay > patience else 0.0)
 
     def forget(self, key: K) -> None:
         self._failures.pop(key, None)
 
     def failures(self, key: K) -> int:
         return self._failures.get(key, 0)
+
+    def set_failures(self, key: K, failures: int) -> None:
+        """Go on with the back-off of a key where another process left it."""
+        if failures:
+            self._failures[key] = failures
 
     def get(self) -> K | None:
         """Return the next key that is ready, or None. Give it back with ``done``."""

@@ -5,7 +5,7 @@ Nothing imports this module at run time: it is for type checkers, and for whoeve
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Protocol
 
@@ -68,6 +68,12 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Make durable what was committed, and let go of the store."""
+
+    def settings(self) -> Object:
+        """Return the settings of the cluster."""
+
+    def set_settings(self, values: Mapping[str, str]) -> None:
+        """Stand-in."""
 
     # --- this machine's own ---
 

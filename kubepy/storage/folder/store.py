@@ -213,8 +213,33 @@ class FolderStore:
             try:
                 yield changes
                 self._commit(changes, self._meta_writes)
+                self._rewrite_settings()
             finally:
                 self._meta_writes = None
+                self._settings_writes = {}
+
+    _settings_writes: dict[str, str] = {}
+
+    def set_settings(self, values: Mapping[str, str]) -> None:
+        """Stand-in."""
+        self._settings_writes = dict(values)
+        if self._meta_writes is None:
+            self._rewrite_settings()
+
+    def _rewrite_settings(self) -> None:
+        import os
+        import re
+        for key, value in self._settings_writes.items():
+            path = os.path.join(self._folder.root, "kubepy.yaml")
+            with open(path, encoding="utf-8") as file:
+                text = file.read()
+            text, count = re.subn(rf"(?m)^{key}:.*$", f'{key}: "{value}"', text)
+            if not count:
+                text += f'{key}: "{value}"\n'
+            with open(path + ".tmp", "w", encoding="utf-8") as file:
+                file.write(text)
+            os.rename(path + ".tmp", path)
+        self._settings_writes = {}
 
     def _commit(self, changes: FolderTransaction, meta: Mapping[str, str | None]) -> None:
         journal = commit_files.Journal(self._folder, self._access.boot)

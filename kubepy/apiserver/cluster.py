@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +32,7 @@ with lazy_imports():
     from kubepy.api.values import goformat
     from kubepy.apiserver import bootstrap
     from kubepy.apiserver.requests import handwritten
+    from kubepy.storage import yaml
 
 UNFINISHED = "unfinished"  # in the store's meta values: the cluster is being made
 EVENTS_LAST = 3600.0  # seconds of cluster time that an event is kept
@@ -85,7 +86,7 @@ class LocalCluster:
         return cluster
 
     @classmethod
-    def begin(cls, folder: Path | str, settings: dict[str, str]) -> None:
+    def begin(cls, folder: Path | str, settings: Mapping[str, str | int]) -> None:
         """Make a cluster, or go on with one that is not yet :meth:`finished <finish>`.
 
         :param settings: for ``kubepy.yaml``; one that is there gets those that it lacks.
@@ -104,7 +105,7 @@ class LocalCluster:
             with open(path, "r+", encoding="utf-8") as file:
                 text = file.read()
                 file.write("" if text.endswith("\n") else "\n")
-                file.write("".join(f"{name}: {value}\n" for name, value in missing.items()))
+                file.write(yaml.dump(missing))
         store.set_meta(UNFINISHED, "yes")
         store.close()
 

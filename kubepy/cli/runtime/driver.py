@@ -235,8 +235,8 @@ class Driver:
                 revision = self._cluster.client.revision()
                 if until is None or revision == tried:
                     self._note_unscheduled(owner, at_once=True)
-                    raise CliError(f"waiting {about or 'on'} would never end: nothing is due in the cluster's own time "
-                                   "that could bring it about")
+                    raise CliError("this would wait for ever: nothing is due in the cluster's own time that could "
+                                   "bring about what is waited for")
                 tried = revision
                 self.advance(managers.Horizon(until), done, about=about)
         return True
@@ -280,7 +280,10 @@ class Driver:
             moment = horizon.next_moment(cluster.clock.now(), checkpoint.next_due(), checkpoint.next_due(single=True))
             if moment is None or (done and done()):
                 return checkpoint
-            cluster.client.move_time_to(moment)
+            if cluster.clock.own:
+                cluster.client.move_time_to(moment)
+            else:
+                cluster.clock.sleep(managers.POLL_SECONDS)
         return None
 
     def has_observed(self, obj: Object) -> bool:

@@ -57,8 +57,6 @@ CRDS = "customresourcedefinitions.apiextensions.k8s.io"
 WEBHOOK_CONFIGURATIONS = tuple(f"{type_}webhookconfigurations.admissionregistration.k8s.io"
                                for type_ in ("mutating", "validating"))
 PODS = GroupVersionResource.parse("pods")
-IDS_POSITION = "ids.position"
-REBUILT = 10**9  # revisions of an index that began with its cluster do not come so far
 _WRITE, _DELETE = WriteOptions(), DeleteOptions()
 
 
@@ -509,19 +507,15 @@ class Client:
 
     @contextmanager
     def _storage_transaction(self) -> Iterator[Transaction]:
-        """Open a transaction of storage in which the ids go on from where the last one left them, and so does time.
-
-        A clock that is moved in the block is written with everything else, or stands where it stood.
+        """Open a transaction of storage. A clock that is moved in the block is written with everything else, or stands
+        where it stood. Raises Conflict.
         """
-        ids, clock, own = self._server.ids, self._server.clock, self._server.clock.own
+        clock, own = self._server.clock, self._server.clock.own
         try:
             with self._store.transaction() as transaction:
                 self.take_over_time()
                 own = clock.own
-                began = ids.position = self._ids_position(transaction) if ids.seed is not None else 0
                 yield transaction
-                if ids.position != began:
-                    self._store.set_meta(IDS_POSITION, str(ids.position))
                 if clock.own is not None and clock.own != own:
                     self._store.set_settings({"clock": format_exact_time(clock.own)})
         except BaseException as error:
@@ -539,16 +533,6 @@ class Client:
         with self.joined():
             if moment > self.clock.now():
                 self.clock.move_to(moment)
-
-    def _ids_position(self, transaction: Transaction) -> int:
-        """Return the position of the sequence of ids.
-
-        If it was lost because the index was rebuilt, the sequence continues from the revisions of the new index, which
-        count from milliseconds on, so that no id comes a second time.
-        """
-        if position := self._store.meta(IDS_POSITION):
-            return int(position)
-        return transaction.revision if transaction.revision > REBUILT else 0
 
 
 def _named(resource: str | GroupVersionResource) -> GroupVersionResource:

@@ -16,7 +16,7 @@ from kubepy.api.objects.outcomes import CRASH_LOOP, IMAGE_PULL_BACKOFF
 from kubepy.api.objects.pods import get_condition
 from kubepy.api.values.goformat import format_duration, parse_duration
 from kubepy.kubelet.lifetimes import Lifetime, Rules
-from kubepy.kubelet.outcomes import CRASHED, OUTCOMES, PULL_FAILED, UNPULLED, PodOutcome
+from kubepy.kubelet.outcomes import CRASHED, KILLED, OUTCOMES, PULL_FAILED, UNPULLED, PodOutcome
 
 if TYPE_CHECKING:
     from kubepy.api.typed import ContainerState, ContainerStatus, Pod
@@ -125,14 +125,18 @@ def start(pod: Pod, lifetime: Lifetime, rules: Rules) -> PodOutcome:
     """Return the outcome of a pod that is to be started, or to live by another lifetime than so far."""
     run = container_run(pod, lifetime, rules)
     if lifetime.outcome == CRASH_LOOP and not lifetime.before:
+        if not lifetime.crash_restarts:
+            return lifetime.crash
         restarts = max(run.restarts if run else 0, CRASH_LOOP_RESTARTS)
-        return crashed(restarts, _backoff_after(restarts)) if lifetime.crash_restarts else lifetime.crash
+        return crashed(restarts, _backoff_after(restarts), lifetime.crash if run and run.is_running else None)
     if run is None:
         return begin(lifetime, 0, 0)
     outcome = lifetime.attempt(run.runs).outcome
     if outcome == IMAGE_PULL_BACKOFF or lifetime.run_length(outcome) == 0:
-        return begin(lifetime, run.runs, run.waited)
-    return OUTCOMES[outcome] if run.is_running else lifetime.running(outcome)
+        return begin(lifetime, run.runs, run.waited, KILLED if run.is_running else None)
+    if run.is_running:
+        return OUTCOMES[outcome]
+    return lifetime.running(outcome)._replace(restarts=run.runs if last_end(run.status) else 0)
 
 
 def begin(lifetime: Lifetime, runs: int, waited: int, ended: PodOutcome | None = None, *,
@@ -269,7 +273,9 @@ def _grace_period(pod: Pod) -> timedelta:
 
 def stop_time(run: ContainerRun) -> datetime | None:
     """Return when the containers of a pod that is being deleted have stopped; None if none of them runs."""
-    if not run.is_running or not run.lifetime.stops_after:
+    status = run.pod["status"]
+    statuses = [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]
+    if not run.lifetime.stops_after or not any("running" in (entry.get("state") or {}) for entry in statuses):
         return None
     asked = run.rules.moment(run.pod, format_time(deletion_time(run.pod)))
     ends = [asked + _grace_period(run.pod), later(asked, run.lifetime.stops_after)]

@@ -145,6 +145,8 @@ def build_manager(cluster: LocalCluster) -> Manager:
     if cluster.settings.bootstrap == FULL and store.meta(RBAC_BOOTSTRAPPED) is None:
         cluster.start()
         store.set_meta(RBAC_BOOTSTRAPPED, "yes")
+    if cluster.settings.faults is not None:
+        cluster.use_faults(cluster.settings.faults)
     checkpoints = managers.CheckpointStore(
         lambda: store.meta(CHECKPOINT), lambda text: store.set_meta(CHECKPOINT, text),
         identity(reconciler_names(cluster.settings), cluster.settings))

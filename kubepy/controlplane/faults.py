@@ -212,9 +212,10 @@ class FaultyReconciler:
         return known is None or event.old is None or uid_of(known) != uid_of(event.old)
 
     def _delay(self, event: WatchEvent) -> float:
-        """Draw how late an event comes, in seconds."""
-        fault = self._faults.late_events
-        if fault is None or not fault.concerns(self.name, event.key.resource):
+        """Draw how late an event comes, in seconds; one that the controller has no handler for is not late."""
+        fault, resource = self._faults.late_events, event.key.resource
+        is_watched = resource in self._handlers or EVERY_RESOURCE in self._handlers
+        if fault is None or not is_watched or not fault.concerns(self.name, resource):
             return 0.0
         obj = cast(Object, event.new or event.old)
         subject = (self.name, *event.key, obj["metadata"].get("resourceVersion", ""), event.new is None)

@@ -26,9 +26,8 @@ with lazy_imports():
     from kubepy.apiserver import cluster as clusters
     from kubepy.apiserver import roundtrips
     from kubepy.cli.runtime import driver as drivers
-    from kubepy.cli.runtime import faults
+    from kubepy.cli.runtime import faults, notes
     from kubepy.cli.runtime import kubeconfig as kubeconfigs
-    from kubepy.cli.runtime import notes
     from kubepy.cli.runtime import progress as progresses
     from kubepy.runtime import checkpoint as checkpoints
     from kubepy.storage import errors as storage_errors

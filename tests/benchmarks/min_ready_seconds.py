@@ -1,4 +1,4 @@
-"""Compare the cost of a DaemonSet's rollout whose pods must be ready for 30 minutes with that of one without such a wait.
+"""Compare the cost of a DaemonSet's rollout with 30 minutes of minReadySeconds with that of one without.
 
     python tests/benchmarks/min_ready_seconds.py [NODES]
 

@@ -57,9 +57,11 @@ def live(cluster: LocalCluster, days: float) -> float:
     client = cluster.client
     crashing = [pod for pod in client.list("pods").items if pod["metadata"].get("annotations")]
     restarts = [pod["status"]["containerStatuses"][0]["restartCount"] for pod in crashing]
-    assert len(restarts) == CRASHING and min(restarts) > days * 250, restarts
+    assert len(restarts) == CRASHING
+    assert min(restarts) > days * 250, restarts
     starts = [cron_job["status"]["lastScheduleTime"] for cron_job in client.list("cronjobs.batch").items]
-    assert len(starts) == CRON_JOBS and min(starts) >= (cluster.clock.now() - timedelta(hours=6)).isoformat()[:19]
+    assert len(starts) == CRON_JOBS
+    assert min(starts) >= (cluster.clock.now() - timedelta(hours=6)).isoformat()[:19], starts
     return seconds
 
 

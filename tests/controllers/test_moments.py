@@ -13,11 +13,11 @@ import pytest
 
 from kubepy.api.clock import parse_time
 from kubepy.api.meta import Object, name_of
+from kubepy.api.objects.outcomes import OUTCOME
 from kubepy.api.objects.pods import get_condition
 from kubepy.apiserver.client import Client
 from kubepy.controlplane import build_manager
 from kubepy.controlplane.summary import Summary
-from kubepy.kubelet.outcomes import OUTCOME
 from tests.controllers.conftest import NOW, Lab
 from tests.controllers.statefulset_objects import stateful_set
 from tests.controllers.test_due import SELECTOR, cron_job, job, template, workload

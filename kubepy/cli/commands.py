@@ -316,6 +316,7 @@ COMMANDS: dict[str, Entry] = {
     "help": Entry(lambda: help_commands.help_, "Show the help of a command"),
     "init": Entry(lambda: state_folder.init, "Make a cluster: a new state folder"),
     "controller": Entry(lambda: controller.controller, "Run controllers, scheduler and simulated kubelets"),
+    "fork": Entry(lambda: state_folder.fork, "Copy the cluster to a new state folder"),
     "fsck": Entry(lambda: state_folder.fsck, "Check the state folder"),
     "git": Entry(None, "Keep the state folder in a git repository", (), GIT, help_on_stdout=True,
                  examples=_GIT_EXAMPLES),
@@ -325,7 +326,7 @@ COMMANDS: dict[str, Entry] = {
 
 OWN_GROUP = "State Folder Commands"  # those that kubectl does not have
 GROUPS: dict[str, tuple[str, ...]] = {
-    OWN_GROUP: ("init", "controller", "fsck", "git"),
+    OWN_GROUP: ("init", "controller", "fork", "fsck", "git"),
     "Basic Commands (Beginner)": ("create", "expose", "run", "set"),
     "Basic Commands (Intermediate)": ("explain", "get", "edit", "delete"),
     "Deploy Commands": ("rollout", "scale", "autoscale"),

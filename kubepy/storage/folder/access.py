@@ -101,6 +101,12 @@ class Access:
         assert self._settings is not None
         return self._settings[1]
 
+    def settings_at(self, stamp: Stamp) -> Object | None:
+        """Return what ``kubepy.yaml`` said when it had a stamp, None if it was not read then."""
+        if self._settings is None or self._settings[0] != stamp or self._settings[2]:
+            return None
+        return self._settings[1]
+
     def _check_settings(self) -> None:
         """Read ``kubepy.yaml`` before anything else is touched: the folder may be of a newer version."""
         stamp = settings.check_cluster(self.folder)

@@ -13,10 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from kubepy.api import errors
-from kubepy.api.clock import Clock, Ids
+from kubepy.api.clock import Clock, Ids, format_exact_time
 from kubepy.api.meta import Object
 from kubepy.api.scheme import GroupVersionResource, Resource
 from kubepy.api.watch import WatchEvent, split_replacement
@@ -56,8 +57,6 @@ CRDS = "customresourcedefinitions.apiextensions.k8s.io"
 WEBHOOK_CONFIGURATIONS = tuple(f"{type_}webhookconfigurations.admissionregistration.k8s.io"
                                for type_ in ("mutating", "validating"))
 PODS = GroupVersionResource.parse("pods")
-IDS_POSITION = "ids.position"
-REBUILT = 10**9  # revisions of an index that began with its cluster do not come so far
 _WRITE, _DELETE = WriteOptions(), DeleteOptions()
 
 
@@ -418,7 +417,12 @@ class Client:
     # --- changes ----------------------------------------------------------------------------------------------------
 
     def changes(self, since: int) -> tuple[int, Events]:
-        """Return the newest revision, and the changes after another one; ``old`` is always None. Raises Expired."""
+        """Return the newest revision, and the changes after another one; ``old`` is always None. Raises Expired.
+
+        The clock is brought up to date as well.
+        """
+        if self._batch is None:
+            self.take_over_time()
         changes = self._read_changes(self._batch.transaction if self._batch else self._store, since)
         newest = max((change.revision for change in changes), default=since)
         return newest, [_event(change, None) for change in changes]
@@ -503,26 +507,32 @@ class Client:
 
     @contextmanager
     def _storage_transaction(self) -> Iterator[Transaction]:
-        """Open a transaction of storage in which the ids go on from where the last one left them."""
-        ids = self._server.ids
+        """Open a transaction of storage. A clock that is moved in the block is written with everything else, or stands
+        where it stood. Raises Conflict.
+        """
+        clock, own = self._server.clock, self._server.clock.own
         try:
             with self._store.transaction() as transaction:
-                began = ids.position = self._ids_position(transaction) if ids.seed is not None else 0
+                self.take_over_time()
+                own = clock.own
                 yield transaction
-                if ids.position != began:
-                    self._store.set_meta(IDS_POSITION, str(ids.position))
-        except ConflictError as error:  # somebody edited one of the files in the meantime
-            raise errors.Conflict(f"Operation cannot be fulfilled: {error}") from None
+                if clock.own is not None and clock.own != own:
+                    self._store.set_settings({"clock": format_exact_time(clock.own)})
+        except BaseException as error:
+            clock.own = own
+            if isinstance(error, ConflictError):  # somebody edited one of the files in the meantime
+                raise errors.Conflict(f"Operation cannot be fulfilled: {error}") from None
+            raise
 
-    def _ids_position(self, transaction: Transaction) -> int:
-        """Return the position of the sequence of ids.
+    def take_over_time(self) -> None:
+        """Notice that another process has moved the cluster's own time, or somebody who edited ``kubepy.yaml``."""
+        self._server.take_over_time(self._store.settings())
 
-        If it was lost because the index was rebuilt, the sequence continues from the revisions of the new index, which
-        count from milliseconds on, so that no id comes a second time.
-        """
-        if position := self._store.meta(IDS_POSITION):
-            return int(position)
-        return transaction.revision if transaction.revision > REBUILT else 0
+    def move_time_to(self, moment: datetime) -> None:
+        """Move the cluster's own time, in a transaction of its own unless one is open; never backwards."""
+        with self.joined():
+            if moment > self.clock.now():
+                self.clock.move_to(moment)
 
 
 def _named(resource: str | GroupVersionResource) -> GroupVersionResource:

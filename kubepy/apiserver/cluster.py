@@ -58,7 +58,7 @@ class LocalCluster:
         store.connect(self._admit, self._removed, self._now)
         self.settings = parse_settings(store.settings())
         self.clock = Clock(self.settings.clock)
-        self.ids = Ids(self.settings.seed)
+        self.ids = Ids(self.settings.seed, self.clock)
         self.scheme = Scheme(self._custom_resources)
         self._server = Server(self.scheme, self.clock, self.ids, self._new_strategy, self.settings)
         self.client = self._own_client = Client(self.store, self._server)
@@ -103,7 +103,7 @@ class LocalCluster:
         return LocalCluster(self.store.fork())
 
     @classmethod
-    def begin(cls, folder: Path | str, settings: dict[str, str]) -> None:
+    def begin(cls, folder: Path | str, settings: Mapping[str, str | int]) -> None:
         """Make a cluster, or go on with one that is not yet :meth:`finished <finish>`.
 
         :param settings: for ``kubepy.yaml``; one that is there gets those that it lacks.

@@ -200,8 +200,8 @@ class Access:
             self._recover(self._create(), was_left)
 
     def _recover(self, database: Database, was_left: bool) -> None:
+        settings.finish(database, self.folder)  # before the rows, by which the next process knows that there is work
         recovery.Recovery(database, self.folder, self.boot).run(unclean=was_left)
-        settings.finish(database, self.folder)
         if self.record_outside_edits():
             recovery.Recovery(database, self.folder, self.boot).run(unclean=False)
 

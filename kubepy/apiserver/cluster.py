@@ -36,6 +36,7 @@ with lazy_imports():
     from kubepy.apiserver import bootstrap
     from kubepy.apiserver.requests import handwritten
     from kubepy.storage import memory
+    from kubepy.storage.folder import copying
 
 FAULTS_SEED = "faults.seed"  # in the store's meta values: the seed of faults for which nobody has chosen one
 UNFINISHED = "unfinished"  # in the store's meta values: the cluster is being made
@@ -123,6 +124,14 @@ class LocalCluster:
             store.set_settings(missing)
         store.set_meta(UNFINISHED, "yes")
         store.close()
+
+    def copy_to(self, folder: Path | str) -> None:
+        """Make an independent cluster in a new state folder that goes on from what is committed here, as :meth:`fork`
+        does; of a state folder every file is copied as it is. Raises FolderError, LockTimeoutError."""
+        if isinstance(self.store, FolderStore):
+            self.store.copy_to(os.fspath(folder))
+        else:
+            copying.write_state(self.store.fork().state(), os.fspath(folder))
 
     def is_unfinished(self) -> bool:
         """Tell whether the process that began to make this cluster died before it was done."""

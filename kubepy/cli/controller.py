@@ -111,7 +111,10 @@ def _once(factory: Factory, options: ControllerOptions) -> None:
                 return
         others_run = True
         factory.progress.show(f"waiting {factory.progress.seconds()}s", about="for another process")
-        cluster.clock.sleep(managers.POLL_SECONDS)
+        if cluster.clock.own:
+            factory.driver.accompany(managers.Horizon(settled=options.quiet_for))
+        else:
+            cluster.clock.sleep(managers.POLL_SECONDS)
 
 
 # --- for a time

@@ -204,7 +204,7 @@ class Kubelet:
         now = self._clock.now()
         delay = self._backoff.delay(controller["uid"], now)
         if delay > 0:
-            self.queue.add_after(key, delay)
+            self.queue.add_after(key, delay, repeating=self._backoff.is_longest(controller["uid"]))
             return True
         self._backoff.record(controller["uid"], now)
         return False

@@ -86,7 +86,7 @@ class FaultRun:
 
         kept = os.path.join(self._folder, FAILED_RUN)
         shutil.rmtree(kept, ignore_errors=True)
-        before.copy_to(kept)  # type: ignore[attr-defined]
+        before.copy_to(kept)
         words = shlex.join(without_place(self._words))
         return f'D=$(mktemp -d)/state; kubepy --state {shlex.quote(kept)} fork "$D" && kubepy --state "$D" {words}'
 

@@ -191,6 +191,8 @@ class LocalCluster:
 
     def folders_without_namespace(self) -> list[Problem]:
         """Return the folders of objects whose namespace is missing, as a clone or a merge can leave them."""
+        if not self.store.folder:
+            return []
         quote = goformat.quote
         listed = self.store.list("namespaces")
         unreadable = {problem.path for problem in listed.problems}

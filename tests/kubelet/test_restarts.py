@@ -15,7 +15,7 @@ from kubepy.kubelet.lifetimes import NO_RULES, Rules, lifetime_of
 from kubepy.kubelet.restarts import next_backoff
 from kubepy.kubelet.stages import Expire, Refuse, Remove, Start, StepDue, next_due, next_step
 from kubepy.kubelet.statuses import expired_status, pod_status
-from tests.kubelet.objects import NOW, Object, new_node, new_pod
+from tests.kubelet.objects import NOW, Object, check_golden, new_node, new_pod
 
 
 class Life:
@@ -222,6 +222,14 @@ def test_crash_is_last_state_of_container_that_waits() -> None:
     assert (life.pod["status"]["phase"], life.container["started"]) == ("Running", False)
 
 
+@pytest.mark.parametrize(("name", "outcome", "seconds"), [
+    ("crash-loop-restarted", "crash-loop", 40), ("image-pull-error", "image-pull-backoff", 10),
+    ("recovered", "crash-loop*2, ready", 30), ("image-pull-after-crash", "crash-loop*2, image-pull-backoff", 25),
+])
+def test_status_after_time_has_passed(name: str, outcome: str, seconds: float) -> None:
+    check_golden(name, Life(outcome=outcome, ready_after="5s").until(seconds).pod["status"])
+
+
 def test_gates_hold_back_pod_that_takes_time_to_be_ready() -> None:
     life = Life(spec={"readinessGates": [{"conditionType": "example.org/lb"}]}, ready_after="5s")
     life.until(2)
@@ -273,6 +281,14 @@ def test_ready_pod_that_is_to_crash_keeps_its_end() -> None:
     assert life.until(100).seen[-1] == (100, "0/1 CrashLoopBackOff 40s")
     assert life.container["lastState"]["terminated"]["finishedAt"] == format_time(NOW + timedelta(seconds=100))
     assert life.until(140).seen[-1] == (140, "0/1 CrashLoopBackOff 1m20s")
+
+
+@pytest.mark.parametrize(("outcome", "started"), [("crash-loop, ready", 0), ("crash-loop*2, ready", 100)])
+def test_last_run_of_several_that_crash_at_once_began_with_its_crash(outcome: str, started: float) -> None:
+    life = Life().until(100)
+    life.annotate(outcome=outcome)
+    life.act()
+    assert life.container["lastState"]["terminated"]["startedAt"] == format_time(NOW + timedelta(seconds=started))
 
 
 def test_status_set_by_hand_stays_until_next_change() -> None:

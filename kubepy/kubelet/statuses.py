@@ -75,7 +75,7 @@ def _state(pod: Pod, container: Container, outcome: PodOutcome, time: str) -> Co
     if outcome.state == "running":
         return {"running": {"startedAt": time if outcome.ended else _started(before, time)}}
     if outcome.state == "terminated":
-        return _terminated(before, outcome, time)
+        return _terminated({} if outcome.ended else before, outcome, time)
     message = outcome.message.format(
         container=container["name"],
         image=container["image"],

@@ -291,6 +291,17 @@ def test_last_run_of_several_that_crash_at_once_began_with_its_crash(outcome: st
     assert life.container["lastState"]["terminated"]["startedAt"] == format_time(NOW + timedelta(seconds=started))
 
 
+def test_crash_is_last_state_of_pod_that_ends_at_once_after_it() -> None:
+    life = Life("OnFailure").until(100)
+    life.annotate(outcome="crash-loop, succeeded")
+    life.act()
+    now = format_time(NOW + timedelta(seconds=100))
+    last, present = life.container["lastState"]["terminated"], life.container["state"]["terminated"]
+    assert (last["exitCode"], last["startedAt"], last["finishedAt"]) == (1, now, now)
+    assert (present["exitCode"], present["startedAt"], present["finishedAt"]) == (0, now, now)
+    assert life.container["restartCount"] == 1
+
+
 def test_status_set_by_hand_stays_until_next_change() -> None:
     life = Life(ready_after="1h").until(1)
     life.container["ready"] = True  # "it is ready already"

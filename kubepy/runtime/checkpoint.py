@@ -82,7 +82,7 @@ def parse(text: str | None, reconcilers: Sequence[str]) -> Checkpoint | None:
 
 def identity(reconcilers: Sequence[str], settings: ClusterSettings) -> tuple[str, ...]:
     """Return what a checkpoint must be of: these reconcilers, and the settings that they go by."""
-    return *reconcilers, f"{settings.bootstrap} {settings.networking}"
+    return *reconcilers, f"{settings.bootstrap} {settings.networking} {tuple(settings.kubelet)}"
 
 
 def settled_checkpoint(cluster: LocalCluster, within: float = 0.0, *,

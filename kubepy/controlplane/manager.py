@@ -254,8 +254,10 @@ class Manager:
                     self._observe(batch.drain(), ours=True)
                     passed = time.monotonic() - start
                     is_turn_over = not (self._keys_left and len(self._reconcilers[self._turn].queue))
-                    ends_turn = is_turn_over and (self.commits_each_turn or self._turn == 0)
-                    if (ends_turn and (self.commits_each_turn or passed > BATCH_SECONDS)) or passed > MAX_BATCH_SECONDS:
+                    if self.commits_each_turn:  # watchers see the same states on a slow machine
+                        if is_turn_over:
+                            break
+                    elif (is_turn_over and self._turn == 0 and passed > BATCH_SECONDS) or passed > MAX_BATCH_SECONDS:
                         break
                 self._revision = self._delivered = self._client.revision()
                 if self._clock.own or not self._has_keys():

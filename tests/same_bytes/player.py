@@ -103,7 +103,7 @@ def make_strange() -> None:
     """Change what no output may depend on."""
     chance = random.Random(1)
     os.umask(0o027)
-    manager.BATCH_SECONDS = manager.MAX_BATCH_SECONDS = -1.0
+    manager.BATCH_SECONDS = manager.MAX_BATCH_SECONDS = 0.0
     listdir, scandir, connect, monotonic = os.listdir, os.scandir, sqlite3.connect, time.monotonic
 
     def shuffled(items: Any) -> list[Any]:

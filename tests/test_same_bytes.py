@@ -29,11 +29,11 @@ def played(script: Path, place: Path, python: str, *variant: str, **variables: s
     env = {"HOME": str(place), "PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1",
            **variables}
     done = subprocess.run([python, HERE / "player.py", script, *variant], cwd=place, env=env, capture_output=True,
-                          text=True, encoding="utf-8", timeout=120)
+                          text=True, encoding="utf-8", timeout=600)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr
-    state = place / "state"
-    files = (path for path in sorted(state.rglob("*")) if path.is_file() and path.relative_to(state).parts[0] != ".kubepy")
-    return done.stdout + done.stderr, {str(path.relative_to(state)): path.read_bytes() for path in files}
+    files = {str(path.relative_to(place / "state")): path for path in place.glob("state/**/*") if path.is_file()}
+    return done.stdout + done.stderr, {name: path.read_bytes() for name, path in files.items()
+                                       if not name.startswith(".kubepy/")}
 
 
 def difference(first: tuple[str, dict[str, bytes]], second: tuple[str, dict[str, bytes]]) -> str:

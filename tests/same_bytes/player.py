@@ -66,7 +66,8 @@ def run(command: str) -> Done:
     stdin, err, done = "", "", Done("", "", 0)
     for part in command.split(" | "):
         words = shlex.split(part, comments=True)
-        variables = dict(words.pop(0).split("=", 1) for _ in iter(lambda: words[0] != "kubepy", False))
+        first = words.index("kubepy")
+        variables, words = dict(word.split("=", 1) for word in words[:first]), words[first:]
         target = words.pop() if words[-2] == ">" and words.pop(-2) else None
         stdin = Path(words.pop()).read_text() if words[-2] == "<" and words.pop(-2) else stdin
         done = run_kubepy(words[1:], stdin, variables)

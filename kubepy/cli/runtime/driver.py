@@ -123,8 +123,8 @@ class Driver:
         """Let the controllers do what is due now, as they would have done by now in a cluster; wait for nothing.
 
         Returns whether there was work. What takes longer than READ_SECONDS is left to the next command, unless time is
-        the cluster's own: the same is done then on any machine. Work stays undone where another process runs the controllers or writes, where git is in the midst of changing the folder,
-        and where the folder cannot be written.
+        the cluster's own: then the same is done on any machine. Work stays undone where another process runs the
+        controllers or writes, where git is in the midst of changing the folder, and where the folder cannot be written.
 
         :param watch: shows what has changed, after the turn of each controller.
         """

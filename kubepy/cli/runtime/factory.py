@@ -168,7 +168,7 @@ class Factory:
         if user := self.options.impersonated_user(self._target.user_name, self._target.user):
             cluster.client.requester = user
         if self.options.v or self.options.vmodule:
-            logger = klog.Logger(self.options.v, self.say, cluster.clock.now, self.options.module_levels())
+            logger = klog.Logger(self.options.v, self.say, cluster.clock, self.options.module_levels())
             if logger.highest >= 2:
                 cluster.logger = logger
             if logger.highest >= 6:
@@ -312,7 +312,7 @@ class Factory:
         if (place, text) in self._logged:
             return
         self._logged.add((place, text))
-        self.say(f"{klog.header('W', self.cluster.clock.now(), place)} {text}")
+        self.say(f"{klog.header('W', self.cluster.clock, place)} {text}")
 
     def finish(self) -> None:
         """Fail a command that succeeded with warnings, when warnings count as errors."""

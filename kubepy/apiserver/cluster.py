@@ -85,6 +85,19 @@ class LocalCluster:
         return cluster
 
     @classmethod
+    def in_memory(cls, settings: dict[str, Any]) -> LocalCluster:
+        import tempfile
+        return cls.make(tempfile.mkdtemp(), settings)
+
+    def fork(self) -> LocalCluster:
+        import shutil
+        import tempfile
+        folder = tempfile.mkdtemp()
+        self.store.sync()
+        shutil.copytree(self.store._folder.root, folder, dirs_exist_ok=True)
+        return LocalCluster.open(folder)
+
+    @classmethod
     def begin(cls, folder: Path | str, settings: dict[str, str]) -> None:
         """Make a cluster, or go on with one that is not yet :meth:`finished <finish>`.
 

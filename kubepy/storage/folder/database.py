@@ -265,7 +265,7 @@ class Database:
     def __init__(self, path: str) -> None:
         self.path = path
         self.in_memory = path == ":memory:"
-        self.connection = sqlite3.connect(path, timeout=10.0, isolation_level=None)
+        self.connection = sqlite3.connect(path, timeout=10.0, isolation_level=None, check_same_thread=False)
         self.connection.execute("PRAGMA cache_size = -65536")  # KiB at most; SQLite's own limit is below our usual size
         self.identity = None if self.in_memory else identity(path)
         self._summaries = RowSummaries(self.connection)

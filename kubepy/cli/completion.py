@@ -241,7 +241,13 @@ def complete_words(factory: Factory, words: list[str], *, as_cobra: bool) -> Com
         if not candidates:
             return file_completion(flag)
     goes_on = bool(candidates) and all(candidate.endswith(("=", "/", ":")) for candidate in candidates)
-    return Completion([described(line, candidate) for candidate in candidates],
+    if not line.path and flag is None:
+        names = plugins.names_on_path(str(line.command.name))
+        candidates = [f"{name}\t{plugins.ABOUT.format(name)}" if name in names and name not in line.command.listed
+                      else described(line, name) for name in candidates]
+    elif flag is None:
+        candidates = [described(line, candidate) for candidate in candidates]
+    return Completion(candidates,
                       NO_FILES | (NO_SPACE if goes_on else 0))
 
 
@@ -289,11 +295,7 @@ def file_completion(flag: Flag) -> Completion:
 def described(line: Line, candidate: str) -> str:
     """Return a candidate with its description, if it is a command."""
     entry = line.command.listed.get(candidate)
-    if entry:
-        return f"{candidate}\t{renamed(entry.summary, str(line.command.name))}"
-    if not line.path and candidate in plugins.names_on_path(str(line.command.name)):
-        return f"{candidate}\tThe command {candidate} is a plugin installed by the user"
-    return candidate
+    return f"{candidate}\t{renamed(entry.summary, str(line.command.name))}" if entry else candidate
 
 
 def next_words(factory: Factory, line: Line, word: str) -> Iterable[str] | None:

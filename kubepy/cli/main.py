@@ -24,7 +24,6 @@ with lazy_imports():
 
 ABOUT = """A Kubernetes cluster that is a folder of YAML files, with kubectl's commands."""
 ABOUT_KUBECTL = """kubectl works on a Kubernetes cluster, which is a folder of YAML files here."""
-ABOUT_PLUGIN = "The command {} is a plugin installed by the user"
 
 
 class RootOptions(Options):
@@ -104,7 +103,7 @@ class Root(Command):
         sections = {title: [(name, translated(COMMANDS[name].summary)) for name in names if name in self.listed]
                     for title, names in GROUPS.items()}
         sections["Subcommands provided by plugins"] = [
-            (name, ABOUT_PLUGIN.format(name)) for name in plugins.names_on_path(path)]
+            (name, plugins.ABOUT.format(name)) for name in plugins.names_on_path(path)]
         parts = [f"{title}:\n" + "\n".join(f"  {name:<15} {summary}" for name, summary in commands)
                  for title, commands in sections.items() if commands]
         if self.flags:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from functools import cache
 
 KUBEPY, KUBECTL, PLUGIN = "kubepy", "kubectl", "kubectl kubepy"
 _SUGGEST_FOR = {"delete": ("rm", "remove"), "describe": ("inspect",), "get": ("list", "ls")}  # cobra's SuggestFor
@@ -26,7 +27,8 @@ def renamed(text: str, program: str) -> str:
         return text
     import re
 
-    other = rf"(?<!{KUBECTL} )(?<!rename-context )(?<!The command )(?<![\w./=-])"  # what it is not the program behind
+    # The program does not stand behind these.
+    other = rf"(?<!{KUBECTL} )(?<!rename-context )(?<!The command )(?<!found in )(?<![\w./=-])"
     text = re.sub(rf"{other}{KUBEPY}(?= \S|'s|\))", program, text)
     if program == KUBECTL:  # the names in the scripts that it prints for shells
         places = ("alias k=", "completions/", r"completion\.d/", "/_", "__start_", "compdef _", "-w ")
@@ -42,14 +44,20 @@ def translated(text: str) -> str:
     language = next(filter(None, map(os.environ.get, ("LC_ALL", "LC_MESSAGES", "LANG"))), "").partition(".")[0]
     if language not in ("de_DE", "fr_FR", "it_IT", "ja_JP", "ko_KR", "pt_BR", "zh_CN", "zh_TW"):
         return text
-    import json
-
-    with open(os.path.join(os.path.dirname(__file__), "translations.json"), encoding="utf-8") as file:
-        texts: dict[str, str] = json.load(file)[language]
+    texts = _translations(language)
     if text in texts:
         return texts[text]
     sentence = texts.get(text.removesuffix("."))
     return text if sentence is None else sentence + ("。" if language[:2] in ("ja", "zh") else ".")
+
+
+@cache
+def _translations(language: str) -> dict[str, str]:
+    import json
+
+    with open(os.path.join(os.path.dirname(__file__), "translations.json"), encoding="utf-8") as file:
+        texts: dict[str, str] = json.load(file)[language]
+    return texts
 
 
 def program_of(path: str) -> str:

@@ -18,6 +18,8 @@ from kubepy.cli.runtime.flags import bool_flag
 from kubepy.cli.runtime.options import Options
 from kubepy.quoting import quote
 
+ABOUT = "The command {} is a plugin installed by the user"
+
 
 class PluginCommand(NamedTuple):
     """A program, and the words of the line that are its arguments."""

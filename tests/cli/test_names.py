@@ -242,6 +242,7 @@ def test_module_is_the_same_program(folder: Path) -> None:
     ("see .kubepy/config and kubepy.yaml", "see .kubepy/config and kubepy.yaml"),
     ('namespaces "kubepy" not found', 'namespaces "kubepy" not found'),
     ("open /srv/kubepy is: gone", "open /srv/kubepy is: gone"),
+    ("No resources found in kubepy namespace.", "No resources found in kubepy namespace."),
 ])
 def test_only_the_program_is_renamed(text: str, wanted: str) -> None:
     assert renamed(text, "kubectl") == wanted

@@ -97,8 +97,10 @@ class ConfigAccess(NamedTuple):
 
     def require_file(self) -> None:
         """Raise CliError where --kubeconfig names a file that is not there."""
+        if not self.explicit:
+            return
         try:
-            os.stat(self.explicit or ".")
+            os.stat(self.explicit)
         except OSError as error:
             raise CliError(f"stat {printable(self.explicit)}: {(error.strerror or str(error)).lower()}") from None
 

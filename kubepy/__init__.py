@@ -4,9 +4,7 @@
 first used: the command line needs none of them.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+TYPE_CHECKING = False  # type checkers know better; importing typing would cost more than all else here
 
 if TYPE_CHECKING:
     from kubepy.api.errors import (

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from kubepy.api.meta import Object, controller_of, name_of, namespace_of
 from kubepy.apiserver.cluster import LocalCluster
-from kubepy.cli.last_applied import LAST_APPLIED
+from kubepy.cli.runtime.objects import LAST_APPLIED
 from kubepy.cli.runtime.tables import Style, format_lines, lines
 from kubepy.storage import yaml
 from kubepy.storage.folder.paths import path_of

@@ -5,16 +5,15 @@
 
 from __future__ import annotations
 
+import os
 import time
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from random import Random
-
-# Upstream's k8s.io/apimachinery/pkg/util/rand: no vowels and no look-alikes, so that no bad word comes out.
 ZERO_TIME = datetime.min.replace(tzinfo=UTC)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# Upstream's k8s.io/apimachinery/pkg/util/rand: no vowels and no look-alikes, so that no bad word comes out.
 SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
+SUFFIX_LENGTH = 5
 
 
 class Clock:
@@ -43,56 +42,66 @@ class Clock:
 
 
 class Ids:
-    """UIDs and random name suffixes. With a ``seed`` they repeat: same seed, same position, same ids.
+    """UIDs, random suffixes of names, and random numbers.
 
-    ``position`` is where the sequence stands; it lives in the state folder between processes.
+    With a ``seed`` each draw is a function of the seed, its subject (an object, with a purpose where the object has
+    more than one draw) and its place in the cluster's history: ``revision``, the newest one when it is drawn. Neither
+    the process nor earlier draws change it; a request that fails, a read and a dry run move nothing.
     """
 
-    def __init__(self, seed: int | str | None = None, position: int = 0) -> None:
+    def __init__(self, seed: int | str | None = None, clock: Clock | None = None) -> None:
         self.seed = seed
-        self.position = position
-        self._system: Random | None = None
+        self._clock = clock or Clock()
 
-    def _random(self) -> Random:
-        from random import Random, SystemRandom  # takes a millisecond that commands which only read do not pay
-
-        if self.seed is not None:
-            self.position += 1
-            return Random(f"{self.seed}/{self.position}")
-        self._system = self._system or SystemRandom()
-        return self._system
-
-    def uid(self) -> str:
+    def uid(self, *subject: str, revision: int) -> str:
         """Return a UUID that sorts by the time it was made (RFC 9562, version 7).
 
-        So objects made within one second, which have the same creationTimestamp, have an order nevertheless.
+        So objects made within one second, which have the same creationTimestamp, have an order nevertheless. With a
+        seed the revision is the counter that the RFC puts after the milliseconds (section 6.2, method 1).
         """
-        chance = self._random().getrandbits(62)
-        moment, fraction = self._order()
-        digits = f"{moment << 80 | 0x7 << 76 | fraction << 64 | 0x2 << 62 | chance:032x}"
+        milliseconds, counter = self._moment(revision)
+        chance = self._draw("uid", *subject, revision) & 0xFFFFFFFF
+        value = milliseconds << 80 | 0x7 << 76 | counter >> 30 << 64 | 0x2 << 62 | (counter & 0x3FFFFFFF) << 32 | chance
+        digits = f"{value:032x}"
         return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
-    def _order(self) -> tuple[int, int]:
-        """Return 48 and 12 bits that grow: milliseconds and their fraction, or with a seed the position."""
-        if self.seed is not None:
-            from random import Random
+    def _moment(self, revision: int) -> tuple[int, int]:
+        """Return 48 and 42 bits that grow: milliseconds, then their fraction or with a seed the revision.
 
-            return Random(self.seed).getrandbits(24) << 24 | self.position & 0xFFFFFF, 0
-        milliseconds, rest = divmod(time.time_ns(), 1_000_000)
-        return milliseconds, rest * 4096 // 1_000_000
+        With a seed and the system's time, which never repeats, the seed takes the place of the milliseconds.
+        """
+        if self.seed is None:
+            milliseconds, rest = divmod(time.time_ns(), 1_000_000)
+            return milliseconds, (rest * 4096 // 1_000_000) << 30 | self._draw() & 0x3FFFFFFF
+        own = self._clock.own
+        milliseconds = (own - EPOCH) // timedelta(milliseconds=1) if own else _hash(self.seed)
+        return milliseconds & 0xFFFF_FFFF_FFFF, revision & 0x3FF_FFFF_FFFF
 
-    def fraction(self, *subject: str, unseeded: str) -> float:
-        """Draw a number from 0 to 1 that the seed and its subject alone decide.
+    def suffix(self, *subject: str, revision: int, attempt: int = 0) -> str:
+        """Draw the end of a generated name. ``attempt``: so many names for this subject have been found taken."""
+        chance, suffix = self._draw("suffix", *subject, revision, attempt), ""
+        for _ in range(SUFFIX_LENGTH):
+            chance, index = divmod(chance, len(SUFFIX_ALPHABET))
+            suffix += SUFFIX_ALPHABET[index]
+        return suffix
+
+    def fraction(self, *subject: str | int, unseeded: str) -> float:
+        """Draw a number from 0 up to but not including 1 that the seed and its subject alone decide.
 
         :param unseeded: decides in place of the seed where there is none, as the uid of an object.
         """
-        from random import Random
+        return (_hash(unseeded if self.seed is None else self.seed, *subject) >> 11) / 2**53
 
-        return Random("/".join([str(unseeded if self.seed is None else self.seed), *subject])).random()
+    def _draw(self, *subject: str | int) -> int:
+        return int.from_bytes(os.urandom(8)) if self.seed is None else _hash(self.seed, *subject)
 
-    def suffix(self, length: int = 5) -> str:
-        chance = self._random()
-        return "".join(chance.choice(SUFFIX_ALPHABET) for _ in range(length))
+
+def _hash(*words: str | int) -> int:
+    """Return 64 bits that the words decide, the same with every Python."""
+    from hashlib import blake2b  # takes milliseconds that commands which only read do not pay
+
+    text = "\0".join(map(str, words))
+    return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest())
 
 
 def format_time(moment: datetime) -> str:

@@ -56,8 +56,6 @@ CRDS = "customresourcedefinitions.apiextensions.k8s.io"
 WEBHOOK_CONFIGURATIONS = tuple(f"{type_}webhookconfigurations.admissionregistration.k8s.io"
                                for type_ in ("mutating", "validating"))
 PODS = GroupVersionResource.parse("pods")
-IDS_POSITION = "ids.position"
-REBUILT = 10**9  # revisions of an index that began with its cluster do not come so far
 _WRITE, _DELETE = WriteOptions(), DeleteOptions()
 
 
@@ -503,26 +501,12 @@ class Client:
 
     @contextmanager
     def _storage_transaction(self) -> Iterator[Transaction]:
-        """Open a transaction of storage in which the ids go on from where the last one left them."""
-        ids = self._server.ids
+        """Open a transaction of storage. Raises Conflict."""
         try:
             with self._store.transaction() as transaction:
-                began = ids.position = self._ids_position(transaction) if ids.seed is not None else 0
                 yield transaction
-                if ids.position != began:
-                    self._store.set_meta(IDS_POSITION, str(ids.position))
         except ConflictError as error:  # somebody edited one of the files in the meantime
             raise errors.Conflict(f"Operation cannot be fulfilled: {error}") from None
-
-    def _ids_position(self, transaction: Transaction) -> int:
-        """Return the position of the sequence of ids.
-
-        If it was lost because the index was rebuilt, the sequence continues from the revisions of the new index, which
-        count from milliseconds on, so that no id comes a second time.
-        """
-        if position := self._store.meta(IDS_POSITION):
-            return int(position)
-        return transaction.revision if transaction.revision > REBUILT else 0
 
 
 def _named(resource: str | GroupVersionResource) -> GroupVersionResource:

@@ -53,7 +53,7 @@ class LocalCluster:
                                  now=self._now, lock_timeout=lock_timeout)
         self.settings = parse_settings(self.store.settings())
         self.clock = Clock(self.settings.clock)
-        self.ids = Ids(self.settings.seed)
+        self.ids = Ids(self.settings.seed, self.clock)
         self.scheme = Scheme(self._custom_resources)
         self._server = Server(self.scheme, self.clock, self.ids, self._new_strategy, self.settings)
         self.client = self._own_client = Client(self.store, self._server)

@@ -31,28 +31,24 @@ class CallsPending(Exception):
 
 
 class RecordedIds(Ids):
-    """Ids that repeat from run to run of a rehearsal."""
+    """Ids that repeat from run to run of a rehearsal: the first draw for a subject counts, at whatever revision."""
 
     def __init__(self, ids: Ids) -> None:
-        super().__init__()
+        super().__init__(ids.seed)
         self._ids = ids
-        self._drawn: list[str] = []
-        self._next = 0
+        self._drawn: dict[tuple[str | int, ...], str] = {}
 
-    def rewind(self) -> None:
-        self._next = 0
+    def uid(self, *subject: str, revision: int) -> str:
+        return self._repeat(("uid", *subject), lambda: self._ids.uid(*subject, revision=revision))
 
-    def uid(self) -> str:
-        return self._repeat(self._ids.uid)
+    def suffix(self, *subject: str, revision: int, attempt: int = 0) -> str:
+        return self._repeat(("suffix", *subject, attempt),
+                            lambda: self._ids.suffix(*subject, revision=revision, attempt=attempt))
 
-    def suffix(self, length: int = 5) -> str:
-        return self._repeat(lambda: self._ids.suffix(length))
-
-    def _repeat(self, draw: Callable[[], str]) -> str:
-        if self._next == len(self._drawn):
-            self._drawn.append(draw())
-        self._next += 1
-        return self._drawn[self._next - 1]
+    def _repeat(self, subject: tuple[str | int, ...], draw: Callable[[], str]) -> str:
+        if subject not in self._drawn:
+            self._drawn[subject] = draw()
+        return self._drawn[subject]
 
 
 class WebhookCalls:

@@ -133,8 +133,7 @@ class Rehearsal:
 
     def __enter__(self) -> Self:
         self._server.warn = self._warnings.append
-        if self._ids.seed is None:  # with a seed they repeat by themselves
-            self._server.ids = self._recorded
+        self._server.ids = self._recorded
         self._server.webhooks.begin_rehearsal()
         return self
 
@@ -155,7 +154,6 @@ class Rehearsal:
         if self._runs > MAX_RUNS:
             raise errors.Conflict("Operation cannot be fulfilled: the object keeps changing while webhooks are called")
         self._server.webhooks.rehearse(pending.calls, self._ids)
-        self._recorded.rewind()
         self._warnings.clear()
 
 

@@ -36,6 +36,11 @@ class RequestTransaction:
         self._implied = implied
         self.dry_run = dry_run
 
+    @property
+    def revision(self) -> int:
+        """The newest revision: where in the cluster's history a random draw stands."""
+        return self._transaction.revision
+
     def get(self, key: Key) -> Object | None:
         obj = self._transaction.get(key)
         if obj is None and self._implied and key.resource in IMPLIED:

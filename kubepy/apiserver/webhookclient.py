@@ -64,8 +64,7 @@ def send(calls: Sequence[WebhookCall], ids: Ids) -> dict[WebhookCall, Answer]:
 
 
 def _answer(call: WebhookCall, ids: Ids) -> Answer:
-    # With a seed the uid follows from the call, and takes no other object's place in the sequence.
-    uid = ids.uid() if ids.seed is None else Ids(f"{ids.seed}/{call.caller}/{call.endpoint.url}/{call.request}").uid()
+    uid = ids.uid(call.caller, call.endpoint.url, call.request, revision=0)
     body = (f'{{"kind":{json.dumps(call.kind)},"apiVersion":{json.dumps(call.api_version)},'
             f'"request":{{"uid":{json.dumps(uid)},{call.request[1:]}}}')
     endpoint, deadline = call.endpoint, time.monotonic() + call.timeout

@@ -7,7 +7,7 @@ state, as the steps before have left it, into actions, which the controller does
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, datetime, tzinfo
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from kubepy.api.clock import format_time, later, parse_time
@@ -38,7 +38,6 @@ SCHEDULED_TIMESTAMP = "batch.kubernetes.io/cronjob-scheduled-timestamp"
 COMPLETE, FAILED = "Complete", "Failed"
 DOCUMENTED_AT = "https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/"
 MANY_MISSED = 100
-CLOCK_SKEW = timedelta(milliseconds=100)
 
 
 class CouldNotReplaceError(Exception):
@@ -238,7 +237,8 @@ class CronJobController:
             self._recorder.event(cron_job, "Warning", "UnParseableCronJobSchedule",
                                  f"unparseable schedule for cronjob: {schedule}")
         else:
-            self.queue.add_after(event.key, seconds_until_next(cron_job, times, self._clock.now()))
+            self.queue.cancel(event.key)
+            self.queue.add_at(event.key, next_start(cron_job, times, self._clock.now()), repeating=True)
 
     def _job_changed(self, event: WatchEvent) -> None:
         """Wake the CronJob that controls a Job; one without a controller is nobody's."""
@@ -254,7 +254,6 @@ class CronJobController:
         cron_job = self._cron_jobs.get(key.namespace, key.name)
         if cron_job is None:
             return
-        self.queue.cancel(key)  # a start, which this sync sets again unless there is none
         state = self.observe(key, cron_job)
         errors: list[Exception] = []
         try:
@@ -301,7 +300,7 @@ class CronJobController:
             case UpdateCronJobStatus(status):
                 return state._replace(status=status)
             case RequeueAtNextStart(times):
-                self.queue.add_after(state.key, seconds_until_next(state.with_status(), times, state.now))
+                self.queue.add_at(state.key, next_start(state.with_status(), times, state.now), repeating=True)
         return state
 
     def _delete(self, state: CronJobState, job: Job) -> tuple[CronJobState, bool]:
@@ -458,14 +457,14 @@ def latest_start(cron_job: CronJob, times: Times, now: datetime, *, heed_deadlin
     return Latest(since, due, missed)
 
 
-def seconds_until_next(cron_job: CronJob, times: Times, now: datetime) -> float:
-    """Return the seconds until just after the next start (``nextScheduleTimeDuration``)."""
+def next_start(cron_job: CronJob, times: Times, now: datetime) -> datetime:
+    """Return the time of the next start (``nextScheduleTimeDuration``, which adds 100 ms for clocks that differ)."""
     try:
         latest = latest_start(cron_job, times, now, heed_deadline=False)
     except ScheduleError:
         latest = Latest(now, now)
     upcoming = times.after(latest.due or (now if latest.missed else latest.since))
-    return ((upcoming or now + timedelta(days=366)) + CLOCK_SKEW - now).total_seconds()
+    return upcoming or later(now, 366 * 24 * 3600)
 
 
 def is_too_late(cron_job: CronJob, due: datetime, now: datetime) -> bool:

@@ -97,11 +97,9 @@ class DisruptionController:
     def _pod_changed(self, event: WatchEvent) -> None:
         """Reconcile the budget that covers a changed pod now; one that covered it before is not woken, as upstream."""
         pod = cast("Pod | None", event.new)
-        due = stale_condition_due(pod) if pod is not None else None
-        if due is not None:
-            self.queue.add_after(event.key, (due - self._clock.now()).total_seconds())
-        else:
-            self.queue.cancel(event.key)
+        self.queue.cancel(event.key)
+        if pod is not None and (due := stale_condition_due(pod)) is not None:
+            self.queue.add_at(event.key, due)
         pod = pod or cast("Pod | None", event.old)
         if pod is None:
             return
@@ -119,17 +117,14 @@ class DisruptionController:
         if key.resource == PODS:
             pod, now = self._pods.get(key.namespace, key.name), self._clock.now()
             due = stale_condition_due(pod) if pod is not None else None
-            if pod is None:
-                self.queue.cancel(key)
-            elif due is not None and due > now:
-                self.queue.add_after(key, (due - now).total_seconds())
-            elif due is not None:
+            if due is not None and due > now:
+                self.queue.add_at(key, due)
+            elif pod is not None and due is not None:
                 with suppress(NotFound):
                     self._pod_client.update_status(pod, status_without_disruption(pod, now))
             return
         budget = self._budgets.get(key.namespace, key.name)
         if budget is None:
-            self.queue.cancel(key)
             return
         try:
             self._sync_budget(key, budget)
@@ -152,8 +147,7 @@ class DisruptionController:
         healthy = sum(is_pod_ready(pod) and not is_being_deleted(pod) and name_of(pod) not in disrupted for pod in pods)
         self._update_status(budget, new_status(budget, expected, healthy, disrupted, now))
         if disrupted:
-            due = min(map(parse_time, disrupted.values())) + DELETION_TIMEOUT
-            self.queue.add_after(key, (due - now).total_seconds())
+            self.queue.add_at(key, min(map(parse_time, disrupted.values())) + DELETION_TIMEOUT)
 
     def _update_status(self, budget: PodDisruptionBudget, status: PodDisruptionBudgetStatus) -> None:
         if status != budget.get("status"):

@@ -15,7 +15,7 @@ from datetime import datetime
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from kubepy.api.clock import format_time, parse_time
+from kubepy.api.clock import format_time, later, parse_optional_time
 from kubepy.api.meta import AnyObject, Object, labels_of, name_of, uid_of
 from kubepy.api.objects.nodes import (
     NO_EXECUTE,
@@ -82,11 +82,8 @@ class NodeLifecycleController:
                 self._deleted[key] = uid_of(event.old)
                 self.queue.add(key)
             return
-        if has_never_reported(node):
-            self.queue.add_after(key, STARTUP_GRACE_SECONDS)
-        else:
-            self.queue.cancel(key)
-        if not self._is_registered(node) or self._change(node) is not None:
+        self.queue.cancel(key)
+        if has_never_reported(node) or not self._is_registered(node) or self._change(node) is not None:
             self.queue.add(key)
 
     def _get_zones(self) -> Zones:
@@ -111,10 +108,11 @@ class NodeLifecycleController:
         node = self._nodes.get("", key.name)
         self._record_events(key, node)
         if node is None:
-            self.queue.cancel(key)
             return
-        now = self._clock.now()
-        if has_never_reported(node) and is_startup_grace_over(node, now):
+        now, grace_ends = self._clock.now(), startup_grace_end(node)
+        if has_never_reported(node) and grace_ends > now:
+            self.queue.add_at(key, grace_ends)
+        if has_never_reported(node) and grace_ends <= now:
             self._node_client.update_status(node, never_updated_status(node, now))
         elif (changed := self._change(node)) is not None:
             self._node_client.update(changed)
@@ -151,9 +149,8 @@ def has_never_reported(node: Node) -> bool:
     return get_condition(node, "Ready") is None
 
 
-def is_startup_grace_over(node: Node, now: datetime) -> bool:
-    created = node["metadata"].get("creationTimestamp")
-    return created is None or (now - parse_time(created)).total_seconds() >= STARTUP_GRACE_SECONDS
+def startup_grace_end(node: Node) -> datetime:
+    return later(parse_optional_time(node["metadata"].get("creationTimestamp")), STARTUP_GRACE_SECONDS)
 
 
 def never_updated_status(node: Node, now: datetime) -> Object:

@@ -101,9 +101,9 @@ class PodGarbageCollector:
             self._missing.pop(key.name, None)
             return
         now = self._clock.now()
-        left = self._missing.setdefault(key.name, now) + QUARANTINE - now
-        if left > timedelta(0):
-            self.queue.add_after(key, left.total_seconds())
+        due = self._missing.setdefault(key.name, now) + QUARANTINE
+        if due > now:
+            self.queue.add_at(key, due)
             return
         try:
             self._client.get(NODES, key.name)  # once more, and raises what keeps a node from being read

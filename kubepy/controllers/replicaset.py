@@ -22,6 +22,7 @@ from kubepy.api.objects.pods import (
     is_pod_available,
     is_pod_ready,
     is_pod_terminating,
+    next_availability,
     node_name,
     pod_ready_time,
 )
@@ -109,14 +110,9 @@ class ReplicaSetController:
         self.queue.add(event.key)
 
     def _pod_changed(self, event: WatchEvent) -> None:
-        owner = self._owners.changed(
+        self._owners.changed(
             event, lambda key, _: self._expectations.creation_observed(key),
             lambda key, pod: self._expectations.deletion_observed(key, uid_of(pod)))
-        old, new = event.old, event.new
-        if owner is not None and old is not None and new is not None and is_pod_ready(new) and not is_pod_ready(old):
-            seconds = owner["spec"].get("minReadySeconds") or 0
-            if seconds > 0:
-                self.queue.add_after(self._owners.key_of(owner), seconds + 1)
 
     # --- sync
 
@@ -124,7 +120,6 @@ class ReplicaSetController:
         replica_set = self._replica_sets.get(key.namespace, key.name)
         if replica_set is None:
             self._expectations.forget(key)
-            self.queue.cancel(key)
             return
         selector = self._owners.selector_of(replica_set)
         if selector is None:
@@ -184,10 +179,9 @@ class ReplicaSetController:
         status = new_status(state, failure)
         if status != state.replica_set.get("status"):
             self._writer.update_status(state.replica_set, status)
-        if state.min_ready_seconds > 0 and status.get("readyReplicas") != status.get("availableReplicas"):
-            self.queue.add_after(state.key, state.min_ready_seconds)
-        else:
-            self.queue.cancel(state.key)
+        ready_times = map(pod_ready_time, state.pods if state.min_ready_seconds else ())
+        if (due := next_availability(ready_times, state.min_ready_seconds, state.now)) is not None:
+            self.queue.add_at(state.key, due)
 
 
 class ReplicationManager(ReplicaSetController):

@@ -106,7 +106,7 @@ class TaintEvictionController:
         now = self._clock.now()
         if due > now:
             self._evictions[key] = due
-            self.queue.add_after(key, (due - now).total_seconds())
+            self.queue.add_at(key, due)
         else:
             self._evict(key, pod, now)
 

@@ -34,17 +34,16 @@ class TTLAfterFinishedController:
         self.queue.cancel(event.key)  # the time of its deletion may be another now, or there is none any more
         expires = expires_at(event.new) if event.new is not None else None
         if expires is not None:
-            left = (expires - self._clock.now()).total_seconds()
-            self.queue.add_after(event.key, max(left, SEEN_FOR), skippable=left <= 0)
+            now = self._clock.now()
+            self.queue.add_at(event.key, expires if expires > now else later(now, SEEN_FOR), skippable=expires <= now)
 
     def sync(self, key: Key) -> None:
         job = self._informers.get(*key)
         expires = expires_at(job) if job is not None else None
         if job is None or expires is None:
             return
-        left = (expires - self._clock.now()).total_seconds()
-        if left > 0:
-            self.queue.add_after(key, left)
+        if expires > self._clock.now():
+            self.queue.add_at(key, expires)
             return
         with suppress(NotFound):
             self._client.delete(JOBS, key.name, namespace=key.namespace,

@@ -39,7 +39,6 @@ class SeriesRecorder:
         self._component, self._instance = component, f"{component}-{instance}"
         self._recorded: dict[str, _Recorded] = {}  # by isomorphism; the one that came last is last
         self._known: set[str] = set()  # namespaces whose stored events have been looked at
-        self._last_name = 0
 
     def event(self, regarding: Mapping[str, Any], event_type: str, reason: str, action: str, note: str, *,
               related: Mapping[str, Any] | None = None) -> None:
@@ -76,7 +75,7 @@ class SeriesRecorder:
                 self._recorded[key] = write(transaction, event, now)
 
     def _begin(self, transaction: RequestTransaction, event: Object, now: datetime) -> _Recorded:
-        self._last_name = store_event(transaction, event, now, self._client.ids, self._last_name)
+        store_event(transaction, event, now, self._client.ids)
         return _Recorded(name_of(event), now, "series" in event)
 
     def _continue(self, recorded: _Recorded, transaction: RequestTransaction, event: Object,

@@ -7,12 +7,10 @@ twice, puts many similar ones into one, and drops events about an object that ha
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from kubepy.api.clock import Ids, format_time, parse_time
-from kubepy.api.errors import AlreadyExists
+from kubepy.api.clock import EPOCH, Ids, format_time, parse_time
 from kubepy.api.meta import Object, name_of, namespace_of, object_reference
 from kubepy.api.values.names import dns1123_subdomain
 from kubepy.apiserver.client import Client
@@ -36,7 +34,6 @@ class Recorder:
         self._component = component
         self._correlator = Correlator()
         self._known: set[str] = set()  # namespaces whose stored events the correlator has seen
-        self._last_name = 0
 
     def event(self, obj: Mapping[str, Any], event_type: str, reason: str, message: str, *,
               field_path: str = "", host: str = "") -> None:
@@ -89,25 +86,27 @@ class Recorder:
                 metadata = dict(old["metadata"])
                 transaction.update(key, {**event, "metadata": metadata}, old)
                 return
-        self._last_name = store_event(transaction, event, now, self._ids, self._last_name)
+        store_event(transaction, event, now, self._ids)
         self._correlator.set_name(event)
 
 
-def store_event(transaction: RequestTransaction, event: Object, now: datetime, ids: Ids, last_name: int) -> int:
+def store_event(transaction: RequestTransaction, event: Object, now: datetime, ids: Ids) -> None:
     """Store a new event, named ``<object>.<time in nanoseconds, in hex>``.
 
-    No two of one recorder get the same name: ``last_name`` is the number in its last one. Returns the new number.
+    Where time stands, or another component records at the same moment, the next name that is free is taken.
     """
-    metadata = event["metadata"]
-    metadata["uid"] = ids.uid()
-    metadata["creationTimestamp"] = format_time(now)
+    metadata, revision = event["metadata"], transaction.revision
+    nanoseconds = (now - EPOCH) // timedelta(microseconds=1) * 1000
     while True:
-        last_name = max(int(now.timestamp() * 1e6) * 1000, last_name + 1)
-        name = f"{event['involvedObject'].get('name', '')}.{last_name:x}"
-        metadata["name"] = ids.uid() if dns1123_subdomain(name) else name
-        with suppress(AlreadyExists):  # a fixed clock gives the same name again: the next one is free
-            transaction.create(Key(EVENTS, metadata["namespace"], metadata["name"]), event)
-            return last_name
+        name = f"{event['involvedObject'].get('name', '')}.{nanoseconds & 2**64 - 1:x}"
+        key = Key(EVENTS, metadata["namespace"], name)
+        if dns1123_subdomain(name):
+            key = key._replace(name=ids.uid(*key, "name", revision=revision))
+        if transaction.get(key) is None:
+            break
+        nanoseconds += 1
+    metadata |= {"creationTimestamp": format_time(now), "name": key.name, "uid": ids.uid(*key, revision=revision)}
+    transaction.create(key, event)
 
 
 def takes_events(transaction: RequestTransaction, namespace: str) -> bool:

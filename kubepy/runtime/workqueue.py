@@ -13,11 +13,13 @@ K = TypeVar("K", bound=Hashable)
 
 BASE_DELAY = 0.005  # seconds; the default controller rate limiter's exponential part
 MAX_DELAY = 1000.0
+MOST_STALE = 64  # entries of the heap that do not count any more, beside as many as there are others
 
 
 class WorkQueue(Generic[K]):
     """First in, first out; one entry a key, however often it is added; not handed out again before ``done``.
 
+    A key that is handed out is not put off any more: its sync decides anew when it falls due next.
     ``now`` is the cluster's time: delays are counted in it. ``delays``: the first back-off and the longest, in seconds.
     """
 
@@ -28,6 +30,7 @@ class WorkQueue(Generic[K]):
         self._processing: set[K] = set()
         self._again: dict[K, None] = {}
         self._delayed: list[tuple[datetime, int, K]] = []  # a heap; those that _due does not name count no more
+        self._single: list[tuple[datetime, int, K]] = []  # a heap of those that are not repeating
         self._due: dict[K, tuple[datetime, int]] = {}  # when, and which entry of the heap says so
         self._skippable: set[K] = set()  # delayed keys that need not wait
         self._repeating: set[K] = set()  # delayed keys that come again and again
@@ -41,25 +44,35 @@ class WorkQueue(Generic[K]):
             self._ready[key] = None
 
     def add_after(self, key: K, seconds: float, *, skippable: bool = False, repeating: bool = False) -> None:
-        """Add the key when ``seconds`` have passed; of several times for one key the earliest counts.
+        """Add the key when ``seconds`` have passed: see :meth:`add_at`."""
+        self.add_at(key, later(self._now(), seconds), skippable=skippable, repeating=repeating)
+
+    def add_at(self, key: K, due: datetime, *, skippable: bool = False, repeating: bool = False) -> None:
+        """Add the key at a moment, now if that has come; of several moments for one key the earliest counts.
 
         ``skippable``: upstream puts the key off only so that others can catch up. Nobody who does not watch time pass
         needs to wait for it (:meth:`skip_waits`). ``repeating``: the key comes again after every such time, whether
-        anything has changed or not. Who waits until there is nothing to do does not wait for it.
+        anything has changed or not. Who waits until there is nothing to do does not wait for it. A key that is put off
+        for another reason as well does not count as repeating.
         """
-        if seconds <= 0:
+        if due <= self._now():
             self.add(key)
             return
         if skippable:
             self._skippable.add(key)
-        if repeating:
+        if not repeating:
+            self._repeating.discard(key)
+        elif key not in self._due:
             self._repeating.add(key)
-        due = later(self._now(), seconds)
-        if key in self._due and self._due[key][0] <= due:
-            return
-        self._order += 1
-        self._due[key] = due, self._order
-        heapq.heappush(self._delayed, (due, self._order, key))
+        if key not in self._due or due < self._due[key][0]:
+            self._order += 1
+            self._due[key] = due, self._order
+            heapq.heappush(self._delayed, (due, self._order, key))
+        if key not in self._repeating:
+            heapq.heappush(self._single, (*self._due[key], key))
+        for heap in (self._delayed, self._single):
+            if len(heap) > 2 * len(self._due) + MOST_STALE:
+                heap[:] = sorted(set(filter(self._counts, heap)))
 
     def cancel(self, key: K) -> None:
         """Drop a key that ``add_after`` has put off; one that is ready stays."""
@@ -81,11 +94,15 @@ class WorkQueue(Generic[K]):
     def is_repeating(self, key: K) -> bool:
         return key in self._repeating
 
-    def add_rate_limited(self, key: K) -> None:
-        """Add the key after its back-off, which doubles with every failure since ``forget``: 5 ms to 1000 s."""
+    def add_rate_limited(self, key: K, patience: float = 0.0) -> None:
+        """Add the key after its back-off, which doubles with every failure since ``forget``: 5 ms to 1000 s.
+
+        A back-off of at most ``patience`` seconds is left out.
+        """
         failures = self._failures.get(key, 0)
         self._failures[key] = failures + 1
-        self.add_after(key, min(self._base_delay * 2.0 ** min(failures, 30), self._max_delay))
+        delay = min(self._base_delay * 2.0 ** min(failures, 30), self._max_delay)
+        self.add_after(key, delay if delay > patience else 0.0, repeating=delay == self._max_delay)
 
     def forget(self, key: K) -> None:
         self._failures.pop(key, None)
@@ -98,9 +115,12 @@ class WorkQueue(Generic[K]):
         self._promote()
         if not self._ready:
             return None
-        key = next(iter(self._ready))
+        return self._take(next(iter(self._ready)))
+
+    def _take(self, key: K) -> K:
         del self._ready[key]
         self._processing.add(key)
+        self.cancel(key)
         return key
 
     def done(self, key: K) -> None:
@@ -111,19 +131,24 @@ class WorkQueue(Generic[K]):
 
     def next_due(self) -> datetime | None:
         """Return the time when the earliest delayed key falls due, or None."""
-        while self._delayed and not self._counts(self._delayed[0]):
-            heapq.heappop(self._delayed)
-        return self._delayed[0][0] if self._delayed else None
+        return self._first(self._delayed)
 
     def next_single_due(self) -> datetime | None:
         """Return the time when the earliest delayed key falls due that is not a repeating one, or None."""
-        return min((due for key, (due, _) in self._due.items() if key not in self._repeating), default=None)
+        while (due := self._first(self._single)) is not None and self._single[0][2] in self._repeating:
+            heapq.heappop(self._single)
+        return due
 
     def pending(self) -> list[tuple[K, datetime | None]]:
         """Return every key that is waiting and when it falls due, None for now; keys in progress count as waiting."""
         now = dict.fromkeys([*self._ready, *self._again, *self._processing])
         later = sorted(entry for entry in self._delayed if self._counts(entry))
         return [*((key, None) for key in now), *((key, due) for due, _, key in later)]
+
+    def _first(self, heap: list[tuple[datetime, int, K]]) -> datetime | None:
+        while heap and not self._counts(heap[0]):
+            heapq.heappop(heap)
+        return heap[0][0] if heap else None
 
     def _counts(self, entry: tuple[datetime, int, K]) -> bool:
         due, order, key = entry

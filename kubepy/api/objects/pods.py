@@ -6,7 +6,7 @@ Pure functions over plain dicts, on the hot paths of controllers and scheduler. 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any, NamedTuple, cast
 
@@ -70,6 +70,14 @@ def is_pod_available(pod: AnyObject, min_ready_seconds: int, now: datetime) -> b
         return is_pod_ready(pod)
     since = pod_ready_time(pod)
     return since is not None and later(since, min_ready_seconds) <= now
+
+
+def next_availability(ready_times: Iterable[datetime | None], min_ready_seconds: int, now: datetime) -> datetime | None:
+    """Return when the next of several pods, which are Ready since these times, will have been so for so long; None if
+    there is no such pod (``FindMinNextPodAvailabilityCheck``)."""
+    latest_available = later(now, -min_ready_seconds)
+    waiting = (since for since in ready_times if since is not None and since > latest_available)
+    return later(first, min_ready_seconds) if (first := min(waiting, default=None)) is not None else None
 
 
 # --- life ---------------------------------------------------------------------------------------------------------

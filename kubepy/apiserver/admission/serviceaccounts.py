@@ -74,7 +74,7 @@ def _account_of(attributes: Attributes) -> Object:
         if home is not None and is_active(home):
             account = default_account(namespace)
             account["metadata"] |= {"creationTimestamp": attributes.server.clock.timestamp(),
-                                    "uid": attributes.server.ids.uid()}
+                                    "uid": attributes.server.ids.uid(*key, revision=attributes.transaction.revision)}
             account = attributes.transaction.create(key, account)
     if account is None:
         raise attributes.forbidden(f"error looking up service account {namespace}/{name}: "
@@ -86,7 +86,8 @@ def mount_token(attributes: Attributes, spec: Object) -> None:
     """Mount the token in all containers that have nothing at its path."""
     volumes = spec.get("volumes") or []
     present = next((volume["name"] for volume in volumes if str(volume.get("name")).startswith(VOLUME_PREFIX)), None)
-    name = present or VOLUME_PREFIX + attributes.server.ids.suffix()
+    name = present or VOLUME_PREFIX + attributes.server.ids.suffix(
+        *attributes.scope.key, VOLUME_PREFIX, revision=attributes.transaction.revision)
     is_mounted = False
     for container in (*(spec.get("initContainers") or ()), *(spec.get("containers") or ())):
         mounts = container.get("volumeMounts") or []

@@ -59,8 +59,9 @@ def create_decoded(scope: RequestScope, new: Object, managed_fields: Callable[[]
     if not metadata.get("name") and metadata.get("generateName"):
         metadata["name"] = _generate_name(scope, metadata["generateName"])
     strategy, server = scope.strategy, scope.server
+    scope = scope.with_name(metadata.get("name") or "")
     metadata["creationTimestamp"] = server.clock.timestamp()
-    metadata["uid"] = server.ids.uid()
+    metadata["uid"] = server.ids.uid(*scope.key, revision=scope.transaction.revision)
     strategy.begin_create(new, scope.transaction.list)
     strategy.take_requester(new, server.requester)
     strategy.prepare_for_create(new)
@@ -70,7 +71,6 @@ def create_decoded(scope: RequestScope, new: Object, managed_fields: Callable[[]
         metadata["managedFields"] = entries
     validate_new(strategy, new)
     server.warn_all(strategy.warnings_on_create(new))
-    scope = scope.with_name(metadata["name"])
     attributes = Attributes(scope, new)
     admission.validate(attributes)
     charges = admission.charge_quotas(attributes)
@@ -81,8 +81,9 @@ def create_decoded(scope: RequestScope, new: Object, managed_fields: Callable[[]
 
 def _generate_name(scope: RequestScope, prefix: str) -> str:
     """Find a name that is free; after NAME_ATTEMPTS the last one is used as it is, and refused."""
-    for _ in range(NAME_ATTEMPTS):
-        name = prefix[:MAX_GENERATED_PREFIX] + scope.server.ids.suffix()
+    subject, revision = scope.with_name(prefix).key, scope.transaction.revision
+    for attempt in range(NAME_ATTEMPTS):
+        name = prefix[:MAX_GENERATED_PREFIX] + scope.server.ids.suffix(*subject, revision=revision, attempt=attempt)
         if scope.transaction.get(scope.with_name(name).key) is None:
             break
     return name

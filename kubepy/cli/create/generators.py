@@ -79,7 +79,7 @@ def deployment(factory: Factory, options: CreateDeploymentOptions, name: str) ->
     command = options.container_command()
     if len(options.image) > 1 and command:
         raise CliError("cannot specify multiple --image options and command")
-    containers = [container(_container_name(factory, image), image, command) for image in options.image]
+    containers = [container(_container_name(factory, image, name), image, command) for image in options.image]
     if options.port >= 0:
         resources = containers[0].pop("resources")
         containers[0] |= {"ports": [{"containerPort": options.port}], "resources": resources}
@@ -97,13 +97,14 @@ def container(name: str, image: str, command: list[str]) -> Object:
     return {"name": name, **{key: value for key, value in fields.items() if value}, "resources": {}}
 
 
-def _container_name(factory: Factory, image: str) -> str:
+def _container_name(factory: Factory, image: str, deployment: str) -> str:
     """Return the last part of the image's name, with a random suffix if it has characters that a name may not have."""
     name = image.rpartition("/")[2].partition(":")[0].partition("@")[0]
     if not re.search(r"[_.]", name):
         return name
-    ids = factory.cluster.ids if factory.has_cluster else clock.Ids()
-    return f"{re.sub(r'[_.]', '-', name)}-{ids.suffix()}"
+    ids, revision = (factory.cluster.ids, factory.client.revision()) if factory.has_cluster else (clock.Ids(), 0)
+    suffix = ids.suffix("deployments.apps", factory.namespace, deployment, image, revision=revision)
+    return f"{re.sub(r'[_.]', '-', name)}-{suffix}"
 
 
 class CreateJobOptions(GeneratorOptions):

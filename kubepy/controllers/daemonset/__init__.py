@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from kubepy.api.errors import AlreadyExists, NotFound, Status
 from kubepy.api.meta import controller_of, is_being_deleted, labels_of, name_of, uid_of
-from kubepy.api.objects.pods import is_pod_ready
+from kubepy.api.objects.pods import next_availability
 from kubepy.api.selectors import from_label_selector
 from kubepy.controllers.daemonset.decide import DaemonSetActions, decide
 from kubepy.controllers.daemonset.placement import node_should_run_daemon_pod
@@ -95,12 +95,8 @@ class DaemonSetController:
         self.queue.add(event.key)
 
     def _pod_changed(self, event: WatchEvent) -> None:
-        owner = self._owners.changed(event, lambda key, _: self._expectations.creation_observed(key),
-                                     lambda key, _: self._expectations.deletion_observed(key))
-        seconds = owner["spec"].get("minReadySeconds") or 0 if owner is not None else 0
-        old, new = event.old, event.new
-        if owner is not None and seconds > 0 and old and new and is_pod_ready(new) and not is_pod_ready(old):
-            self.queue.add_after(self._owners.key_of(owner), seconds + 1)  # a second more, as times are cut to seconds
+        self._owners.changed(event, lambda key, _: self._expectations.creation_observed(key),
+                             lambda key, _: self._expectations.deletion_observed(key))
 
     def _node_changed(self, event: WatchEvent) -> None:
         """Enqueue a node that is new, or whose labels or taints changed (``shouldIgnoreNodeUpdate``).
@@ -121,7 +117,6 @@ class DaemonSetController:
         daemon_set = self._daemon_sets.get(key.namespace, key.name)
         if daemon_set is None:
             self._expectations.forget(key)
-            self.queue.cancel(key)
         elif not daemon_set["spec"].get("selector"):
             message = "This daemon set is selecting all pods. A non-empty selector is required."
             self._recorder.event(daemon_set, "Warning", "SelectingAll", message)
@@ -241,7 +236,7 @@ class DaemonSetController:
                 self._failed_pods_backoff.step(pod.backoff_key, state.now)
             self._recorder.event(state.daemon_set, pod.event_type, pod.reason, pod.message)
         if actions.requeue_after is not None:
-            self.queue.add_after(state.key, actions.requeue_after)
+            self.queue.add_after(state.key, actions.requeue_after, repeating=actions.is_backoff_at_cap)
         self._sync_nodes(state, actions)
         limit = state.daemon_set["spec"].get("revisionHistoryLimit", DEFAULT_HISTORY_LIMIT)
         if len(state.old_revisions) > limit:
@@ -275,5 +270,6 @@ class DaemonSetController:
         status = new_status(state.daemon_set, counts, observed=observed)
         if status != state.daemon_set.get("status"):
             self._writer.update_status(state.daemon_set, status)
-        if state.min_ready_seconds > 0 and counts.ready != counts.available:
-            self.queue.add_after(state.key, state.min_ready_seconds)
+        ready_times = (pod.ready_since for pod in state.pods)
+        if (due := next_availability(ready_times, state.min_ready_seconds, state.now)) is not None:
+            self.queue.add_at(state.key, due)

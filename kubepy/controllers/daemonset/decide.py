@@ -27,12 +27,16 @@ class EndedPod(NamedTuple):
 
 @dataclass
 class DaemonSetActions:
-    """The things to do, in this order. ``requeue_after``: the seconds until a failed pod's back-off is over."""
+    """The things to do, in this order. ``requeue_after``: the seconds until a failed pod's back-off is over.
+
+    ``is_backoff_at_cap``: the back-offs of all failed pods are as long as they get.
+    """
 
     ended_pods: list[EndedPod] = field(default_factory=list)
     nodes_needing_daemon_pods: list[str] = field(default_factory=list)
     pods_to_delete: list[str] = field(default_factory=list)  # by name
     requeue_after: float | None = None
+    is_backoff_at_cap: bool = True
 
 
 def decide(state: DaemonSetState) -> DaemonSetActions:
@@ -106,6 +110,7 @@ def _delete_ended_pods(state: DaemonSetState, actions: DaemonSetActions, failed:
                    else backoff.next_delay(key, state.now).total_seconds())
         if seconds > 0:
             actions.requeue_after = min(seconds, actions.requeue_after or seconds)
+            actions.is_backoff_at_cap &= backoff.is_at_cap(key)
             continue
         deleted_keys.add(key)
         message = f"Found failed daemon pod {_place_of(pod)}, will try to kill it"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from kubepy.api.meta import annotations_of, is_being_deleted, labels_of, name_of
 from kubepy.api.objects.nodes import METADATA_NAME, required_node_selector
-from kubepy.api.objects.pods import TERMINAL_PHASES, is_pod_active, is_pod_ready, phase_of
+from kubepy.api.objects.pods import TERMINAL_PHASES, is_pod_active, is_pod_ready, phase_of, pod_ready_time
 from kubepy.api.values.gonumbers import int_or_none
 from kubepy.controllers.daemonset.placement import daemon_tolerations
 from kubepy.controllers.pod_control import pod_from_template
@@ -32,6 +33,7 @@ class DaemonPod(NamedTuple):
     is_being_deleted: bool
     is_active: bool  # neither ended nor being deleted
     is_ready: bool
+    ready_since: datetime | None
     hash: str | None
     template_generation: str | None
 
@@ -40,8 +42,8 @@ def read_daemon_pod(pod: Pod) -> DaemonPod:
     labels = labels_of(pod)
     return DaemonPod(
         pod, name_of(pod), target_node_name(pod), phase_of(pod), bool(pod["spec"].get("nodeName")),
-        is_being_deleted(pod), is_pod_active(pod), is_pod_ready(pod), labels.get(HASH_LABEL),
-        labels.get(GENERATION_LABEL))
+        is_being_deleted(pod), is_pod_active(pod), is_pod_ready(pod), pod_ready_time(pod),
+        labels.get(HASH_LABEL), labels.get(GENERATION_LABEL))
 
 
 def nodes_to_daemon_pods(pods: Iterable[DaemonPod]) -> dict[str, list[DaemonPod]]:

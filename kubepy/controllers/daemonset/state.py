@@ -6,9 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kubepy.api.clock import format_micro_time, parse_time
+from kubepy.api.clock import format_micro_time, later, parse_time
 from kubepy.api.meta import uid_of
-from kubepy.api.objects.pods import is_pod_available
 from kubepy.controllers.daemonset.placement import NOWHERE, Placement
 from kubepy.controllers.daemonset.pods import DaemonPod
 
@@ -43,8 +42,9 @@ class DaemonSetState(NamedTuple):
             self.template_generation is not None and pod.template_generation == self.template_generation)
 
     def is_available(self, pod: DaemonPod) -> bool:
-        return pod.is_ready and (
-            not self.min_ready_seconds or is_pod_available(pod.pod, self.min_ready_seconds, self.now))
+        if not pod.is_ready or not self.min_ready_seconds:
+            return pod.is_ready
+        return pod.ready_since is not None and later(pod.ready_since, self.min_ready_seconds) <= self.now
 
 
 # --- failed pods --------------------------------------------------------------------------------------------------
@@ -80,6 +80,9 @@ class FailedPodsBackoff:
         if delay is None or now - delay.since > MAX_AGE:
             return INITIAL_DELAY
         return min(2 * delay.length, MAX_DELAY)
+
+    def is_at_cap(self, key: str) -> bool:
+        return key in self._delays and self._delays[key].length == MAX_DELAY
 
     def step(self, key: str, now: datetime) -> None:
         """Note that a failed pod is being deleted; drop the entries of others that were not used for long."""

@@ -21,7 +21,7 @@ from kubepy.controllers.deployment.decide import (
     Action,
     CreateReplicaSet,
     DeleteReplicaSet,
-    RequeueAfter,
+    RequeueAt,
     RollBack,
     ScaleReplicaSet,
     UpdateDeploymentStatus,
@@ -93,7 +93,6 @@ class DeploymentController:
     # --- sync
 
     def sync(self, key: Key) -> None:
-        self.queue.cancel(key)  # a deadline, which this sync sets again if it still matters
         deployment = self._deployments.get(key.namespace, key.name)
         if deployment is None:
             return
@@ -140,8 +139,8 @@ class DeploymentController:
             case RollBack(rollback):
                 self._deployment_writer.update(rollback.deployment)
                 self._recorder.event(state.deployment, rollback.event_type, rollback.reason, rollback.message)
-            case RequeueAfter(seconds):
-                self.queue.add_after(state.key, seconds)
+            case RequeueAt(due):
+                self.queue.add_at(state.key, due)
         return state
 
     def _scale(self, state: DeploymentState, action: ScaleReplicaSet) -> DeploymentState:

@@ -7,8 +7,10 @@ actions. Upstream: ``syncDeployment``, ``sync.go``, ``rolling.go``, ``recreate.g
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
+from kubepy.api.clock import later
 from kubepy.api.meta import annotations_of, is_being_deleted, name_of
 from kubepy.api.objects.deployments import DESIRED_REPLICAS, REVISION
 from kubepy.controllers.deployment import rollback, rolling, sizes, status
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
     from kubepy.api.typed import Deployment, DeploymentStatus, ReplicaSet
 
 NO_LIMIT = 2**31 - 1
-JUST_AFTER = 0.001  # seconds; a rollout is late after its deadline, not at it
 
 
 class CreateReplicaSet(NamedTuple):
@@ -58,12 +59,12 @@ class RollBack(NamedTuple):
     rollback: rollback.DeploymentRollback
 
 
-class RequeueAfter(NamedTuple):
-    seconds: float
+class RequeueAt(NamedTuple):
+    due: datetime
 
 
 Action = (CreateReplicaSet | UpdateReplicaSet | ScaleReplicaSet | DeleteReplicaSet | UpdateDeploymentStatus | RollBack
-          | RequeueAfter)
+          | RequeueAt)
 Step = Callable[[DeploymentState], Sequence[Action]]
 
 
@@ -266,18 +267,17 @@ def sync_rollout_status(state: DeploymentState) -> Sequence[Action]:
 
 
 def requeue_stuck_deployment(state: DeploymentState) -> Sequence[Action]:
-    """Judge a rollout that is stuck again when its time is over.
+    """Judge a rollout that is stuck again when its time is over: a second after its deadline, as upstream.
 
-    Upstream adds a second, for times that are cut to seconds; in the last second before the deadline it asks again
-    and again instead.
+    In the last second before that upstream asks again and again instead, as it does without end for a Deployment whose
+    rollout is over and that has lost pods since.
     """
     condition = status.progressing_condition(state.deployment)
     if condition is None or not status.has_progress_deadline(state.deployment):
         return ()
-    if _is_complete(state) or condition.get("reason") == "ProgressDeadlineExceeded":
+    if _is_complete(state) or condition.get("reason") in ("ProgressDeadlineExceeded", "NewReplicaSetAvailable"):
         return ()
-    seconds = (status.progress_deadline(state.deployment, condition) - state.now).total_seconds()
-    return (RequeueAfter(seconds + 1 if seconds >= 1 else max(seconds, 0) + JUST_AFTER),)
+    return (RequeueAt(later(status.progress_deadline(state.deployment, condition), 1)),)
 
 
 def _is_complete(state: DeploymentState) -> bool:

@@ -100,7 +100,6 @@ class JobController:
     # --- sync
 
     def sync(self, key: Key) -> None:
-        self.queue.cancel(key)  # a deadline or delay, which this sync sets again if it still matters
         if key.resource == PODS:
             pod = self._pods.get(key.namespace, key.name)
             if pod is not None and has_tracking_finalizer(pod) and not self._has_tracker(pod):

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from kubepy.api.typed import Job, Pod
 
 MAX_PODS_PER_SYNC = 500  # that are created or deleted
-SHORTEST_DELAY = 1.0  # seconds
 
 
 class Ending(NamedTuple):
@@ -100,7 +99,7 @@ def wanted_active_pods(state: JobState) -> int:
 def create_pods(state: JobState, count: int) -> JobActions:
     """Create pods, unless those that failed did so too short a time ago."""
     if not has_backoff_limit_per_index(state.job) and (delay := remaining_delay(state.backoff, state.now)):
-        return JobActions(requeue_after=max(delay, SHORTEST_DELAY))
+        return JobActions(requeue_after=delay)
     pod = new_pod(state.job)
     if not is_indexed(state.job):
         return JobActions(create=[pod] * count)
@@ -116,7 +115,7 @@ def create_pods(state: JobState, count: int) -> JobActions:
     due = [index for index in pending if not delays[index]]
     return JobActions(
         create=[for_index(state.job, pod, index, replaced.get(index)) for index in due],
-        requeue_after=max(min(delays.values()), SHORTEST_DELAY) if pending and not due else None)
+        requeue_after=min(delays.values()) if pending and not due else None)
 
 
 # --- the end ------------------------------------------------------------------------------------------------------

@@ -93,7 +93,6 @@ class HorizontalController:
             self.queue.add_after(event.key, SYNC_PERIOD, skippable=True)
 
     def sync(self, key: Key) -> None:
-        self.queue.cancel(key)
         autoscaler = self._autoscalers.get(key.namespace, key.name)
         if autoscaler is None:
             return

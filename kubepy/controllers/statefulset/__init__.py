@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from kubepy.api.errors import Status
 from kubepy.api.meta import controller_of, is_controlled_by, labels_of, name_of, namespace_of, uid_of
+from kubepy.api.objects.pods import next_availability
 from kubepy.api.selectors import LabelSelector
 from kubepy.controllers.ownership import Ownership
 from kubepy.controllers.pod_control import SLOW_START_INITIAL_BATCH_SIZE
@@ -78,8 +79,6 @@ class StatefulSetController:
                 PERSISTENT_VOLUME_CLAIMS: lambda event: None, CONTROLLER_REVISIONS: lambda event: None}
 
     def _stateful_set_changed(self, event: WatchEvent) -> None:
-        if event.new is None:
-            self.queue.cancel(event.key)
         self.queue.add(event.key)
 
     # --- sync
@@ -240,7 +239,6 @@ class StatefulSetController:
         status = complete_rolling_update(stateful_set, computed)
         if is_inconsistent(stateful_set.get("status") or {}, status):
             self._writer.update_status(stateful_set, status)
-        if state.min_ready_seconds > 0 and status.get("readyReplicas", 0) != status["availableReplicas"]:
-            self.queue.add_after(state.key, state.min_ready_seconds)
-        else:
-            self.queue.cancel(state.key)
+        ready_times = (replica.ready_since for replica in state.pods)
+        if (due := next_availability(ready_times, state.min_ready_seconds, state.now)) is not None:
+            self.queue.add_at(state.key, due)

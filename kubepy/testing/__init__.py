@@ -1,7 +1,8 @@
 """The pytest plugin: the fixture ``kubepy``, transcripts ``*.kubepy.txt`` as tests, and reports of what changed.
 
 docs/python.md describes it. pytest imports this module in every project in whose environment kubepy is installed, so
-that everything else is imported when a test uses it.
+functions import everything else when a test uses it. (pytest reads every attribute of a plugin, which would import
+lazy modules at once.)
 """
 
 from __future__ import annotations
@@ -14,17 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kubepy.lazy import lazy_imports
-
 if TYPE_CHECKING:
     from kubepy.cluster import Cluster
     from kubepy.testing.transcripts import StepDifference
-
-with lazy_imports():
-    from kubepy import cluster as clusters
-    from kubepy.api import clock
-    from kubepy.storage import errors as storage_errors
-    from kubepy.testing import changes, shell, transcripts
 
 SUFFIX = ".kubepy.txt"
 INI_OPTIONS = {
@@ -49,10 +42,13 @@ class ClusterUse:
 
     def describe(self) -> str:
         """Return the cluster's time, and what has changed in it."""
-        began, now = (clock.format_time(moment) for moment in (self.began, self.cluster.now))
+        from kubepy.api.clock import format_time
+        from kubepy.testing.changes import describe_changes
+
+        began, now = (format_time(moment) for moment in (self.began, self.cluster.now))
         time = began if began == now else f"{began} to {now}"
         with self.before._open() as before, self.cluster._open() as after:
-            return f"time: {time}, seed: {self.cluster.seed}\n{changes.describe_changes(before, after)}"
+            return f"time: {time}, seed: {self.cluster.seed}\n{describe_changes(before, after)}"
 
     def close(self) -> None:
         """Let go of both."""
@@ -137,15 +133,19 @@ def new_cluster(config: pytest.Config, options: dict[str, Any], folder: Path | N
 
     :param options: go before the ini options; each may be a text, as those are.
     """
+    from kubepy.cluster import Cluster
+    from kubepy.storage import FolderError
+    from kubepy.testing.transcripts import cluster_settings
+
     defaults = {name: config.getini(f"kubepy_{name}") for name in INI_OPTIONS}
     if seed := config.getoption("kubepy_seed"):
         defaults["seed"] = seed
     try:
-        settings = transcripts.cluster_settings({**defaults, **options})
+        settings = cluster_settings({**defaults, **options})
         if folder is not None:
-            return clusters.Cluster.create(folder, **settings)
-        return clusters.Cluster.temporary(**settings)
-    except (ValueError, storage_errors.FolderError) as error:
+            return Cluster.create(folder, **settings)
+        return Cluster.temporary(**settings)
+    except (ValueError, FolderError) as error:
         pytest.fail(f"the cluster of this test cannot be made: {error}", pytrace=False)
 
 
@@ -159,11 +159,14 @@ class TranscriptFile(pytest.File):
     """A file with one transcript."""
 
     def collect(self) -> Iterator[pytest.Item]:
+        from kubepy.testing.transcripts import TranscriptError, cluster_settings, read
+
         try:
-            transcript = transcripts.read(self.path)
-            transcripts.cluster_settings(transcript.settings)
-        except (transcripts.TranscriptError, ValueError, OSError) as error:
+            cluster_settings(read(self.path).settings)
+        except TranscriptError as error:
             raise self.CollectError(str(error)) from None
+        except (ValueError, OSError) as error:
+            raise self.CollectError(f"{self.path}: {error}") from None
         yield TranscriptItem.from_parent(self, name=self.path.name.removesuffix(SUFFIX))
 
 
@@ -175,7 +178,9 @@ class TranscriptItem(pytest.Item):
     """Runs a transcript: every command, also behind one that prints something else."""
 
     def setup(self) -> None:
-        self.transcript = transcripts.read(self.path)
+        from kubepy.testing.transcripts import read
+
+        self.transcript = read(self.path)
         self._folder = TemporaryDirectory(prefix="kubepy-")
         folder = Path(self._folder.name)
         settings: dict[str, Any] = dict(self.transcript.settings)
@@ -192,6 +197,8 @@ class TranscriptItem(pytest.Item):
         self._folder.cleanup()
 
     def runtest(self) -> None:
+        from kubepy.testing import shell, transcripts
+
         transcript, path = self.transcript, self.nodeid.rpartition("::")[0]
         runner = shell.Shell(self.stash[USE].cluster, Path(self._folder.name))
         differences: list[StepDifference] = []

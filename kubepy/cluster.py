@@ -28,7 +28,7 @@ from kubepy.apiserver.client import Client
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.cli.main import main
 from kubepy.cli.names import KUBECTL, KUBEPY
-from kubepy.cli.runtime.factory import Factory, OpenCluster
+from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.infos import Scope
 from kubepy.cli.runtime.output import without_managers
 from kubepy.cli.state_folder import furnish
@@ -181,7 +181,7 @@ class Cluster:
         stdout, stderr = io.StringIO(), io.StringIO()
         with self._open() as local:
             status = main(words, program=program, stdin=io.StringIO(stdin, newline=None), stdout=stdout, stderr=stderr,
-                          open_cluster=OpenCluster(local, self._folder))
+                          open_cluster=local)
         if status in (128 + signal.SIGINT, 128 + signal.SIGTERM):  # the process was asked to stop, not the command
             signal.raise_signal(status - 128)
         result = CommandResult(stdout.getvalue(), stderr.getvalue(), status)
@@ -412,7 +412,7 @@ class ObjectWatch:
 
     def _read(self) -> Events:
         with self._cluster._open() as local:
-            factory = Factory(open_cluster=OpenCluster(local, self._cluster.folder))
+            factory = Factory(open_cluster=local)
             self._revision, events = changes_since(factory, self._scope, self._revision, self._known)
             return events
 

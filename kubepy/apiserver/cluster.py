@@ -1,10 +1,11 @@
-"""A cluster: a state folder opened, with its scheme, clock, ids and Client, and the objects that a new one has."""
+"""A cluster: an open store with its scheme, clock, ids and Client, and the objects that a new one has."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from kubepy.api.clock import Clock, Ids
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path  # three milliseconds that opening a cluster does not need
 
     from kubepy.klog import Logger
+    from kubepy.storage.interfaces import Store
 
 with lazy_imports():
     from kubepy.api.objects import rbac
@@ -32,9 +34,11 @@ with lazy_imports():
     from kubepy.api.values import goformat
     from kubepy.apiserver import bootstrap
     from kubepy.apiserver.requests import handwritten
+    from kubepy.storage import memory
 
 UNFINISHED = "unfinished"  # in the store's meta values: the cluster is being made
-EVENTS_LAST = 3600.0  # seconds of cluster time that an event is kept
+VOLATILE = {"events": 3600.0}  # resources that are gone after so many seconds of cluster time
+NO_SETTINGS: Mapping[str, Any] = MappingProxyType({})
 # Every cluster has these (``registry/scheduling``).
 PRIORITY_CLASSES = (
     ("system-cluster-critical", 2000000000, "Used for system critical pods that must run in the cluster, but can be "
@@ -45,15 +49,15 @@ PRIORITY_CLASSES = (
 
 
 class LocalCluster:
-    """A state folder that is open. Made by :meth:`open`; everything is lazy, so that opening costs next to nothing."""
+    """An open store, whichever it is. Made by :meth:`open` from a state folder, or by :meth:`in_memory`; everything is
+    lazy, so that opening costs next to nothing."""
 
-    def __init__(self, folder: Path | str, lock_timeout: float) -> None:
-        # Outside this package only for fsck and the composition root.
-        self.store = FolderStore(folder, admit=self._admit, removal=self._removed, volatile={"events": EVENTS_LAST},
-                                 now=self._now, lock_timeout=lock_timeout)
-        self.settings = parse_settings(self.store.settings())
+    def __init__(self, store: Store) -> None:
+        self.store = store  # outside this package only for fsck and the composition root
+        store.connect(self._admit, self._removed, self._now)
+        self.settings = parse_settings(store.settings())
         self.clock = Clock(self.settings.clock)
-        self.ids = Ids(self.settings.seed, self.clock)
+        self.ids = Ids(self.settings.seed)
         self.scheme = Scheme(self._custom_resources)
         self._server = Server(self.scheme, self.clock, self.ids, self._new_strategy, self.settings)
         self.client = self._own_client = Client(self.store, self._server)
@@ -67,7 +71,7 @@ class LocalCluster:
         Raises NoClusterError, FolderError.
         """
         try:
-            cluster = cls(folder, lock_timeout)
+            cluster = cls(_folder_store(folder, lock_timeout))
         except NoClusterError:
             if not create:
                 raise
@@ -80,22 +84,22 @@ class LocalCluster:
     def make(cls, folder: Path | str, settings: dict[str, Any], *, lock_timeout: float = 30.0) -> LocalCluster:
         """Make a cluster with these settings (``clock``, ``seed``) and its first objects. Raises FolderError."""
         FolderStore.initialize(folder, settings)
-        cluster = cls(folder, lock_timeout)
+        cluster = cls(_folder_store(folder, lock_timeout))
         cluster.bootstrap()
         return cluster
 
     @classmethod
-    def in_memory(cls, settings: dict[str, Any]) -> LocalCluster:
-        import tempfile
-        return cls.make(tempfile.mkdtemp(), settings)
+    def in_memory(cls, settings: Mapping[str, Any] = NO_SETTINGS) -> LocalCluster:
+        """Make a cluster that is gone with its process, with its first objects. Raises FolderError for settings that
+        ``kubepy.yaml`` could not have."""
+        cluster = cls(memory.MemoryStore(settings, volatile=VOLATILE))
+        cluster.bootstrap()
+        return cluster
 
     def fork(self) -> LocalCluster:
-        import shutil
-        import tempfile
-        folder = tempfile.mkdtemp()
-        self.store.sync()
-        shutil.copytree(self.store._folder.root, folder, dirs_exist_ok=True)
-        return LocalCluster.open(folder)
+        """Return an independent cluster in memory that goes on from what is committed here: objects with their
+        revisions, clock, ids, change log, events, and the memory of the controllers. Raises FolderError."""
+        return LocalCluster(self.store.fork())
 
     @classmethod
     def begin(cls, folder: Path | str, settings: dict[str, str]) -> None:
@@ -114,10 +118,7 @@ class LocalCluster:
             if present.get(name, value) != value:
                 raise FolderError(f"kubepy.yaml: {name}: is {present[name]} already, not {value}")
         if missing := {name: value for name, value in settings.items() if name not in present}:
-            with open(path, "r+", encoding="utf-8") as file:
-                text = file.read()
-                file.write("" if text.endswith("\n") else "\n")
-                file.write("".join(f"{name}: {value}\n" for name, value in missing.items()))
+            store.set_settings(missing)
         store.set_meta(UNFINISHED, "yes")
         store.close()
 
@@ -193,6 +194,10 @@ class LocalCluster:
     def _custom_resources(self) -> Iterator[Resource]:
         for definition in self._own_client.list(CRDS).items:
             yield from customresources.resources_of(definition)
+
+
+def _folder_store(folder: Path | str, lock_timeout: float) -> FolderStore:
+    return FolderStore(folder, volatile=VOLATILE, lock_timeout=lock_timeout)
 
 
 def reconcile_rbac(client: Client) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 import click
 
@@ -13,11 +13,14 @@ from kubepy.cli.commands import COMMANDS, GROUPS, OWN_GROUP
 from kubepy.cli.errors import UnprefixedError, guarded
 from kubepy.cli.names import KUBECTL, KUBEPY, renamed, suggestions, translated
 from kubepy.cli.runtime.command import Command, Entry, description, footer, options_text, show_help
-from kubepy.cli.runtime.factory import Factory, OpenCluster
+from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import Parser, bool_flag
 from kubepy.cli.runtime.options import GLOBAL_FLAGS, Options
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
+
+if TYPE_CHECKING:
+    from kubepy.apiserver.cluster import LocalCluster
 
 with lazy_imports():
     from kubepy.cli import kuberc, plugins
@@ -33,7 +36,7 @@ class RootOptions(Options):
 
 
 def main(words: Sequence[str], *, program: str = KUBEPY, stdin: IO[str] | None = None, stdout: IO[str] | None = None,
-         stderr: IO[str] | None = None, open_cluster: OpenCluster | None = None) -> int:
+         stderr: IO[str] | None = None, open_cluster: LocalCluster | None = None) -> int:
     """Run one command line (without the program's name); returns the exit status.
 
     :param open_cluster: the cluster to work on, in place of that of a folder; then neither the user's own file of

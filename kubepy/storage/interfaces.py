@@ -5,14 +5,16 @@ Nothing imports this module at run time: it is for type checkers, and for whoeve
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import Any, Protocol
 
-from kubepy.storage.model import Change, Key, Object, Objects, Problem, Snapshot
+from kubepy.storage.memory import MemoryStore
+from kubepy.storage.model import Admit, Change, Key, Object, Objects, Problem, Removal, Snapshot
 
 Names = list[str]
 Changes = list[Change]
+Problems = list[Problem]
 
 
 class Store(Protocol):
@@ -25,6 +27,29 @@ class Store(Protocol):
     """
 
     lock_timeout: float
+
+    @property
+    def folder(self) -> str:
+        """The state folder that keeps the objects, "" where none does."""
+
+    def connect(self, admit: Admit, removal: Removal, now: Callable[[], float]) -> None:
+        """Take what the API server knows of objects that something else than it has written, and the cluster's time in
+        seconds since the epoch. A store that is used without a cluster has the system's time."""
+
+    def set_warn(self, warn: Callable[[str], None]) -> None:
+        """Take a function for lines to the user, such as that something damaged was made anew."""
+
+    def fork(self) -> MemoryStore:
+        """Return an independent store in memory with everything that is committed here, its revisions and change log
+        included. It costs little: objects are shared, and read when they are asked for. Named locks are not held."""
+
+    # --- settings ---
+
+    def settings(self) -> Object:
+        """Return the settings of the cluster, as they are now."""
+
+    def set_settings(self, changes: Mapping[str, Any]) -> None:
+        """Change settings (None removes one), as part of the transaction that is under way, else in one of its own."""
 
     # --- reading ---
 
@@ -52,8 +77,17 @@ class Store(Protocol):
         Raises CompactedError if the log no longer reaches back that far: list again.
         """
 
+    def problems(self) -> Problems:
+        """Return everything that should be an object and cannot be one, by path."""
+
     def describe(self, problem: Problem) -> str:
         """Return a problem and what follows from it, for a warning."""
+
+    def check(self) -> Names:
+        """Return everything in which the parts of the store disagree, a line each."""
+
+    def repair(self) -> Names:
+        """Repair what can be repaired safely, and return each repair as a line."""
 
     # --- writing ---
 

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+import re
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 ADDED = "ADDED"
 MODIFIED = "MODIFIED"
 DELETED = "DELETED"
+
+LOG_LENGTH = 20_000  # revisions the change log reaches back at least
+LOG_SLACK = 5_000
+MAX_INTEGER = 2**63
+_WHOLE_FLOAT = re.compile(r"[0-9](?:\.0|e\+[0-9]+)[],}]")  # a part of a JSON text that may be a float without fraction
 
 
 class Key(NamedTuple):
@@ -76,3 +83,65 @@ class Change(NamedTuple):
     type: str
     key: Key
     object: Object
+
+
+class LogEntry(NamedTuple):
+    """A change as a store logs it; ``json`` is the last state of a deleted object, None for the others."""
+
+    revision: int
+    type: str
+    resource: str
+    namespace: str
+    name: str
+    json: str | None
+
+
+def coalesce(entries: Iterable[LogEntry]) -> list[LogEntry]:
+    """Make one entry of what happened to an object between two deletions: only its newest state is still there."""
+    newest: dict[Key, LogEntry] = {}
+    coalesced: list[LogEntry] = []
+    for entry in entries:
+        key = Key(entry.resource, entry.namespace, entry.name)
+        earlier = newest.pop(key, None)
+        if entry.type == DELETED:
+            coalesced.append(entry)
+        else:
+            is_new = ADDED in (entry.type, earlier and earlier.type)
+            newest[key] = entry._replace(type=ADDED if is_new else MODIFIED)
+    return sorted([*coalesced, *newest.values()])
+
+
+# --- objects as JSON ---
+
+
+_encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True, allow_nan=False)
+
+
+def to_json(obj: Object) -> str:
+    """Return the JSON of an object for its row: all but the resourceVersion, which is the row's revision.
+
+    Numbers without a fraction become integers in the object too, as they come back from a file. Raises ValueError for
+    values that JSON or a file cannot hold.
+    """
+    metadata = obj["metadata"]
+    version = metadata.pop("resourceVersion", None)
+    try:
+        text = _encoder.encode(obj)
+        if _WHOLE_FLOAT.search(text):
+            _make_integers(obj)
+            text = _encoder.encode(obj)
+    except TypeError as error:
+        raise ValueError(str(error)) from error
+    finally:
+        if version is not None:
+            metadata["resourceVersion"] = version
+    return text
+
+
+def _make_integers(value: Any) -> None:
+    entries = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, item in list(entries):
+        if isinstance(item, dict | list):
+            _make_integers(item)
+        elif isinstance(item, float) and item.is_integer() and -MAX_INTEGER <= item < MAX_INTEGER:
+            value[key] = int(item)

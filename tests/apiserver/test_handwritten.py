@@ -16,7 +16,7 @@ from kubepy.api.scheme import BUILT_IN, Resource
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.apiserver.requests.handwritten import complete, removed
 from kubepy.storage import EditError, Key
-from kubepy.storage.folder.manifest import to_json
+from kubepy.storage.model import to_json
 from tests.apiserver.conftest import NOW
 from tests.apiserver.random_objects import WORDS, objects
 from tests.apiserver.test_random_requests import SOME, TYPES

@@ -232,7 +232,7 @@ def test_volatile_objects_have_no_file_and_go_after_their_time(
     assert names(store.list("events").objects) == ["new"]
     assert store.get(Key("events", "default", "old")) is None
     create(store, config_map("a"))
-    assert told(store, 2) == [(3, "ADDED", "a"), (4, "DELETED", "old")]
+    assert told(store, 2) == [(3, "DELETED", "old"), (4, "ADDED", "a")]
     assert names(open_store(now=lambda: 0.0).list("events").objects) == ["new"]
 
 

@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import IO, TYPE_CHECKING, NamedTuple
+from typing import IO, TYPE_CHECKING
 
 from kubepy import KUBERNETES_VERSION
 from kubepy.cli.errors import CliError, SilentExit
@@ -38,23 +38,14 @@ if TYPE_CHECKING:
 YELLOW, PLAIN = "\033[33;1m", "\033[0m"
 
 
-class OpenCluster(NamedTuple):
-    """A cluster that is open already, for a command line that a Python program runs on it.
-
-    ``folder``: its state folder; "" for a cluster in memory.
-    """
-
-    cluster: clusters.LocalCluster
-    folder: str
-
-
 class Factory:
-    """One run of the command line. The cluster is opened when a command first reads it, unless one is given.
+    """One run of the command line. The cluster is opened when a command first reads it.
 
     ``may_create``: the command writes new objects, so a folder that is missing becomes a cluster; in a dry run no
     folder is made, and an empty temporary cluster answers in its place.
 
     :ivar program: the name that the program was called by.
+    :ivar open_cluster: the cluster to work on, which a Python program has opened and goes on with.
     """
 
     program = KUBEPY
@@ -64,7 +55,7 @@ class Factory:
     request_parameters: Mapping[str, str] = {}
 
     def __init__(self, stdin: IO[str] | None = None, stdout: IO[str] | None = None,
-                 stderr: IO[str] | None = None, open_cluster: OpenCluster | None = None) -> None:
+                 stderr: IO[str] | None = None, open_cluster: clusters.LocalCluster | None = None) -> None:
         self.stdin = stdin or sys.stdin or io.StringIO()  # a closed stream is None
         self.stdout = stdout or sys.stdout or io.StringIO()
         self.stderr = stderr or sys.stderr or io.StringIO()
@@ -105,7 +96,7 @@ class Factory:
     def home(self) -> str:
         """The folder whose contexts count; "" for a cluster in memory."""
         if self.open_cluster:
-            return self.open_cluster.folder
+            return self.open_cluster.store.folder
         return self.options.state or os.environ.get("KUBEPY_STATE") or "state"
 
     @cached_property
@@ -116,7 +107,7 @@ class Factory:
     @property
     def config_access(self) -> kubeconfigs.ConfigAccess:
         """The file of contexts; a cluster in memory keeps them itself."""
-        store = self.open_cluster.cluster.store if self.open_cluster and not self.home else None
+        store = self.open_cluster.store if self.open_cluster and not self.home else None
         return kubeconfigs.ConfigAccess(self.home, self.options.kubeconfig, store)
 
     @cached_property
@@ -169,7 +160,7 @@ class Factory:
         """The opened cluster. Raises CliError when there is none and the command only reads."""
         try:
             if self.open_cluster:
-                cluster = self.open_cluster.cluster
+                cluster = self.open_cluster
                 if self.folder != self.home and not (self.home and os.path.samefile(self.folder, self.home)):
                     raise CliError(f"the context is one of another cluster, {quote(self.folder)}: this command line "
                                    "works on a cluster that is open already")

@@ -14,7 +14,7 @@ from kubepy.storage.errors import FolderError, LockTimeoutError
 from kubepy.storage.folder import index, settings
 from kubepy.storage.folder.compare import Examiner
 from kubepy.storage.folder.database import DamagedError, Database, Stamp, is_damage
-from kubepy.storage.folder.files import StateFolder
+from kubepy.storage.folder.files import StateFolder, is_racy
 from kubepy.storage.model import Admit, Object, Removal
 
 with lazy_imports():
@@ -36,16 +36,20 @@ class Access:
     def __init__(self, folder: StateFolder, admit: Admit | None, removal: Removal | None,
                  now: Callable[[], float]) -> None:
         self.folder = folder
-        self.now = now
         self.boot = index.boot_id()
-        self.examiner = Examiner(folder, admit, removal, now)
+        self.connect(admit, removal, now)
         self._database: Database | None = None
-        self._settings: tuple[Stamp, Object] | None = None
+        self._settings: tuple[Stamp, Object, bool] | None = None  # read at a stamp, which may be racy
         self._unwritable: FolderError | None = None
         self._warn: Callable[[str], None] | None = None
         self._is_locked = False
         self._damage = ""  # the warning of a damaged index
         self._damaged: tuple[int, int] | None = None  # the file of an index that is not to be opened again
+
+    def connect(self, admit: Admit | None, removal: Removal | None, now: Callable[[], float]) -> None:
+        """Take the functions of the API server, and the cluster's time."""
+        self.now = now
+        self.examiner = Examiner(self.folder, admit, removal, now)
 
     def own_path(self, name: str) -> str:
         """Return the whole path of a file in ``.kubepy/``."""
@@ -100,25 +104,31 @@ class Access:
     def _check_settings(self) -> None:
         """Read ``kubepy.yaml`` before anything else is touched: the folder may be of a newer version."""
         stamp = settings.check_cluster(self.folder)
-        if self._settings is not None and self._settings[0] == stamp:
+        if self._settings is not None and self._settings[0] == stamp and not self._settings[2]:
             return
         if self._database is None:
             self._database = self._open_existing()
-        values: Object | None = None
-        if self._database is not None:
-            try:
-                with self.index_errors():
-                    values = settings.cached(self._database, stamp)
-            except DamagedError:
-                self._warn_of_damage()
-                self._damaged = self._database.identity
-                self.close()
+        read_ns = time.time_ns()
+        try:
+            with self.index_errors():
+                values = self._read_settings(self._database, stamp, read_ns)
+        except DamagedError:
+            assert self._database is not None
+            self._warn_of_damage()
+            self._damaged = self._database.identity
+            self.close()
+            values = self._read_settings(None, stamp, read_ns)
+        self._settings = stamp, values, is_racy(stamp, read_ns)
+
+    def _read_settings(self, database: Database | None, stamp: Stamp, read_ns: int) -> Object:
+        """Return the settings of the file, which had a stamp at ``read_ns``. Raises DamagedError."""
+        if database is None:
+            return settings.read(self.folder)[2]
+        values = settings.cached(database, stamp)
         if values is None:
-            read_ns = time.time_ns()
-            values = settings.read(self.folder)
-            if self._database:
-                settings.remember(self._database, stamp, values, read_ns)
-        self._settings = stamp, values
+            values = settings.read(self.folder)[2]
+            settings.remember(database, stamp, values, read_ns)
+        return settings.with_recorded_changes(database, values)
 
     def _open_existing(self) -> Database | None:
         """Open the index if there is a usable one. Of damage the user is warned; the next process that may write makes
@@ -185,6 +195,7 @@ class Access:
 
     def _recover(self, database: Database, was_left: bool) -> None:
         recovery.Recovery(database, self.folder, self.boot).run(unclean=was_left)
+        settings.finish(database, self.folder)
         if self.record_outside_edits():
             recovery.Recovery(database, self.folder, self.boot).run(unclean=False)
 

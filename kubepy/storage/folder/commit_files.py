@@ -16,12 +16,12 @@ after the commit.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from kubepy.storage.errors import ConflictError, FolderError
 from kubepy.storage.folder.compare import digest_of, managers_path
-from kubepy.storage.folder.database import DURABLE, NO_FILE, PENDING, Database, LogEntry, Row, Stamp
+from kubepy.storage.folder.database import DURABLE, NO_FILE, PENDING, Database, Row, Stamp
 from kubepy.storage.folder.files import (
     MANAGED,
     MAX_SIZE,
@@ -35,10 +35,9 @@ from kubepy.storage.folder.files import (
 from kubepy.storage.folder.manifest import managers_of, to_edited_file, to_file
 from kubepy.storage.folder.paths import parent_of, path_of
 from kubepy.storage.folder.scan import find_obstacle
-from kubepy.storage.model import Key
+from kubepy.storage.folder.settings import SettingsEdit, discard_staged, finish
+from kubepy.storage.model import LOG_LENGTH, LOG_SLACK, Key, LogEntry
 
-LOG_LENGTH = 20_000  # revisions the change log reaches back at least
-LOG_SLACK = 5_000
 MAX_TOMBSTONES = 5_000
 MAX_REPLACES = 4_000  # characters of a row's unsynced versions, after which they are synced without waiting
 DONE_NEVERTHELESS = "the change itself is made: the files follow as soon as they can be written"
@@ -64,11 +63,19 @@ class ObjectWrite(NamedTuple):
 
 
 class Commit(NamedTuple):
-    """Changes that become visible together, their log entries, and the revision after them."""
+    """Changes that become visible together.
+
+    :ivar log: their entries of the change log.
+    :ivar revision: the newest after them.
+    :ivar meta: values of the table ``meta``.
+    :ivar settings: a change of ``kubepy.yaml`` that is staged.
+    """
 
     writes: list[ObjectWrite]
     log: list[LogEntry]
     revision: int
+    meta: Mapping[str, str | None]
+    settings: SettingsEdit | None
 
 
 class Staged(NamedTuple):
@@ -146,8 +153,8 @@ class Journal:
         self.boot = boot
         self.is_recorded = False
 
-    def commit(self, database: Database, commit: Commit, meta: Iterable[tuple[str, str | None]]) -> None:
-        """Commit changes, and values of the table ``meta`` with them.
+    def commit(self, database: Database, commit: Commit) -> None:
+        """Commit changes.
 
         Raises ConflictError when a file was edited since it was compared, FolderError when one cannot be written; then
         nothing is changed. Where a disk fills up after the commit is recorded, the FolderError says so.
@@ -160,16 +167,16 @@ class Journal:
                 staged.append(self._stage(write, number, sync=files <= SYNC_EACH))
             if files > SYNC_EACH:
                 self.folder.sync_all()
-            self._record(database, staged, commit, meta)
+            self._record(database, staged, commit)
             self.is_recorded = True
         except BaseException:
-            self._discard_staged(commit.writes)
+            self._discard_staged(commit)
             raise
         try:
-            self._settle(database, staged)
+            self._settle(database, staged, commit.settings)
             self._trim(database)
         except BaseException as error:
-            self._discard_staged(commit.writes)  # the rows are PENDING, and hold all that the files are to be
+            self._discard_staged(commit)  # the rows are PENDING, and hold all that the files are to be
             if isinstance(error, (FolderError, OSError, sqlite3.OperationalError)):
                 reason = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
                 raise FolderError(f"{reason} ({DONE_NEVERTHELESS})") from error
@@ -209,32 +216,39 @@ class Journal:
         except OSError as error:
             raise FolderError(f"{self.folder.absolute(path)}: cannot be written: {error.strerror}") from error
 
-    def _discard_staged(self, writes: Iterable[ObjectWrite]) -> None:
-        """Remove the temporary files of writes, and the folders made for them."""
-        for directory in sorted({write.directory for write in writes if write.expires is None}):
+    def _discard_staged(self, commit: Commit) -> None:
+        """Remove the temporary files of a commit, and the folders made for them."""
+        discard_staged(self.folder)
+        for directory in sorted({write.directory for write in commit.writes if write.expires is None}):
             if self.folder.is_inside(f"{directory}/"):
                 self.folder.remove_temporaries(directory)
                 self.folder.remove_temporaries(f"{directory}/{MANAGED}")
                 self.folder.remove_empty_managed(directory)
                 self.folder.remove_empty(directory)
 
-    def _record(self, database: Database, staged: Sequence[Staged], commit: Commit,
-                meta: Iterable[tuple[str, str | None]]) -> None:
+    def _record(self, database: Database, staged: Sequence[Staged], commit: Commit) -> None:
         rows = [file.row for file in staged]
         with database.write():
             database.put(row for row in rows if row.json is not None or row.expires is None)
             database.remove(row.key for row in rows if row.json is None and row.expires is not None)
             database.log(commit.log)
             database.set_counter("revision", commit.revision)
-            for name, value in meta:
+            for name, value in commit.meta.items():
                 database.set_value("meta", name, value)
+            if commit.settings:
+                commit.settings.record(database)
 
-    def _settle(self, database: Database, staged: Sequence[Staged]) -> None:
+    def _settle(self, database: Database, staged: Sequence[Staged], settings: SettingsEdit | None) -> None:
         """Rename the staged files into place and mark their rows WRITTEN."""
         rows = [settle(self.folder, file) for file in staged if file.row.expires is None]
         tidy(self.folder, rows)
+        is_set = settings is not None and settings.replace_file(self.folder)
         with database.write(durable=False):
             database.mark_written(rows)
+            if settings is not None and is_set:
+                settings.mark_written(database, self.folder)
+        if settings is not None and not is_set:
+            finish(database, self.folder)
         if self.boot is None or any(len(row.replaces) > MAX_REPLACES for row in rows):
             sync_written(database, self.folder)
 

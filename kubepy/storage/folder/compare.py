@@ -19,7 +19,7 @@ from kubepy.quoting import printable
 from kubepy.storage.errors import EditError
 from kubepy.storage.folder.database import PENDING, WRITTEN, KnownProblems, Row, Stamp
 from kubepy.storage.folder.files import MANAGED, DeniedError, StateFolder, UnreadableError
-from kubepy.storage.folder.manifest import ContentError, check_place, parse, to_json
+from kubepy.storage.folder.manifest import ContentError, check_place, parse
 from kubepy.storage.folder.paths import SUFFIX, ancestors_of, decode, encode, is_cut, parent_of, path_of
 from kubepy.storage.folder.scan import (
     FolderScan,
@@ -29,7 +29,7 @@ from kubepy.storage.folder.scan import (
     scan_object,
     scan_objects,
 )
-from kubepy.storage.model import Admit, Key, Object, Problem, Removal
+from kubepy.storage.model import Admit, Key, Object, Problem, Removal, to_json
 
 with lazy_imports():
     from kubepy.storage.yaml import lines

@@ -26,7 +26,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from kubepy.storage.errors import FolderError
-from kubepy.storage.model import Key, Problem
+from kubepy.storage.model import Key, LogEntry, Problem
 
 DURABLE = 0
 WRITTEN = 1
@@ -196,17 +196,6 @@ ON CONFLICT (resource, namespace, name) DO UPDATE SET
 """
 
 
-class LogEntry(NamedTuple):
-    """One row of ``changes``; ``json`` is the last state of a deleted object, None for the others."""
-
-    revision: int
-    type: str
-    resource: str
-    namespace: str
-    name: str
-    json: str | None
-
-
 class RowSummaries:
     """The rows without their JSON ("" where there is some), as a connection remembers them.
 
@@ -265,7 +254,8 @@ class Database:
     def __init__(self, path: str) -> None:
         self.path = path
         self.in_memory = path == ":memory:"
-        self.connection = sqlite3.connect(path, timeout=10.0, isolation_level=None, check_same_thread=False)
+        self.connection = sqlite3.connect(path, timeout=10.0, isolation_level=None,
+                                          check_same_thread=False)  # threads of a Python program take turns
         self.connection.execute("PRAGMA cache_size = -65536")  # KiB at most; SQLite's own limit is below our usual size
         self.identity = None if self.in_memory else identity(path)
         self._summaries = RowSummaries(self.connection)
@@ -274,6 +264,15 @@ class Database:
         self.connection.executescript(
             f"PRAGMA journal_mode = WAL; BEGIN IMMEDIATE; {SCHEMA} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;"
         )
+
+    def snapshot_copy(self) -> Database:
+        """Return a connection that sees the present state for ever, and that any thread may use."""
+        copy = Database(self.path)
+        if self.in_memory:
+            self.connection.backup(copy.connection)
+        copy.connection.execute("BEGIN")
+        copy.counter("revision")  # the snapshot is that of the first read
+        return copy
 
     def is_current(self) -> bool:
         """Return whether this is a database of this version. Raises sqlite3.DatabaseError when it is none at all."""
@@ -352,6 +351,11 @@ class Database:
         """Return the rows whose time is over, in key order. Raises DamagedError."""
         return self._select("expires IS NOT NULL AND expires <= ?", (now,))
 
+    def next_expiry(self, now: float) -> float | None:
+        """Return the first time after a moment at which the time of a row is over, None where there is none."""
+        (first,) = self.connection.execute("SELECT min(expires) FROM objects WHERE expires > ?", (now,)).fetchone()
+        return None if first is None else float(first)
+
     def _select(self, where: str, values: tuple[str | float, ...] = ()) -> list[Row]:
         """Return rows in key order. Raises DamagedError for one whose checksum or type of a column is wrong."""
         rows: list[Row] = []
@@ -406,6 +410,16 @@ class Database:
         for key, revision in written:
             if self._summaries.is_written_at(key, revision):
                 self._summaries.change(key, state=DURABLE, replaces="")
+
+    def places(self) -> list[tuple[str, str]]:
+        """Return the resources and namespaces that there are rows of, in no order."""
+        return self.connection.execute("SELECT DISTINCT resource, namespace FROM objects").fetchall()
+
+    def expiring(self) -> list[tuple[float, Key]]:
+        """Return the keys of the rows that expire, and the times at which they do, in no order."""
+        selected = self.connection.execute(
+            "SELECT expires, resource, namespace, name FROM objects WHERE expires IS NOT NULL")
+        return [(expires, Key(*key)) for expires, *key in selected]
 
     def tombstones(self) -> int:
         """Return the number of tombstones."""

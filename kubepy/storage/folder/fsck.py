@@ -25,10 +25,10 @@ from kubepy.storage.folder.compare import (
 )
 from kubepy.storage.folder.database import DURABLE, PENDING, WRITTEN, Database, Row
 from kubepy.storage.folder.files import MANAGED, PRIVATE, StateFolder, UnreadableError
-from kubepy.storage.folder.manifest import ContentError, from_json, managers_of, parse, to_json
+from kubepy.storage.folder.manifest import ContentError, from_json, managers_of, parse
 from kubepy.storage.folder.paths import CLUSTER, NAMESPACES, decode, path_of
 from kubepy.storage.folder.scan import scan_objects
-from kubepy.storage.model import DELETED, Key, Problem
+from kubepy.storage.model import DELETED, Key, Problem, to_json
 
 _ENDINGS = (".yaml", ".yml")
 _DEPTHS = {CLUSTER: 1, NAMESPACES: 2}  # of folders below it that hold object files

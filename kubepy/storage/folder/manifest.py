@@ -19,10 +19,8 @@ with lazy_imports():
     from kubepy.storage.yaml import roundtrip
 
 MAX_DEPTH = 200
-MAX_INTEGER = 2**63
 MAX_DECODED = 50_000  # objects kept in memory
 MAX_VALUES = 500_000  # an alias bomb is small as a file and has no end as an object
-_WHOLE_FLOAT = re.compile(r"[0-9](?:\.0|e\+[0-9]+)[],}]")  # a part of a JSON text that may be a float without fraction
 _PLACED = re.compile(r"^(?:error converting YAML to JSON: )?yaml: (?:line \d+: )?")  # the problem has its line
 # Nested conflicts (a merge of merges, a file renamed on both sides) have longer markers.
 _MERGE_MARKER = re.compile(rb"^(?:<{7,}|>{7,}|\|{7,}) ", re.MULTILINE)
@@ -47,39 +45,6 @@ class FileContent(NamedTuple):
 
     object: Object
     line: int
-
-
-_encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True, allow_nan=False)
-
-
-def to_json(obj: Object) -> str:
-    """Return the JSON of an object for its row: all but the resourceVersion, which is the row's revision.
-
-    Numbers without a fraction become integers in the object too, as they come back from a file. Raises ValueError for
-    values that JSON or a file cannot hold.
-    """
-    metadata = obj["metadata"]
-    version = metadata.pop("resourceVersion", None)
-    try:
-        text = _encoder.encode(obj)
-        if _WHOLE_FLOAT.search(text):
-            _make_integers(obj)
-            text = _encoder.encode(obj)
-    except TypeError as error:
-        raise ValueError(str(error)) from error
-    finally:
-        if version is not None:
-            metadata["resourceVersion"] = version
-    return text
-
-
-def _make_integers(value: Any) -> None:
-    entries = value.items() if isinstance(value, dict) else enumerate(value)
-    for key, item in list(entries):
-        if isinstance(item, dict | list):
-            _make_integers(item)
-        elif isinstance(item, float) and item.is_integer() and -MAX_INTEGER <= item < MAX_INTEGER:
-            value[key] = int(item)
 
 
 def from_json(text: str, revision: int) -> Object:

@@ -20,10 +20,10 @@ from kubepy.storage.folder.compare import (
     find_known_problem,
     problems_of,
 )
-from kubepy.storage.folder.database import PENDING, Database, KnownProblems, LogEntry, Row
+from kubepy.storage.folder.database import PENDING, Database, KnownProblems, Row
 from kubepy.storage.folder.paths import parent_of, path_of
 from kubepy.storage.folder.scan import scan_objects
-from kubepy.storage.model import ADDED, DELETED, MODIFIED, Key
+from kubepy.storage.model import ADDED, DELETED, MODIFIED, Key, LogEntry
 
 
 class OutsideEdits:

@@ -12,7 +12,7 @@ holds it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from enum import Enum, auto
 from typing import NamedTuple
 
@@ -26,17 +26,18 @@ from kubepy.storage.folder.compare import (
     Outcome,
     Removed,
     Retained,
+    Unchanged,
     compare,
     find_known_problem,
     is_settled,
     key_of_file,
     problems_of,
 )
-from kubepy.storage.folder.database import DamagedError, Database, LogEntry, Row
+from kubepy.storage.folder.database import DamagedError, Database, Row
 from kubepy.storage.folder.manifest import ContentError, from_json
 from kubepy.storage.folder.paths import path_of
 from kubepy.storage.folder.scan import FolderScan, scan_object, scan_objects
-from kubepy.storage.model import ADDED, DELETED, MODIFIED, Change, Key, Problem
+from kubepy.storage.model import DELETED, Change, Key, Problem, coalesce
 
 MAX_COMPARISONS = 10  # of a folder in which other processes are busy
 
@@ -44,11 +45,15 @@ ReadRows = Callable[[Database], list[Row]]
 
 
 class FolderView(NamedTuple):
-    """Live rows by key, and the files and folders among those scanned that cannot be read as objects, by path."""
+    """Live rows by key, and the files and folders among those scanned that cannot be read as objects, by path.
+
+    :ivar unrecorded: the keys of objects that are not as the index has them, or are left out because of their files.
+    """
 
     revision: int
     rows: dict[Key, Row]
     problems: list[Problem]
+    unrecorded: set[Key]
 
 
 class DifferenceCause(Enum):
@@ -99,6 +104,7 @@ class Reader:
         rows = {row.key: row for row in comparison.rows if row.json is not None}
         rows.update((row.key, row) for row in comparison.recorded)
         problems = [obstacle.problem for obstacle in comparison.obstacles]
+        unrecorded: set[Key] = set()
         for difference in comparison.differences:
             outcome: Outcome | None = find_known_problem(difference, comparison.known)
             if outcome is None:
@@ -107,7 +113,8 @@ class Reader:
                 outcome = self._access.examiner.examine(difference)
             if outcome is not None:
                 _apply(outcome, rows, problems, comparison.revision)
-        return FolderView(comparison.revision, rows, sorted(problems))
+                unrecorded.update(_changed_keys(outcome))
+        return FolderView(comparison.revision, rows, sorted(problems), unrecorded)
 
     def _compare(self, read_rows: ReadRows, scan: Callable[[], FolderScan]) -> _Comparison:
         """Compare files and rows until no other process overtakes; the last of a few times is good enough."""
@@ -179,6 +186,13 @@ def _apply(outcome: Outcome, rows: dict[Key, Row], problems: list[Problem], revi
             rows.pop(outcome.row.key, None)
 
 
+def _changed_keys(outcome: Outcome) -> set[Key]:
+    """Return the keys of the objects that an outcome changes in a view."""
+    if isinstance(outcome, Edited):
+        return {outcome.key}
+    return {outcome.row.key} if outcome.row and not isinstance(outcome, Unchanged) else set()
+
+
 # --- the change log ---
 
 
@@ -206,18 +220,3 @@ def read_changes(database: Database, since: int) -> list[Change]:
             if row is not None and row.json is not None:
                 changes.append(Change(entry.revision, entry.type, key, from_json(row.json, row.revision)))
     return changes
-
-
-def coalesce(entries: Iterable[LogEntry]) -> list[LogEntry]:
-    """Make one entry of what happened to an object between two deletions: only its newest state is still there."""
-    newest: dict[Key, LogEntry] = {}
-    coalesced: list[LogEntry] = []
-    for entry in entries:
-        key = Key(entry.resource, entry.namespace, entry.name)
-        earlier = newest.pop(key, None)
-        if entry.type == DELETED:
-            coalesced.append(entry)
-        else:
-            is_new = ADDED in (entry.type, earlier and earlier.type)
-            newest[key] = entry._replace(type=ADDED if is_new else MODIFIED)
-    return sorted([*coalesced, *newest.values()])

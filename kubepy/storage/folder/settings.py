@@ -1,12 +1,18 @@
-"""``kubepy.yaml``: the settings of a cluster. The index keeps them parsed, so that most commands load no YAML."""
+"""``kubepy.yaml``: the settings of a cluster. The index keeps them parsed, so that most commands load no YAML.
+
+A change of settings is part of a commit (``commit_files``): the new text is staged beside the file, the index records
+which values change, and the file is replaced after that. Where a process dies in between, whoever holds the lock next
+makes the recorded changes in the file that is there then, so that an edit of other lines is not lost.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import sqlite3
+import stat
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable
@@ -19,10 +25,15 @@ from kubepy.storage.model import Object
 
 with lazy_imports():
     from kubepy.storage import yaml
+    from kubepy.storage.yaml import roundtrip
 
 FILE = "kubepy.yaml"
 FORMAT_VERSION = 1
 GITIGNORE = "/.kubepy/\n"
+CHANGES = "settings.changes"  # in the index: changes that are committed, and may not have reached the file
+
+Settings = dict[str, Any]
+ValueChanges = dict[str, tuple[Any, Any]]  # the values before and after, None where there is none
 
 
 def initialize(root: str, settings: Mapping[str, Any]) -> None:
@@ -45,7 +56,7 @@ def _write_new(root: str, name: str, text: str) -> bool:
     path = os.path.join(root, name)
     if os.path.lexists(path):
         return False
-    temporary = os.path.join(root, OWN, f"{name}.{os.getpid()}.tmp")
+    temporary = os.path.join(root, _temporary_path(name))
     try:
         with open(temporary, "w", encoding="utf-8") as file:
             file.write(text)
@@ -60,6 +71,13 @@ def _write_new(root: str, name: str, text: str) -> bool:
     return True
 
 
+def _temporary_path(name: str) -> str:
+    return f"{OWN}/{name}.{os.getpid()}.tmp"
+
+
+# --- reading ---
+
+
 def check_cluster(folder: StateFolder) -> Stamp:
     """Return the stamp of ``kubepy.yaml``. Raises NoClusterError."""
     stamp = folder.stamp(FILE)
@@ -70,12 +88,13 @@ def check_cluster(folder: StateFolder) -> Stamp:
     raise NoClusterError(f"{printable(folder.root)} is not a cluster: it has no {FILE}")
 
 
-def read(folder: StateFolder) -> Object:
-    """Read ``kubepy.yaml``. Raises NoClusterError, FolderError."""
+def read(folder: StateFolder) -> tuple[bytes, Stamp, Object]:
+    """Read ``kubepy.yaml``: its text, its stamp, what it says. Raises NoClusterError, FolderError."""
     check_cluster(folder)
     path = folder.absolute(FILE)
     try:
-        content = parse(folder.read(FILE)[0])
+        text, stamp, _ = folder.read(FILE)
+        content = parse(text)
     except FileNotFoundError:
         raise NoClusterError(f"{printable(folder.root)} is not a cluster: it has no {FILE}") from None
     except UnreadableError as error:
@@ -92,7 +111,7 @@ def read(folder: StateFolder) -> Object:
         raise FolderError(
             f"{path}: the folder has format version {version}; this kubepy knows {FORMAT_VERSION}: install a newer one"
         )
-    return content.object
+    return text, stamp, content.object
 
 
 def cached(database: Database, stamp: Stamp) -> Object | None:
@@ -109,9 +128,131 @@ def remember(database: Database, stamp: Stamp, settings: Object, read_ns: int) -
     """Keep settings that were read at ``read_ns`` in the index, unless an edit could leave the same stamp."""
     if is_racy(stamp, read_ns):
         return
-    kept = json.dumps({"stamp": str(stamp), "settings": settings})
     try:
         with database.write(durable=False):
-            database.set_value("internal", "settings", kept)
+            _keep(database, stamp, settings)
     except sqlite3.OperationalError:  # not ours to write, or busy: the file is read again next time
         return
+
+
+def _keep(database: Database, stamp: Stamp, settings: Object) -> None:
+    database.set_value("internal", "settings", json.dumps({"stamp": str(stamp), "settings": settings}))
+
+
+# --- changing ---
+
+
+def with_recorded_changes(database: Database, settings: Object) -> Object:
+    """Return settings of the file with the changes that are committed and have not reached it. Raises DamagedError."""
+    changes = _recorded_changes(database)
+    return _with_changes(settings, _outstanding(settings, changes)) if changes else settings
+
+
+def _recorded_changes(database: Database) -> ValueChanges:
+    text = database.value("internal", CHANGES)
+    return {name: (before, after) for name, (before, after) in json.loads(text).items()} if text else {}
+
+
+def _outstanding(settings: Object, changes: ValueChanges) -> Settings:
+    """Return the values of changes for the settings that are as they were before; others were edited since."""
+    return {name: after for name, (before, after) in changes.items() if settings.get(name) == before}
+
+
+def _with_changes(settings: Object, changes: Mapping[str, Any]) -> Object:
+    return {name: value for name, value in {**settings, **changes}.items() if value is not None}
+
+
+def edited(text: bytes, settings: Object, changes: Mapping[str, Any]) -> bytes:
+    """Return the text of a file with some settings changed; the rest of it stays as it is.
+
+    :param settings: what the text says.
+    """
+    for name, value in changes.items():
+        after = _with_changes(settings, {name: value})
+        attempt = text
+        if name not in settings:
+            line_end = b"\r\n" if b"\r\n" in text else b"\n"
+            lines = yaml.dump({name: value}).encode().replace(b"\n", line_end)
+            attempt = text + (b"" if text.endswith(b"\n") else line_end) + lines
+        elif isinstance(value, str | int | float):
+            old, new = (yaml.dump({name: scalar}).partition(":")[2].strip().encode()
+                        for scalar in (settings[name], value))
+            attempt = text.replace(old, new) if text.count(old) == 1 else text
+        text = attempt if _means(attempt, after) else roundtrip.merge(text, after)
+        settings = after
+    return text
+
+
+def _means(text: bytes, settings: Object) -> bool:
+    try:
+        return parse(text).object == settings
+    except ContentError:
+        return False
+
+
+class SettingsEdit(NamedTuple):
+    """A change of ``kubepy.yaml`` that is staged: its text is on disk under a temporary name.
+
+    :ivar changes: the values before and after.
+    :ivar settings: all values after.
+    :ivar present: the stamp of the file that is to be replaced.
+    """
+
+    changes: ValueChanges
+    settings: Object
+    present: Stamp
+
+    def record(self, database: Database) -> None:
+        """Make the change part of the commit that is being recorded."""
+        database.set_value("internal", CHANGES, json.dumps(self.changes))
+
+    def replace_file(self, folder: StateFolder) -> bool:
+        """Rename the new file into place; return False where somebody has edited the file since it was staged."""
+        temporary = _temporary_path(FILE)
+        if folder.stamp(FILE) != self.present:
+            folder.remove(temporary)
+            return False
+        folder.rename_into_place(temporary, FILE)
+        folder.sync_directories([""])
+        return True
+
+    def mark_written(self, database: Database, folder: StateFolder) -> None:
+        """Note that the file says what was recorded, and what its stamp is."""
+        database.set_value("internal", CHANGES, None)
+        if stamp := folder.stamp(FILE):
+            _keep(database, stamp, self.settings)
+
+
+def stage(folder: StateFolder, values: Mapping[str, Any]) -> SettingsEdit | None:
+    """Write ``kubepy.yaml`` with some values changed (None removes one) beside it; return None if none changes.
+
+    Raises FolderError, OSError.
+    """
+    text, present, settings = read(folder)
+    changes = {name: (settings.get(name), value) for name, value in values.items() if settings.get(name) != value}
+    if not changes:
+        return None
+    new_values = {name: after for name, (_, after) in changes.items()}
+    mode = stat.S_IMODE(os.lstat(folder.absolute(FILE)).st_mode)
+    temporary = _temporary_path(FILE)
+    folder.write_temporary(temporary, edited(text, settings, new_values), mode, sync=True)
+    os.chmod(folder.absolute(temporary), mode)  # whatever the umask is
+    return SettingsEdit(changes, _with_changes(settings, new_values), present)
+
+
+def discard_staged(folder: StateFolder) -> None:
+    """Remove what was staged, if it is there still."""
+    folder.remove(_temporary_path(FILE))
+
+
+def finish(database: Database, folder: StateFolder) -> None:
+    """Bring the file to what is recorded: the process that changed it died, or the file was edited meanwhile. For the
+    holder of the lock. Raises FolderError, OSError, DamagedError."""
+    while changes := _recorded_changes(database):
+        edit = stage(folder, _outstanding(read(folder)[2], changes))
+        if edit is None:
+            with database.write(durable=False):
+                database.set_value("internal", CHANGES, None)
+        elif edit.replace_file(folder):
+            with database.write(durable=False):
+                edit.mark_written(database, folder)

@@ -22,12 +22,14 @@ from kubepy.storage.folder.reader import Reader, read_changes
 from kubepy.storage.model import Admit, Change, Key, Object, Problem, Removal, Snapshot
 
 with lazy_imports():
-    from kubepy.storage.folder import commit_files, fsck, locks, transaction
+    from kubepy.storage import memory
+    from kubepy.storage.folder import commit_files, fsck, locks, snapshot, transaction
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from kubepy.storage.folder.transaction import FolderTransaction
+    from kubepy.storage.memory import MemoryStore
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -70,12 +72,12 @@ class FolderStore:
     ) -> None:
         self._volatile = dict(volatile or {})
         self._folder = StateFolder(os.fspath(folder), frozenset(self._volatile))
-        self._now = now or time.time
-        self._access = Access(self._folder, admit, removal, self._now)
+        self._access = Access(self._folder, admit, removal, now or time.time)
         self._reader = Reader(self._access)
         self.lock_timeout = lock_timeout
         self._decoder = Decoder()
         self._meta_writes: dict[str, str | None] | None = None  # of the transaction under way
+        self._settings_writes: Object = {}  # likewise
         self._is_unsynced = False
 
     @classmethod
@@ -88,10 +90,29 @@ class FolderStore:
         cluster_settings.initialize(root, settings)
         index.begin(root)
 
+    @property
+    def folder(self) -> str:
+        """The path of the state folder."""
+        return self._folder.root
+
+    def connect(self, admit: Admit, removal: Removal, now: Callable[[], float]) -> None:
+        """Take what the API server knows of objects, and the cluster's time in seconds since the epoch."""
+        self._access.connect(admit, removal, now)
+
     @_reads
     def settings(self) -> Object:
         """Return what ``kubepy.yaml`` says. Raises NoClusterError, FolderError (with path and line)."""
-        return self._access.settings()
+        settings = {**self._access.settings(), **self._settings_writes}
+        return {name: value for name, value in settings.items() if value is not None}
+
+    def set_settings(self, changes: Mapping[str, Any]) -> None:
+        """Change settings in ``kubepy.yaml`` (None removes one), as part of the transaction of this store that is under
+        way, else in one of its own. Everything else in the file stays as it is. Raises as a transaction does."""
+        if self._meta_writes is not None:
+            self._settings_writes.update(changes)
+        else:
+            with self.transaction():
+                self._settings_writes.update(changes)
 
     def close(self) -> None:
         """Let go of the folder; what was committed is made durable first. Raises FolderError."""
@@ -110,6 +131,15 @@ class FolderStore:
     def set_warn(self, warn: Callable[[str], None]) -> None:
         """Take a function for lines to the user: that a damaged index had to be rebuilt."""
         self._access.set_warn(warn)
+
+    @_reads
+    def fork(self) -> MemoryStore:
+        """Return an independent store in memory with all that is here now, edits from outside included.
+
+        Objects are read from the index when they are asked for. Raises FolderError.
+        """
+        state = snapshot.take_snapshot(self._access, self._reader, self.lock_timeout)
+        return memory.MemoryStore(state, volatile=self._volatile, now=self._access.now, lock_timeout=self.lock_timeout)
 
     # --- reading ---
 
@@ -195,7 +225,7 @@ class FolderStore:
         return self._decoder.object(row.key, row.json, row.revision)
 
     def _is_alive(self, row: Row) -> bool:
-        return row.expires is None or row.expires > self._now()
+        return row.expires is None or row.expires > self._access.now()
 
     # --- writing ---
 
@@ -208,24 +238,25 @@ class FolderStore:
         if self._meta_writes is not None:
             raise RuntimeError("a transaction is under way in this store; transactions do not nest")
         with self._access.locked(self.lock_timeout):
-            changes = transaction.FolderTransaction(self._access, self._decoder, self._volatile)
+            changes = transaction.FolderTransaction(self._access, self._decoder, self._volatile, self._access.now)
             self._meta_writes = {}
             try:
                 yield changes
                 self._commit(changes, self._meta_writes)
             finally:
                 self._meta_writes = None
+                self._settings_writes = {}
 
     def _commit(self, changes: FolderTransaction, meta: Mapping[str, str | None]) -> None:
         journal = commit_files.Journal(self._folder, self._access.boot)
 
         def write() -> None:
             database = changes.database()
-            if not changes.is_empty() and not journal.is_recorded:
+            if (self._settings_writes or not changes.is_empty()) and not journal.is_recorded:
                 self._access.check_in_place(database)
                 self._is_unsynced = True
-                commit = changes.to_commit(database.expired(self._now()))
-                journal.commit(database, commit, meta.items())
+                edit = cluster_settings.stage(self._folder, self._settings_writes) if self._settings_writes else None
+                journal.commit(database, changes.to_commit(meta, edit))
             elif meta or changes.revision > database.counter("revision"):
                 # Writes that came to nothing have had revisions, which somebody may have seen: no other may have them.
                 with database.write():

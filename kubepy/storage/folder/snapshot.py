@@ -1,0 +1,145 @@
+"""A snapshot of a state folder, which a fork in memory lies over: the index as it is now, read when it is asked for.
+
+The snapshot is a read transaction on a connection of its own, so taking it costs no more than looking for edits of the
+files, and it stays as it is while others write, and after the index has been removed. SQLite cannot shorten its log
+(``index.db-wal``) beyond the oldest snapshot that a process holds.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+from weakref import finalize
+
+from kubepy.storage.errors import FolderError
+from kubepy.storage.folder.access import Access
+from kubepy.storage.folder.database import DamagedError, Database, Row
+from kubepy.storage.folder.reader import MAX_COMPARISONS, FolderView, Reader
+from kubepy.storage.folder.settings import with_recorded_changes
+from kubepy.storage.memory import Expiring, MemoryRecord, ObjectTable, Records, StoreState
+from kubepy.storage.model import ADDED, DELETED, MODIFIED, Key, LogEntry
+from kubepy.storage.sortedmap import SortedMap
+from kubepy.storage.transaction import StoredChange
+
+T = TypeVar("T")
+
+
+class FolderSource:
+    """The rows of an index at one revision. Any thread may read it; what was read is kept.
+
+    Raises FolderError where the index cannot be read any more.
+    """
+
+    def __init__(self, index: Database) -> None:
+        self._path = index.path
+        self._lock = threading.RLock()
+        self._objects: dict[Key, MemoryRecord | None] = {}
+        self._records: dict[tuple[str, str], Records] = {}
+        self._expiring: Expiring | None = None
+        self._database = index.snapshot_copy()
+        finalize(self, self._database.close)
+        self.revision = self._database.counter("revision")
+        self.compacted = self._database.counter("compacted")
+
+    def read(self, query: Callable[[Database], T]) -> T:
+        """Run a query of the snapshot."""
+        with self._lock:
+            try:
+                return query(self._database)
+            except (sqlite3.Error, DamagedError, TypeError, ValueError) as error:
+                raise FolderError(f"{self._path}: what was forked cannot be read any more: {error}") from error
+
+    def places(self) -> list[tuple[str, str]]:
+        """Return the resources and namespaces in which there may be objects."""
+        return self.read(lambda database: database.places())
+
+    def row(self, key: Key) -> Row | None:
+        """Return the row of an object, None where there is none."""
+        row = self.read(lambda database: database.row(key))
+        return row if row is not None and row.json is not None else None
+
+    def get(self, key: Key) -> MemoryRecord | None:
+        """Return an object, None where there is none."""
+        if key not in self._objects:
+            row = self.row(key)
+            self._objects[key] = _record(row) if row is not None else None
+        return self._objects[key]
+
+    def records(self, resource: str, namespace: str) -> Records:
+        """Return the objects of a resource in one namespace."""
+        records = self._records.get((resource, namespace))
+        if records is None:
+            rows = self.read(lambda database: database.rows(resource, namespace))
+            records = self._records[resource, namespace] = SortedMap(
+                (row.name, self._objects.get(row.key) or _record(row)) for row in rows if row.json is not None)
+        return records
+
+    def expiring(self) -> Expiring:
+        """Return the volatile objects by the times at which they are over."""
+        if self._expiring is None:
+            expiring = self.read(lambda database: database.expiring())
+            self._expiring = SortedMap((place, True) for place in sorted(expiring))
+        return self._expiring
+
+    def entries(self, since: int) -> list[LogEntry]:
+        """Return the entries of the change log after a revision, oldest first."""
+        return self.read(lambda database: database.entries(since))
+
+    def meta(self, name: str) -> str | None:
+        """Return a small value that is no object."""
+        return self.read(lambda database: database.value("meta", name))
+
+
+def _record(row: Row) -> MemoryRecord:
+    return MemoryRecord(row.key, row.revision, row.json, row.expires)
+
+
+def take_snapshot(access: Access, reader: Reader, lock_timeout: float) -> StoreState:
+    """Return all that is in a folder now, edits from outside included.
+
+    Raises FolderError; LockTimeoutError where others write all the time, and one of them does not let go of the lock.
+    """
+    for _ in range(MAX_COMPARISONS):
+        if state := _try_snapshot(access, reader):
+            return state
+    with access.locked(lock_timeout):
+        state = _try_snapshot(access, reader)
+    assert state is not None
+    return state
+
+
+def _try_snapshot(access: Access, reader: Reader) -> StoreState | None:
+    """Take a snapshot, unless another process writes between its parts: then return None."""
+    settings, view = access.settings(), reader.view_all()
+    source = FolderSource(access.database())
+    if source.revision != view.revision or access.settings() != settings:
+        return None
+    settings = source.read(lambda database: with_recorded_changes(database, settings))
+    tables: dict[str, dict[str, ObjectTable]] = {}
+    for resource, namespace in source.places():
+        tables.setdefault(resource, {})[namespace] = ObjectTable(source=source, place=(resource, namespace))
+    state = StoreState(settings, source.revision, tables, compacted=source.compacted, expiring=None, source=source)
+    return _with_unrecorded_edits(state, source, view, access)
+
+
+def _with_unrecorded_edits(state: StoreState, source: FolderSource, view: FolderView, access: Access) -> StoreState:
+    """Return the state after the edits from outside that the index could not take in: another process has the lock,
+    or nothing can be written here. Objects that are left out because of their files are not in the state."""
+    changes: list[StoredChange[MemoryRecord]] = []
+    log: list[LogEntry] = []
+    revision = state.revision
+    for key in sorted(view.unrecorded):
+        before, after = source.row(key), view.rows.get(key)
+        text = after.json or (access.database().row(key) or after).json if after else None
+        if text == (before.json if before else None):
+            continue
+        revision += 1
+        if text is None:
+            assert before is not None
+            log.append(LogEntry(revision, DELETED, *key, before.json))
+        else:
+            log.append(LogEntry(revision, MODIFIED if before else ADDED, *key, None))
+        changes.append(StoredChange(key, _record(before) if before else None, text, revision))
+    return state.changed(changes, log, revision) if changes else state

@@ -1,0 +1,444 @@
+"""The store in memory: empty, or a fork of a snapshot of another store.
+
+All that a store holds is one :class:`StoreState`, which never changes: a commit puts another in its place. A fork
+begins with the state of its origin, so it costs nothing, shares all that neither of them changes, and neither sees the
+writes of the other. The state of a fork of a state folder lies over a :class:`Source`, which reads objects when they
+are asked for.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from math import inf
+from types import MappingProxyType
+from typing import Any, NamedTuple, Protocol
+
+from kubepy.storage.errors import CompactedError, LockTimeoutError
+from kubepy.storage.model import (
+    DELETED,
+    LOG_LENGTH,
+    LOG_SLACK,
+    Admit,
+    Change,
+    Key,
+    LogEntry,
+    Object,
+    Problem,
+    Removal,
+    Snapshot,
+    coalesce,
+)
+from kubepy.storage.sortedmap import SortedMap
+from kubepy.storage.transaction import BufferedTransaction, StoredChange, TransactionEntry
+
+Names = list[str]
+Changes = list[Change]
+Problems = list[Problem]
+
+
+class MemoryRecord:
+    """An object as it is stored: its JSON, which is decoded when the object is first asked for. ``json`` None: it was
+    deleted."""
+
+    __slots__ = ("_object", "expires", "json", "key", "revision")
+
+    def __init__(self, key: Key, revision: int, json: str | None, expires: float | None = None) -> None:
+        self.key = key
+        self.revision = revision
+        self.json = json
+        self.expires = expires
+        self._object: Object | None = None
+
+    @property
+    def object(self) -> Object:
+        """The object, which is shared."""
+        if self._object is None:
+            assert self.json is not None
+            self._object = decode(self.json, self.revision)
+        return self._object
+
+    def is_alive(self, now: float) -> bool:
+        return self.expires is None or self.expires > now
+
+
+def decode(text: str, revision: int) -> Object:
+    """Return the object of a JSON text with its resourceVersion."""
+    obj: Object = json.loads(text)
+    obj["metadata"]["resourceVersion"] = str(revision)
+    return obj
+
+
+Records = SortedMap[str, MemoryRecord]  # by name
+Expiring = SortedMap[tuple[float, Key], bool]
+NO_RECORDS: Records = SortedMap()
+LAST = Key("\U0010ffff", "", "")  # sorts after every key
+
+
+class Source(Protocol):
+    """A snapshot of another store, read when it is asked for; it stays as it is whatever happens to that store."""
+
+    revision: int
+
+    def get(self, key: Key) -> MemoryRecord | None:
+        """Return an object, None where there is none."""
+
+    def records(self, resource: str, namespace: str) -> Records:
+        """Return the objects of a resource in one namespace."""
+
+    def expiring(self) -> Expiring:
+        """Return the volatile objects by the times at which they are over."""
+
+    def entries(self, since: int) -> list[LogEntry]:
+        """Return the entries of the change log after a revision, oldest first."""
+
+    def meta(self, name: str) -> str | None:
+        """Return a small value that is no object."""
+
+
+class ObjectTable:
+    """The objects of a resource in one namespace: what was changed, over what a source has."""
+
+    __slots__ = ("_changed", "_merged", "_place", "_source")
+
+    def __init__(self, changed: Records = NO_RECORDS, source: Source | None = None,
+                 place: tuple[str, str] = ("", "")) -> None:
+        self._changed = changed
+        self._source = source
+        self._place = place
+        self._merged = changed if source is None else None
+
+    def get(self, name: str) -> MemoryRecord | None:
+        if self._merged is not None or self._source is None:
+            return (self._merged or NO_RECORDS).get(name)
+        record = self._changed.get(name)
+        if record is None:
+            return self._source.get(Key(*self._place, name))
+        return None if record.json is None else record
+
+    def records(self) -> Records:
+        """Return all objects; those of the source are read now."""
+        if self._merged is None:
+            assert self._source is not None
+            changes = ((name, None if record.json is None else record) for name, record in self._changed.items())
+            self._merged = self._source.records(*self._place).changed(changes)
+        return self._merged
+
+    def changed(self, records: Iterable[MemoryRecord]) -> ObjectTable:
+        """Return the table with some objects changed; a record without JSON removes its object."""
+        if self._merged is None:
+            return ObjectTable(self._changed.changed((record.key.name, record) for record in records), self._source,
+                         self._place)
+        return ObjectTable(self._merged.changed(
+            (record.key.name, None if record.json is None else record) for record in records))
+
+
+Tables = Mapping[str, Mapping[str, ObjectTable]]  # by resource and namespace
+
+
+class StoreState(NamedTuple):
+    """All that a store holds at one revision. Nothing in it is ever changed.
+
+    :ivar log: the changes by their revisions, without those that are still read from the source.
+    :ivar compacted: the revision from which on the change log reaches.
+    :ivar meta: the small values that were set; a source may have others.
+    :ivar expiring: the volatile objects by the times at which they are over; None until the source is asked.
+    """
+
+    settings: Object
+    revision: int = 0
+    tables: Tables = MappingProxyType({})
+    log: SortedMap[int, LogEntry] = SortedMap()
+    compacted: int = 0
+    meta: Mapping[str, str | None] = MappingProxyType({})
+    expiring: Expiring | None = SortedMap()
+    source: Source | None = None
+
+    def get(self, key: Key) -> MemoryRecord | None:
+        table = self.tables.get(key.resource, {}).get(key.namespace)
+        return table.get(key.name) if table is not None else None
+
+    def records(self, resource: str, namespace: str | None) -> list[MemoryRecord]:
+        """Return the objects of a resource (in one namespace, or None: everywhere), in key order."""
+        tables = self.tables.get(resource, {})
+        if namespace is not None:
+            table = tables.get(namespace)
+            return table.records().values() if table is not None else []
+        return [record for name in sorted(tables) for record in tables[name].records().values()]
+
+    def entries(self, since: int) -> list[LogEntry]:
+        """Return the entries of the change log after a revision, oldest first. Raises CompactedError."""
+        if not self.compacted <= since <= self.revision:
+            raise CompactedError(
+                f"the change log reaches from revision {self.compacted} to {self.revision}, not to {since}")
+        older = self.source.entries(since) if self.source is not None and since < self.source.revision else []
+        return [*older, *(entry for _, entry in self.log.after(since))]
+
+    def changes(self, since: int) -> Changes:
+        """Return what changed after a revision, oldest first. Raises CompactedError."""
+        changes: Changes = []
+        for revision, change_type, *names, text in coalesce(self.entries(since)):
+            key = Key(*names)
+            if change_type == DELETED:
+                assert text is not None
+                changes.append(Change(revision, DELETED, key, decode(text, revision)))
+            elif record := self.get(key):
+                changes.append(Change(revision, change_type, key, record.object))
+        return changes
+
+    def meta_value(self, name: str) -> str | None:
+        if name in self.meta or self.source is None:
+            return self.meta.get(name)
+        return self.source.meta(name)
+
+    def all_expiring(self) -> Expiring:
+        """Return the volatile objects by the times at which they are over; some may have gone since."""
+        if self.expiring is None:
+            assert self.source is not None
+            return self.source.expiring()
+        return self.expiring
+
+    def changed(self, changes: Iterable[StoredChange[MemoryRecord]], log: Iterable[LogEntry],
+                revision: int) -> StoreState:
+        """Return the state after a commit."""
+        places: dict[tuple[str, str], list[MemoryRecord]] = {}
+        expiring: list[tuple[tuple[float, Key], bool | None]] = []
+        for key, before, text, changed_at, expires in changes:
+            places.setdefault((key.resource, key.namespace), []).append(MemoryRecord(key, changed_at, text, expires))
+            if before is not None and before.expires is not None:
+                expiring.append(((before.expires, key), None))
+            if expires is not None and text is not None:
+                expiring.append(((expires, key), True))
+        tables: dict[str, Mapping[str, ObjectTable]] = dict(self.tables)
+        for (resource, namespace), records in places.items():
+            of_resource = tables.get(resource, {})
+            tables[resource] = {**of_resource, namespace: of_resource.get(namespace, ObjectTable()).changed(records)}
+        after = self._replace(
+            revision=revision, tables=tables, log=self.log.changed((entry.revision, entry) for entry in log),
+            expiring=self.all_expiring().changed(expiring) if expiring else self.expiring)
+        if revision - after.compacted <= LOG_LENGTH + LOG_SLACK:
+            return after
+        compacted = revision - LOG_LENGTH
+        return after._replace(compacted=compacted, log=SortedMap(after.log.after(compacted)))
+
+
+class MemoryTransaction(BufferedTransaction[MemoryRecord]):
+    """Changes to a store in memory.
+
+    :ivar meta: the small values that were set.
+    :ivar settings: the settings that were changed.
+    """
+
+    def __init__(self, state: StoreState, volatile: Mapping[str, float], now: Callable[[], float]) -> None:
+        super().__init__(state.revision, volatile, now)
+        self._state = state
+        self.meta: dict[str, str | None] = {}
+        self.settings: Object = {}
+
+    def changes(self, since: int) -> Changes:
+        """Return changes as things stood when the transaction began: without its own writes."""
+        return self._state.changes(since)
+
+    def load(self, key: Key) -> MemoryRecord | None:
+        return self._state.get(key)
+
+    def load_all(self, resource: str, namespace: str | None) -> Iterable[MemoryRecord]:
+        return self._state.records(resource, namespace)
+
+    def load_expired(self, now: float) -> Iterable[MemoryRecord]:
+        for (expires, key), _ in self._state.all_expiring().items():
+            if expires > now:
+                return
+            if record := self._state.get(key):
+                yield record
+
+    def next_expiry_after(self, now: float) -> float:
+        later = self._state.all_expiring().after((now, LAST))
+        return next((expires for (expires, _), _ in later), inf)
+
+    def decode(self, key: Key, entry: TransactionEntry[MemoryRecord]) -> Object:
+        assert entry.before is not None
+        return entry.before.object
+
+    def after(self) -> StoreState:
+        """Return the state with everything that was changed."""
+        state = self._state
+        if self._touched:
+            state = state.changed(self.changed(), self.log(), self._revision)
+        settings = {name: value for name, value in {**state.settings, **self.settings}.items() if value is not None}
+        return state._replace(meta={**state.meta, **self.meta}, settings=settings)
+
+
+class MemoryStore:
+    """A store that is gone with its process. Several threads may use it: one writes at a time, all read meanwhile.
+
+    :param state: the settings, or the state of another store, which this one is a fork of then.
+    :param volatile: resources whose objects expire, and after how many seconds (events: 3600).
+    :param now: the cluster's time in seconds since the epoch, for ``volatile``.
+    :param lock_timeout: seconds that a transaction waits for one of another thread.
+    """
+
+    folder = ""
+
+    def __init__(self, state: StoreState | Mapping[str, Any] | None = None, *,
+                 volatile: Mapping[str, float] | None = None, now: Callable[[], float] | None = None,
+                 lock_timeout: float = 30.0) -> None:
+        self._state = state if isinstance(state, StoreState) else StoreState({"formatVersion": 1, **(state or {})})
+        self._volatile = dict(volatile or {})
+        self._now = now or time.time
+        self.lock_timeout = lock_timeout
+        self._lock = threading.Lock()
+        self._writer: tuple[int, MemoryTransaction] | None = None  # the thread of the transaction under way
+        self._held: dict[str, str] = {}  # the holders of named locks
+
+    def connect(self, admit: Admit, removal: Removal, now: Callable[[], float]) -> None:
+        """Take the cluster's time; nothing edits objects here but transactions."""
+        self._now = now
+
+    def set_warn(self, warn: Callable[[str], None]) -> None:
+        """Ignore the function: nothing here can be damaged."""
+
+    def close(self) -> None:
+        """Do nothing: the store is gone with the last that refers to it."""
+
+    def sync(self) -> None:
+        """Do nothing: nothing here outlasts the process."""
+
+    def fork(self) -> MemoryStore:
+        """Return an independent store with everything that is committed in this one."""
+        return MemoryStore(self._state, volatile=self._volatile, now=self._now, lock_timeout=self.lock_timeout)
+
+    def state(self) -> StoreState:
+        """Return all that is committed."""
+        return self._state
+
+    # --- reading ---
+
+    def get(self, key: Key) -> Object | None:
+        """Return an object, None where there is none."""
+        record = self._state.get(key)
+        return record.object if record is not None and record.is_alive(self._now()) else None
+
+    def find(self, key: Key) -> tuple[Object | None, Problem | None]:
+        """Return an object; no object here has a problem."""
+        return self.get(key), None
+
+    def list(self, resource: str, namespace: str | None = None) -> Snapshot:
+        """Return the objects of a resource (in one namespace, or None: everywhere)."""
+        state, now = self._state, self._now()
+        records = state.records(resource, namespace)
+        return Snapshot(state.revision, [record.object for record in records if record.is_alive(now)])
+
+    def revision(self) -> int:
+        """Return the newest revision."""
+        return self._state.revision
+
+    def resources(self) -> Names:
+        """Return the resources of which there are objects, sorted."""
+        now = self._now()
+        return sorted(resource for resource, tables in self._state.tables.items()
+                      if any(record.is_alive(now) for table in tables.values() for record in table.records().values()))
+
+    def namespaces(self) -> Names:
+        """Return the namespaces in which there are objects that do not expire, sorted."""
+        names = {name for resource, tables in self._state.tables.items() if resource not in self._volatile
+                 for name, table in tables.items() if name and table.records()}
+        return sorted(names)
+
+    def changes(self, since: int) -> Changes:
+        """Return what changed after a revision, oldest first; several changes of one object may have become one.
+
+        Raises CompactedError if the log no longer reaches back that far: list again.
+        """
+        return self._state.changes(since)
+
+    def problems(self) -> Problems:
+        """Return nothing: there are no files."""
+        return []
+
+    def describe(self, problem: Problem) -> str:
+        """Return a problem as it is."""
+        return str(problem)
+
+    def check(self) -> Names:
+        """Return nothing: there is nothing that could disagree."""
+        return []
+
+    def repair(self) -> Names:
+        """Return nothing: there is nothing to repair."""
+        return []
+
+    # --- writing ---
+
+    @contextmanager
+    def transaction(self) -> Iterator[MemoryTransaction]:
+        """Run the block and commit. An exception in the block changes nothing. Raises LockTimeoutError."""
+        if self._current() is not None:
+            raise RuntimeError("a transaction is under way in this store; transactions do not nest")
+        if not self._lock.acquire(timeout=max(self.lock_timeout, 0.0)):
+            raise LockTimeoutError(f"the store is held by another thread (waited {self.lock_timeout:g} s)")
+        try:
+            changes = MemoryTransaction(self._state, self._volatile, lambda: self._now())
+            self._writer = threading.get_ident(), changes
+            yield changes
+            self._state = changes.after()
+        finally:
+            self._writer = None
+            self._lock.release()
+
+    def _current(self) -> MemoryTransaction | None:
+        """Return this thread's transaction that is under way."""
+        writer = self._writer
+        return writer[1] if writer is not None and writer[0] == threading.get_ident() else None
+
+    def settings(self) -> Object:
+        """Return the settings of the cluster."""
+        current = self._current()
+        return dict(self._state.settings if current is None else current.after().settings)
+
+    def set_settings(self, changes: Mapping[str, Any]) -> None:
+        """Change settings (None removes one), as part of the transaction that is under way, else in one of its own."""
+        if (current := self._current()) is not None:
+            current.settings.update(changes)
+        else:
+            with self.transaction() as transaction:
+                transaction.settings.update(changes)
+
+    def meta(self, name: str) -> str | None:
+        """Return a small value that is no object (the last id that was given)."""
+        current = self._current()
+        if current is not None and name in current.meta:
+            return current.meta[name]
+        return self._state.meta_value(name)
+
+    def set_meta(self, name: str, value: str | None) -> None:
+        """Set such a value, as part of the transaction that is under way, else in one of its own."""
+        if (current := self._current()) is not None:
+            current.meta[name] = value
+        else:
+            with self.transaction() as transaction:
+                transaction.meta[name] = value
+
+    # --- other locks ---
+
+    @contextmanager
+    def hold(self, name: str) -> Iterator[Callable[[], bool]]:
+        """Hold a named lock for the length of a block, which gets a function that returns whether it was lost: never.
+
+        Raises LockTimeoutError, which names the holder, at once.
+        """
+        holder = f"thread {threading.current_thread().name} of process {os.getpid()}"
+        if (present := self._held.setdefault(name, holder)) is not holder:
+            raise LockTimeoutError(f"{name} is held by {present}")
+        try:
+            yield lambda: False
+        finally:
+            del self._held[name]
+
+    def holder(self, name: str) -> str | None:
+        """Return the thread that holds a named lock, None when there is none."""
+        return self._held.get(name)

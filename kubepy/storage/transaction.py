@@ -1,0 +1,277 @@
+"""Transactions: changes that are gathered in memory and become visible together. What is the same in every store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from heapq import heappop, heappush
+from math import inf
+from typing import Generic, NamedTuple, Protocol, TypeVar
+
+from kubepy.storage.errors import ConflictError, ExistsError, MissingError
+from kubepy.storage.model import ADDED, DELETED, MODIFIED, Change, Key, LogEntry, Object, Objects, to_json
+
+Changes = list[Change]
+LogEntries = list[LogEntry]
+
+
+class StoredObject(Protocol):
+    """An object as a store keeps it; ``json`` None: it was deleted."""
+
+    @property
+    def key(self) -> Key: ...
+    @property
+    def revision(self) -> int: ...
+    @property
+    def json(self) -> str | None: ...
+    @property
+    def expires(self) -> float | None: ...
+
+
+Stored = TypeVar("Stored", bound=StoredObject)
+
+
+class TransactionEntry(Generic[Stored]):
+    """One object as the transaction sees it: as it was stored before, and its state now (``json`` None: not there)."""
+
+    __slots__ = ("before", "deleted_at", "expires", "json", "object", "revision")
+
+    def __init__(self, before: Stored | None) -> None:
+        self.before = before if before and before.json is not None else None
+        self.json = before.json if before else None
+        self.revision = before.revision if before else 0
+        self.expires = before.expires if before else None
+        self.object: Object | None = None
+        self.deleted_at = 0  # the revision at which the object before was deleted, if it was
+
+
+class StoredChange(NamedTuple, Generic[Stored]):
+    """One object's change in a commit.
+
+    :ivar before: the object as it was stored; None where there was none.
+    :ivar json: the object; None deletes it.
+    :ivar expires: the time at which a volatile object is over; None for every other.
+    """
+
+    key: Key
+    before: Stored | None
+    json: str | None
+    revision: int
+    expires: float | None = None
+
+
+class BufferedTransaction(Generic[Stored]):
+    """Changes that become visible together. Reads see the transaction's own writes.
+
+    Objects that come out are shared: never change one. Objects that go in belong to the transaction from then on.
+
+    Volatile objects that are over are removed before the first write after that, in the order in which they expire, so
+    that revisions do not depend on how writes are grouped into transactions.
+
+    :param revision: the store's newest.
+    :param volatile: resources that expire, and after how many seconds.
+    :param now: the cluster's time in seconds, which may move on within the transaction.
+    """
+
+    def __init__(self, revision: int, volatile: Mapping[str, float], now: Callable[[], float]) -> None:
+        self._revision = revision
+        self._volatile = volatile
+        self._now = now
+        self._entries: dict[Key, TransactionEntry[Stored]] = {}
+        self._listed: set[tuple[str, str | None]] = set()
+        self._keys: dict[str, set[Key]] = {}  # of the objects there are, by resource, as far as loaded
+        self._lists: dict[tuple[str, str | None], Objects] = {}
+        self._touched: dict[Key, None] = {}
+        self._next_expiry: float | None = None  # of a stored object; None: not yet asked for
+        self._expiring: list[tuple[float, Key]] = []  # a heap of this transaction's own writes
+
+    # --- the store's part ---
+
+    def load(self, key: Key) -> Stored | None:
+        """Return a stored object, None where there is none."""
+        raise NotImplementedError
+
+    def load_all(self, resource: str, namespace: str | None) -> Iterable[Stored]:
+        """Return the stored objects of a resource (in one namespace, or None: everywhere)."""
+        raise NotImplementedError
+
+    def load_expired(self, now: float) -> Iterable[Stored]:
+        """Return the stored objects that are over by a moment."""
+        raise NotImplementedError
+
+    def next_expiry_after(self, now: float) -> float:
+        """Return when the next stored object expires; infinity where none does."""
+        raise NotImplementedError
+
+    def decode(self, key: Key, entry: TransactionEntry[Stored]) -> Object:
+        """Return the object of an entry that is as it was stored."""
+        raise NotImplementedError
+
+    def check_access(self, key: Key, *, reading: bool = False) -> None:
+        """Refuse a key under which nothing can be read or written now. Raises FolderError."""
+
+    def is_listed(self, stored: Stored) -> bool:
+        """Return whether lists have a stored object."""
+        return stored.json is not None
+
+    # --- reading ---
+
+    @property
+    def revision(self) -> int:
+        """The newest revision: the store's at the start, then that of each write."""
+        return self._revision
+
+    def get(self, key: Key) -> Object | None:
+        """Return an object, None where there is none. Raises FolderError where the object's file cannot be one."""
+        self.check_access(key, reading=True)
+        entry = self._entry(key)
+        return self._object(key, entry) if self._is_present(entry) else None
+
+    def list(self, resource: str, namespace: str | None = None) -> Objects:
+        """Return all objects of a resource (in one namespace, or None: everywhere), in key order."""
+        objects = self._lists.get((resource, namespace))
+        if objects is None:
+            if (resource, namespace) not in self._listed and (resource, None) not in self._listed:
+                for stored in self.load_all(resource, namespace):
+                    if stored.key not in self._entries:
+                        self._remember(stored.key, stored)
+                self._listed.add((resource, namespace))
+            keys = [key for key in self._keys.get(resource, ()) if namespace is None or key.namespace == namespace]
+            entries = ((key, self._entry(key)) for key in sorted(keys))
+            objects = [self._object(key, entry) for key, entry in entries if self._is_present(entry)]
+            if resource not in self._volatile:
+                self._lists[resource, namespace] = objects
+        return objects[:]
+
+    def _entry(self, key: Key) -> TransactionEntry[Stored]:
+        return self._entries.get(key) or self._remember(key, self.load(key))
+
+    def _remember(self, key: Key, stored: Stored | None) -> TransactionEntry[Stored]:
+        entry = self._entries[key] = TransactionEntry(stored)
+        if stored is not None and self.is_listed(stored):
+            self._keys.setdefault(key.resource, set()).add(key)
+        return entry
+
+    def _is_present(self, entry: TransactionEntry[Stored]) -> bool:
+        return entry.json is not None and (entry.expires is None or entry.expires > self._now())
+
+    def _object(self, key: Key, entry: TransactionEntry[Stored]) -> Object:
+        if entry.object is None:
+            entry.object = self.decode(key, entry)
+        return entry.object
+
+    # --- writing ---
+
+    def create(self, key: Key, obj: Object) -> Object:
+        """Store a new object; return it with its resourceVersion. Raises ExistsError, FolderError, ValueError."""
+        self.check_access(key)
+        entry = self._entry(key)
+        if self._is_present(entry):
+            raise ExistsError(f"{_describe(key)} is there already")
+        return self._put(key, entry, obj, _encode(key, obj))
+
+    def update(self, key: Key, obj: Object, *, expected: str | None = None) -> Object:
+        """Replace an object; with ``expected``, only if it has that resourceVersion.
+
+        One that changes nothing writes nothing and returns what is there. Raises MissingError, ConflictError,
+        FolderError, ValueError.
+        """
+        entry = self._existing(key, expected)
+        text = _encode(key, obj)
+        return self._object(key, entry) if text == entry.json else self._put(key, entry, obj, text)
+
+    def delete(self, key: Key, *, expected: str | None = None) -> Object:
+        """Remove an object; return its last state. Raises MissingError, ConflictError, FolderError."""
+        entry = self._existing(key, expected)
+        last = self._object(key, entry)
+        self._remove_expired()
+        self._remove(key, entry)
+        return last
+
+    def _existing(self, key: Key, expected: str | None) -> TransactionEntry[Stored]:
+        self.check_access(key)
+        entry = self._entry(key)
+        if not self._is_present(entry):
+            raise MissingError(f"{_describe(key)} is not there")
+        if expected is not None and expected != str(entry.revision):
+            raise ConflictError(f"{_describe(key)} has resourceVersion {entry.revision}, not {expected}")
+        return entry
+
+    def _put(self, key: Key, entry: TransactionEntry[Stored], obj: Object, text: str) -> Object:
+        self._remove_expired()
+        self._touch(key, entry)
+        entry.json, entry.object = text, obj
+        if (seconds := self._volatile.get(key.resource)) is not None:
+            entry.expires = self._now() + seconds
+            heappush(self._expiring, (entry.expires, key))
+        obj["metadata"]["resourceVersion"] = str(self._revision)
+        self._keys.setdefault(key.resource, set()).add(key)
+        return obj
+
+    def _remove(self, key: Key, entry: TransactionEntry[Stored]) -> None:
+        self._touch(key, entry)
+        if entry.before and not entry.deleted_at:
+            entry.deleted_at = self._revision
+        entry.json = entry.object = None
+        self._keys.get(key.resource, set()).discard(key)
+
+    def _touch(self, key: Key, entry: TransactionEntry[Stored]) -> None:
+        """Give an entry that changes the next revision."""
+        self._revision += 1
+        entry.revision = self._revision
+        self._touched[key] = None
+        self._lists.pop((key.resource, None), None)
+        self._lists.pop((key.resource, key.namespace), None)
+
+    def _remove_expired(self) -> None:
+        """Remove the objects that are over by now."""
+        now = self._now()
+        if self._next_expiry is None:
+            self._next_expiry = self.next_expiry_after(-inf)
+        over: set[tuple[float, Key]] = set()
+        if self._next_expiry <= now:
+            over.update((stored.expires, stored.key) for stored in self.load_expired(now) if stored.expires is not None)
+            self._next_expiry = self.next_expiry_after(now)
+        while self._expiring and self._expiring[0][0] <= now:
+            over.add(heappop(self._expiring))
+        for expires, key in sorted(over):
+            entry = self._entry(key)
+            if entry.json is not None and entry.expires == expires:  # else it was written again
+                self._remove(key, entry)
+
+    # --- committing ---
+
+    def is_empty(self) -> bool:
+        """Return whether there is nothing to commit."""
+        return not any(True for _ in self.changed())
+
+    def changed(self) -> Iterable[StoredChange[Stored]]:
+        """Return the changes in key order, without objects that were made and deleted within the transaction."""
+        entries = ((key, self._entries[key]) for key in sorted(self._touched))
+        return [StoredChange(key, entry.before, entry.json, entry.revision, entry.expires) for key, entry in entries
+                if entry.json is not None or entry.before is not None]
+
+    def log(self) -> LogEntries:
+        """Return the entries of the change log, oldest first."""
+        log: LogEntries = []
+        for key in self._touched:
+            entry = self._entries[key]
+            if entry.before and entry.deleted_at:
+                log.append(LogEntry(entry.deleted_at, DELETED, *key, entry.before.json))
+            if entry.json is not None:
+                is_new = entry.before is None or entry.deleted_at
+                log.append(LogEntry(entry.revision, ADDED if is_new else MODIFIED, *key, None))
+        return sorted(log)
+
+
+def _encode(key: Key, obj: Object) -> str:
+    """Return the JSON of an object that is to be stored under a key. Raises ValueError where it cannot be."""
+    metadata = obj.get("metadata")
+    if not isinstance(metadata, dict) or metadata.get("name") != key.name:
+        raise ValueError(f"the object of {_describe(key)} must carry its name")
+    if (metadata.get("namespace") or "") != key.namespace:
+        raise ValueError(f"the object of {_describe(key)} must carry its namespace")
+    return to_json(obj)
+
+
+def _describe(key: Key) -> str:
+    return f'{key.resource} "{f"{key.namespace}/" if key.namespace else ""}{key.name}"'

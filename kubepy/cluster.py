@@ -232,11 +232,8 @@ class Cluster:
             if is_lost is None:
                 raise LockTimeoutError("another process runs the controllers of this cluster")
             manager = build_manager(local)
-            if hasattr(manager, "advance"):  # TODO
-                manager.advance(later(local.clock.now(), seconds), settled=settled)
-                return bool(manager.is_settled())
-            manager.run_until_settled(seconds if local.clock.own is None else 0, skip_waits=True)
-            return True
+            manager.advance(later(local.clock.now(), seconds), settled=settled)
+            return manager.is_settled()
 
     # --- the open cluster ---------------------------------------------------------------------------------------------
 
@@ -417,35 +414,6 @@ class ObjectWatch:
             return events
 
 
-# --- clusters in memory -------------------------------------------------------------------------------------------
-
-_templates: dict[str, LocalCluster] = {}  # new clusters by their settings, to be forked; nothing ever changes them
-_templates_lock = RLock()
-
-
-def _identity_of_settings(folder: str) -> tuple[int, ...]:
-    """Return what tells one version of a folder's ``kubepy.yaml`` from another."""
-    try:
-        status = os.stat(os.path.join(folder, "kubepy.yaml")) if folder else None
-    except OSError:
-        status = None
-    return (status.st_ino, status.st_mtime_ns, status.st_size) if status else ()
-
-
-def _new_in_memory(nodes: int, settings: dict[str, Any]) -> LocalCluster:
-    """Make a cluster in memory: a fork of one that was made before with the same settings and own time."""
-    with _templates_lock:
-        key = json.dumps([nodes, settings], sort_keys=True, default=str)
-        template = _templates.get(key)
-        if template is None:
-            template = LocalCluster.in_memory(settings)
-            furnish(template, nodes)
-            if "clock" not in settings:
-                return template  # its nodes would be older than the next cluster
-            _templates[key] = template
-        return template.fork()
-
-
 # --- values -------------------------------------------------------------------------------------------------------
 
 
@@ -504,3 +472,35 @@ def _resource_of(local: LocalCluster, kind: str) -> Resource:
     if resource is None:
         raise ValueError(f"the server doesn't have a resource type {quote(kind)}")
     return resource
+
+
+# --- clusters in memory -------------------------------------------------------------------------------------------
+
+_templates: dict[str, LocalCluster] = {}  # new clusters by their settings, to be forked; nothing ever changes them
+_templates_lock = RLock()
+
+
+def _identity_of_settings(folder: str) -> tuple[int, ...]:
+    """Return what tells one version of a folder's ``kubepy.yaml`` from another."""
+    try:
+        status = os.stat(os.path.join(folder, "kubepy.yaml")) if folder else None
+    except OSError:
+        status = None
+    return (status.st_ino, status.st_mtime_ns, status.st_size) if status else ()
+
+
+def _new_in_memory(nodes: int, settings: dict[str, Any]) -> LocalCluster:
+    """Make a cluster in memory: a fork of one that was made before with the same settings and own time."""
+    with _templates_lock:
+        key = json.dumps([nodes, settings], sort_keys=True, default=str)
+        template = _templates.get(key)
+        if template is None:
+            template = LocalCluster.in_memory(settings)
+            furnish(template, nodes)
+            if "clock" not in settings:
+                return template  # its nodes would be older than the next cluster
+            _templates[key] = template
+        return template.fork()
+
+
+_new_in_memory(1, _settings(FIRST_MOMENT, 1, None))  # imports all that a cluster needs: the first does not wait then

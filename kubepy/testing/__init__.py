@@ -29,7 +29,8 @@ INI_OPTIONS = {
 }
 MARKER = ("kubepy(nodes=1, clock='2026-01-01T00:00:00Z', seed=1, folder=False, settings=None): the cluster of the "
           "fixture kubepy; with folder=True it is a state folder in tmp_path")
-UPDATED = "kubepy_updated_transcript"
+UPDATED = "kubepy_updated_transcript"  # a test's user property
+WORKER_SEED = "kubepy_seed"  # in the input of a worker of xdist
 
 
 class ClusterUse:
@@ -72,10 +73,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", MARKER)
-    if (config.getoption("kubepy_seed") or config.getini("kubepy_seed")) == "random":
+    if (seed := getattr(config, "workerinput", {}).get(WORKER_SEED)) is not None:
+        config.option.kubepy_seed = seed
+    elif (config.getoption("kubepy_seed") or config.getini("kubepy_seed")) == "random":
         from random import SystemRandom
 
-        config.option.kubepy_seed = str(SystemRandom().randrange(10**6))  # the workers of xdist get it from here
+        config.option.kubepy_seed = str(SystemRandom().randrange(10**6))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tell a worker of xdist the seed of the run."""
+    node.workerinput[WORKER_SEED] = node.config.getoption("kubepy_seed")
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:

@@ -79,7 +79,7 @@ def test_created_folder_is_that_of_init(tmp_path: Path) -> None:
 
 def test_create_refuses_folder_with_cluster(tmp_path: Path) -> None:
     Cluster.create(tmp_path / "state", nodes=0).close()
-    with pytest.raises(FolderError, match="there is a cluster in .* already"):
+    with pytest.raises(FolderError, match=r"there is a cluster in .* already"):
         Cluster.create(tmp_path / "state")
     with Cluster.open(tmp_path / "state") as cluster:
         assert cluster.client.list("nodes") == []
@@ -134,7 +134,8 @@ def test_temporary_clusters_are_independent_and_alike() -> None:
     first.run("create deployment web --image=nginx", check=True)
     assert second.client.list("deployments") == []
     second.run("create deployment web --image=nginx", check=True)
-    assert first.settle() and second.settle()
+    assert first.settle()
+    assert second.settle()
     assert first.client.list("pods") == second.client.list("pods")
     other = Cluster.temporary(nodes=2, seed=2)
     other.run("create deployment web --image=nginx", check=True)
@@ -199,7 +200,7 @@ def test_errors_of_the_api_are_exceptions(cluster: Cluster) -> None:
         client.create(config_map())
     assert (raised.value.code, raised.value.reason) == (409, "AlreadyExists")
     assert isinstance(raised.value, ApiError)
-    with pytest.raises(Invalid, match="metadata.name"):
+    with pytest.raises(Invalid, match=r"metadata\.name"):
         client.create(config_map("Not_A_Name"))
     with pytest.raises(NotFound, match="namespaces"):
         client.create(config_map(), namespace="nowhere")
@@ -441,5 +442,5 @@ def test_system_time_cannot_be_moved(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("by", ["5 minutes", "-1s", -1, "", float("nan")])
 def test_wrong_duration_is_refused(by: Any) -> None:
-    with pytest.raises(ValueError, match="duration|length of time|unit"):
+    with pytest.raises(ValueError, match=r"duration|length of time|unit"):
         Cluster.temporary(nodes=0).advance(by)

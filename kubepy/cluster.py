@@ -19,13 +19,13 @@ from threading import RLock
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from kubepy.api.clock import format_time, later, parse_time
+from kubepy.api.clock import format_exact_time, format_time, later, parse_time
 from kubepy.api.meta import Object, clone, name_of, namespace_of
 from kubepy.api.scheme import Resource
-from kubepy.api.values.goformat import parse_duration
 from kubepy.apiserver import request as requests
 from kubepy.apiserver.client import Client
 from kubepy.apiserver.cluster import LocalCluster
+from kubepy.cli.clock import parse_span
 from kubepy.cli.main import main
 from kubepy.cli.names import KUBECTL, KUBEPY
 from kubepy.cli.runtime.factory import Factory
@@ -218,7 +218,7 @@ class Cluster:
     def advance(self, by: timedelta | str | float) -> None:
         """Let the cluster's own time go on: everything that falls due on the way happens at its own moment.
 
-        :param by: ``"30m"``, a timedelta, or seconds.
+        :param by: ``"30m"``, ``"7d"``, a timedelta, or seconds.
 
         Raises ValueError if the cluster's time is the system's, LockTimeoutError where another process runs the
         controllers.
@@ -423,7 +423,7 @@ def _settings(clock: datetime | str | None, seed: int | str | None, others: Mapp
         moment = parse_time(clock) if isinstance(clock, str) else clock
         if moment.tzinfo is None:
             raise ValueError(f"the clock {moment.isoformat()} has no time zone")
-        clock = format_time(moment)
+        clock = format_exact_time(moment)
     given = {"clock": clock, "seed": seed}
     return {**(others or {}), **{name: value for name, value in given.items() if value is not None}}
 
@@ -438,7 +438,7 @@ def _seconds(duration: timedelta | str | float) -> float:
     if isinstance(duration, timedelta):
         seconds = duration.total_seconds()
     else:
-        seconds = parse_duration(duration) if isinstance(duration, str) else float(duration)
+        seconds = parse_span(duration) if isinstance(duration, str) else float(duration)
     if not seconds >= 0:
         raise ValueError(f"a length of time must not be negative: {duration}")
     return seconds

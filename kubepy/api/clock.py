@@ -28,6 +28,14 @@ class Clock:
     def now(self) -> datetime:
         return self.own or datetime.now(UTC)
 
+    def move_to(self, moment: datetime) -> None:
+        """Let the cluster's own time go on to a moment. Raises ValueError for one before now."""
+        if self.own is None:
+            raise ValueError("the time of this cluster is the system's")
+        if moment < self.own:
+            raise ValueError(f"time cannot go back from {format_exact_time(self.own)} to {format_exact_time(moment)}")
+        self.own = moment
+
     def timestamp(self) -> str:
         """Return the time as ``metav1.Time`` writes it: whole seconds, ``2026-11-20T10:13:48Z``."""
         return format_time(self.now())
@@ -37,7 +45,11 @@ class Clock:
         time.sleep(seconds)
 
     def monotonic(self) -> float:
-        """Return seconds of real time, for time limits that users give (``--timeout``)."""
+        """Return seconds of the cluster's time, for time limits that users give (``--timeout``)."""
+        return self.own.timestamp() if self.own else time.monotonic()
+
+    def real_monotonic(self) -> float:
+        """Return seconds of real time, for limits of waiting for other processes, and of a burst of work."""
         return time.monotonic()
 
 
@@ -107,6 +119,12 @@ def _hash(*words: str | int) -> int:
 def format_time(moment: datetime) -> str:
     """Write a ``metav1.Time``: ``2026-11-20T10:13:48Z``. The year has four digits, unlike strftime's."""
     return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds") + "Z"
+
+
+def format_exact_time(moment: datetime) -> str:
+    """Write an RFC 3339 time with its fraction of a second, if it has one: ``2026-11-20T10:13:48.5Z``."""
+    text = moment.astimezone(UTC).replace(tzinfo=None).isoformat()
+    return f"{text.rstrip('0') if '.' in text else text}Z"
 
 
 def format_micro_time(moment: datetime) -> str:

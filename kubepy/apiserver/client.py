@@ -13,10 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from kubepy.api import errors
-from kubepy.api.clock import Clock, Ids
+from kubepy.api.clock import Clock, Ids, format_exact_time
 from kubepy.api.meta import Object
 from kubepy.api.scheme import GroupVersionResource, Resource
 from kubepy.api.watch import WatchEvent, split_replacement
@@ -416,7 +417,12 @@ class Client:
     # --- changes ----------------------------------------------------------------------------------------------------
 
     def changes(self, since: int) -> tuple[int, Events]:
-        """Return the newest revision, and the changes after another one; ``old`` is always None. Raises Expired."""
+        """Return the newest revision, and the changes after another one; ``old`` is always None. Raises Expired.
+
+        The clock is brought up to date as well.
+        """
+        if self._batch is None:
+            self.take_over_time()
         changes = self._read_changes(self._batch.transaction if self._batch else self._store, since)
         newest = max((change.revision for change in changes), default=since)
         return newest, [_event(change, None) for change in changes]
@@ -501,12 +507,32 @@ class Client:
 
     @contextmanager
     def _storage_transaction(self) -> Iterator[Transaction]:
-        """Open a transaction of storage. Raises Conflict."""
+        """Open a transaction of storage. A clock that is moved in the block is written with everything else, or stands
+        where it stood. Raises Conflict.
+        """
+        clock, own = self._server.clock, self._server.clock.own
         try:
             with self._store.transaction() as transaction:
+                self.take_over_time()
+                own = clock.own
                 yield transaction
-        except ConflictError as error:  # somebody edited one of the files in the meantime
-            raise errors.Conflict(f"Operation cannot be fulfilled: {error}") from None
+                if clock.own is not None and clock.own != own:
+                    self._store.set_settings({"clock": format_exact_time(clock.own)})
+        except BaseException as error:
+            clock.own = own
+            if isinstance(error, ConflictError):  # somebody edited one of the files in the meantime
+                raise errors.Conflict(f"Operation cannot be fulfilled: {error}") from None
+            raise
+
+    def take_over_time(self) -> None:
+        """Notice that another process has moved the cluster's own time, or somebody who edited ``kubepy.yaml``."""
+        self._server.take_over_time(self._store.settings())
+
+    def move_time_to(self, moment: datetime) -> None:
+        """Move the cluster's own time, in a transaction of its own unless one is open; never backwards."""
+        with self.joined():
+            if moment > self.clock.now():
+                self.clock.move_to(moment)
 
 
 def _named(resource: str | GroupVersionResource) -> GroupVersionResource:

@@ -102,7 +102,7 @@ class LocalCluster:
         return LocalCluster(self.store.fork())
 
     @classmethod
-    def begin(cls, folder: Path | str, settings: dict[str, str]) -> None:
+    def begin(cls, folder: Path | str, settings: Mapping[str, str | int]) -> None:
         """Make a cluster, or go on with one that is not yet :meth:`finished <finish>`.
 
         :param settings: for ``kubepy.yaml``; one that is there gets those that it lacks.

@@ -7,7 +7,7 @@ transaction that it runs in; :class:`Attributes` add the objects that admission 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Self, cast
 
 from kubepy.api import errors
@@ -15,7 +15,7 @@ from kubepy.api.clock import Clock, Ids
 from kubepy.api.meta import Object, is_being_deleted
 from kubepy.api.scheme import Resource, Scheme
 from kubepy.apiserver.request import Request
-from kubepy.apiserver.settings import ClusterSettings
+from kubepy.apiserver.settings import ClusterSettings, parse_settings
 from kubepy.apiserver.strategies import Strategy
 from kubepy.apiserver.transaction import RequestTransaction
 from kubepy.lazy import lazy_imports
@@ -55,6 +55,15 @@ class Server:
         self.requester: Object = ADMINISTRATOR
         self._new_strategy = new_strategy
         self._strategies: dict[str, Strategy] = {}
+        self._clock, self._clock_setting = clock, settings.clock
+
+    def take_over_time(self, settings: Mapping[str, Any]) -> None:
+        """Set the clock to what ``kubepy.yaml`` says, if that has changed: another process has moved it, or somebody
+        edited the file. Raises FolderError for a clock that cannot be read.
+        """
+        setting = parse_settings({"clock": settings.get("clock")}).clock
+        if setting != self._clock_setting:
+            self._clock_setting = self._clock.own = setting
 
     def resource_of(self, request: Request) -> Resource:
         """Return the resource of a request in its preferred version, and warn of what is deprecated.

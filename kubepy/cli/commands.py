@@ -17,6 +17,7 @@ with lazy_imports():
         auth,
         autoscale,
         certificate,
+        clock,
         cluster_info,
         completion,
         config,
@@ -316,6 +317,10 @@ COMMANDS: dict[str, Entry] = {
     "help": Entry(lambda: help_commands.help_, "Show the help of a command"),
     "init": Entry(lambda: state_folder.init, "Make a cluster: a new state folder"),
     "controller": Entry(lambda: controller.controller, "Run controllers, scheduler and simulated kubelets"),
+    "clock": Entry(lambda: clock.clock, "Show the time of the cluster and what is due next; move it", (), {
+        "advance": Entry(lambda: clock.advance, "Move the cluster's own time by a duration"),
+        "set": Entry(lambda: clock.set_, "Move the cluster's own time to a later one"),
+    }),
     "fsck": Entry(lambda: state_folder.fsck, "Check the state folder"),
     "git": Entry(None, "Keep the state folder in a git repository", (), GIT, help_on_stdout=True,
                  examples=_GIT_EXAMPLES),
@@ -325,7 +330,7 @@ COMMANDS: dict[str, Entry] = {
 
 OWN_GROUP = "State Folder Commands"  # those that kubectl does not have
 GROUPS: dict[str, tuple[str, ...]] = {
-    OWN_GROUP: ("init", "controller", "fsck", "git"),
+    OWN_GROUP: ("init", "controller", "clock", "fsck", "git"),
     "Basic Commands (Beginner)": ("create", "expose", "run", "set"),
     "Basic Commands (Intermediate)": ("explain", "get", "edit", "delete"),
     "Deploy Commands": ("rollout", "scale", "autoscale"),

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
+import math
 import re
 import signal
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from types import FrameType
-from typing import Any
 
-from kubepy.api.clock import format_time
+from kubepy.api.clock import format_exact_time, format_time
+from kubepy.cli.clock import DAY, moment_after, parse_moment, parse_span, place, require_not_before, stop_signals
 from kubepy.cli.errors import CliError, SilentExit
 from kubepy.cli.runtime.command import command
 from kubepy.cli.runtime.driver import is_git_at_work, settle
 from kubepy.cli.runtime.factory import Factory
-from kubepy.cli.runtime.flags import bool_flag, duration_flag
+from kubepy.cli.runtime.flags import bool_flag, duration_flag, go_duration, string_flag, typed_flag
 from kubepy.cli.runtime.options import Options
 from kubepy.controlplane import MANAGER_LOCK, build_manager, manager_lock
 from kubepy.controlplane.summary import Due, Summary, SyncFailure
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable
 from kubepy.runtime.checkpoint import settled_checkpoint
-from kubepy.runtime.reconcile import Key
 
 with lazy_imports():
     from kubepy.controlplane import manager as managers
@@ -37,9 +35,15 @@ class ControllerOptions(Options):
     quiet: bool = bool_flag("quiet", "q", help="Print nothing for the objects that change.")
     quiet_for: float = duration_flag("quiet-for", help="With --once, also wait for what falls due within this time "
                                      "(1.5s, 2m).")
+    for_: float = typed_flag("for", 0.0, parse_span, help="Go on for so long (30m, 7d): the cluster's own time is "
+                             "moved, the system's passes.")
+    until: str = string_flag("until", help="Go on until that time (2026-03-01T00:00:00Z), as --for does.")
+    until_settled: float = typed_flag("until-settled", DAY, parse_span, no_value="24h", help="Go on until nothing is "
+                                      "due but what repeats for ever, as the next start of a CronJob; at most so long.")
 
 
-@command("controller (--once | --watch)", ControllerOptions, examples="""
+@command("controller (--once | --watch | --for=DURATION | --until=TIME | --until-settled[=LIMIT])", ControllerOptions,
+         examples="""
 # Work until nothing is left to do now
 kubepy controller --once
 
@@ -48,19 +52,35 @@ kubepy controller --once --quiet-for=2s
 
 # Go on until interrupted, and say what goes wrong
 kubepy controller --watch -v=1
+
+# Go on for half an hour of the cluster's time
+kubepy controller --for=30m
+
+# Go on until a rollout and everything else has come to an end
+kubepy controller --until-settled
 """)
 def controller(factory: Factory, options: ControllerOptions) -> None:
     """Run controllers, scheduler and simulated kubelets.
 
-    Prints a line for each object that changed. Work that falls due later, and errors, are reported on stderr."""
+    Prints a line for each object that changed. Work that falls due later, and errors, are reported on stderr.
+
+    In a cluster whose kubepy.yaml has a clock, time is the cluster's own: --once does what is due now, --watch what
+    falls due when another command moves the clock, and the others move it themselves, in no time."""
     options.require_no_args()
-    if options.once == options.watch:
-        options.usage_error("give one of --once and --watch")
+    modes = [flag for flag in ("once", "watch", "for", "until", "until-settled") if options.changed(flag)]
+    if len(modes) != 1 or options.once + options.watch != (modes[0] in ("once", "watch")):
+        options.usage_error("give one of --once, --watch, --for, --until and --until-settled")
     if options.quiet_for < 0:
         raise CliError("--quiet-for must not be negative")
+    if options.changed("quiet-for") and modes[0] not in ("once", "watch"):
+        options.usage_error(f"--quiet-for goes with --once, not with --{modes[0]}")
+    horizon = None if options.once or options.watch else _horizon(factory, options)
     factory.cluster.start()
     factory.cluster.controller_client = factory.client  # here -v=6 shows the requests of the controllers
-    (_once if options.once else _watch)(factory, options)
+    if horizon:
+        _go_on(factory, options, horizon)
+    else:
+        (_once if options.once else _watch)(factory, options)
 
 
 # --- once
@@ -78,7 +98,7 @@ def _once(factory: Factory, options: ControllerOptions) -> None:
             due = [Due(entry.due, entry.reconciler, entry.key) for entry in checkpoint.pending if entry.due]
             _say_due(factory, sorted(due, key=lambda work: work.time))
             return
-        with manager_lock(cluster) as is_lost, _signals() as received:
+        with manager_lock(cluster) as is_lost, stop_signals() as received:
             if is_lost is not None:
                 summary = settle(factory.progress, build_manager(cluster), options.quiet_for, lambda: bool(received),
                                  skip_waits=True)
@@ -92,6 +112,37 @@ def _once(factory: Factory, options: ControllerOptions) -> None:
         others_run = True
         factory.progress.show(f"waiting {factory.progress.seconds()}s", about="for another process")
         cluster.clock.sleep(managers.POLL_SECONDS)
+
+
+# --- for a time
+
+
+def _horizon(factory: Factory, options: ControllerOptions) -> managers.Horizon:
+    """Return how far the controllers are to go. Raises CliError."""
+    now = factory.cluster.clock.now()
+    if options.changed("until"):
+        moment = parse_moment(options.until)
+        require_not_before(moment, now)
+        return managers.Horizon(moment)
+    flag, seconds = ("for", options.for_) if options.changed("for") else ("until-settled", options.until_settled)
+    if seconds < 0:
+        raise CliError(f"--{flag} must not be negative")
+    return managers.Horizon(moment_after(now, seconds), math.inf if flag == "until-settled" else None)
+
+
+def _go_on(factory: Factory, options: ControllerOptions, horizon: managers.Horizon) -> None:
+    """Run the controllers as far as the horizon; beside a process that runs them, move the time for it."""
+    with stop_signals() as received:
+        end = factory.driver.advance(horizon, stop=lambda: bool(received))
+    if end.summary:
+        _report(factory, options, end.summary)
+    _warn_of_problems(factory)
+    factory.notes.unscheduled_pods(factory.client)
+    if received:
+        raise SilentExit(128 + received[0])
+    if horizon.settled is not None and not end.is_idle:
+        factory.say(f"note: not settled after {go_duration(options.until_settled)}: the clock stands at "
+                    f"{format_exact_time(factory.cluster.clock.now())}")
 
 
 # --- watch
@@ -111,7 +162,7 @@ def _watch(factory: Factory, options: ControllerOptions) -> None:
         _warn_of_problems(factory)
 
     retried = (storage_errors.FolderError, storage_errors.LockTimeoutError)
-    with _signals() as received:
+    with stop_signals() as received:
         manager = build_manager(cluster)
         while not received:
             with manager_lock(cluster) as is_lost:
@@ -132,26 +183,6 @@ def _is_stopped(received: list[int], is_lost: Callable[[], bool]) -> bool:
     return bool(received) or is_lost()
 
 
-@contextmanager
-def _signals() -> Iterator[list[int]]:
-    """Collect the signals that ask to stop: work under way is finished first, unless a second signal comes."""
-    received: list[int] = []
-
-    def receive(number: int, _: FrameType | None) -> None:
-        received.append(number)
-        for handled in before:
-            signal.signal(handled, signal.SIG_DFL)
-
-    before: dict[signal.Signals, Any] = {}
-    try:
-        with suppress(ValueError):  # in another than the main thread, which a Python program may run a command in
-            before = {handled: signal.signal(handled, receive) for handled in (signal.SIGINT, signal.SIGTERM)}
-        yield received
-    finally:
-        for handled, handler in before.items():
-            signal.signal(handled, handler)
-
-
 # --- output
 
 
@@ -162,7 +193,7 @@ def _report(factory: Factory, options: ControllerOptions, summary: Summary) -> N
         factory.stdout.flush()
     if factory.options.v or options.changed("v"):
         for failure in summary.failures:
-            factory.say(f"{failure.reconciler}: {_place(failure.key)}: {failure.error}")
+            factory.say(f"{failure.reconciler}: {place(failure.key)}: {failure.error}")
 
 
 def _warn_of_problems(factory: Factory) -> None:
@@ -176,7 +207,7 @@ def _say_due(factory: Factory, remaining: Iterable[Due], failures: Iterable[Sync
     now = factory.cluster.clock.now()
     reasons = {(failure.reconciler, failure.key): f"since {failure.error}" for failure in failures}
     rows = [(f"due at {format_time(due.time)}", f"in {max((due.time - now).total_seconds(), 0.0):.0f}s",
-             due.reconciler, _place(due.key), reasons.get((due.reconciler, due.key), "")) for due in remaining]
+             due.reconciler, place(due.key), reasons.get((due.reconciler, due.key), "")) for due in remaining]
     if rows:
         factory.say(in_columns(rows))
 
@@ -188,7 +219,3 @@ def in_columns(rows: Sequence[Sequence[str]]) -> str:
     from tabulate import tabulate
 
     return str(tabulate(rows, tablefmt="plain", disable_numparse=True))
-
-
-def _place(key: Key) -> str:
-    return f"{key.resource}/{key.name} in {key.namespace}" if key.namespace else f"{key.resource}/{key.name}"

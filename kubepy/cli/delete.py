@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import NamedTuple
 
@@ -34,7 +35,6 @@ with lazy_imports():
 
 IMMEDIATE = ("Immediate deletion does not wait for confirmation that the running resource has been terminated. The "
              "resource may continue to run on the cluster indefinitely.")
-WEEK = 7 * 24 * 3600.0
 POLICIES = {"background": "Background", "foreground": "Foreground", "orphan": "Orphan"}
 
 
@@ -146,7 +146,7 @@ def delete(factory: Factory, options: DeleteCommandFlags) -> None:
     deleted = delete_all(factory, result, deletion, warn_cluster_scope=factory.namespace_given
                          and not options.all_namespaces)
     if options.wait and deletion.dry_run == NONE:
-        wait_until_gone(factory, deleted, options.timeout or WEEK)
+        wait_until_gone(factory, deleted, options.timeout or None)
 
 
 def deletion_of(factory: Factory, options: DeleteFlags, grace: int, strategy: str, *, short: bool) -> DeletionSettings:
@@ -223,20 +223,21 @@ def print_deleted(factory: Factory, info: Info, deletion: DeletionSettings) -> N
     factory.print(f"{printed_kind(info.resource)} {quote(info.name)} {operation}{place}{SUFFIXES[deletion.dry_run]}")
 
 
-def wait_until_gone(factory: Factory, infos: list[Info], timeout: float) -> None:
-    """Wait for the objects in turn; an object of another uid is a new one.
+def wait_until_gone(factory: Factory, infos: list[Info], timeout: float | None) -> None:
+    """Wait for the objects in turn, for ever without a timeout; an object of another uid is a new one.
 
     Raises CliError for the first that still exists when the time is over.
     """
     clock = factory.cluster.clock
-    deadline = clock.monotonic() + timeout
+    deadline = math.inf if timeout is None else clock.monotonic() + timeout
     for number, info in enumerate(infos, 1):
         factory.progress.show("waiting until gone", number, len(infos))
-        if not is_gone(factory, info, deadline - clock.monotonic(), f"{number}/{len(infos)} {info.object_name}"):
+        left = None if timeout is None else deadline - clock.monotonic()
+        if not is_gone(factory, info, left, f"{number}/{len(infos)} {info.object_name}"):
             raise CliError(f"timed out waiting for the condition on {info.object_name}")
 
 
-def is_gone(factory: Factory, info: Info, timeout: float, about: str = "") -> bool:
+def is_gone(factory: Factory, info: Info, timeout: float | None, about: str = "") -> bool:
     """Return whether an object is deleted before the time is over. ``about``: its name in the progress."""
     return _is_gone(factory, info) or factory.driver.wait_until(partial(_is_gone, factory, info), timeout, about)
 

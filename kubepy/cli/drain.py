@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from kubepy.api.clock import parse_time
+from kubepy.api.clock import later, parse_time
 from kubepy.api.errors import Status
 from kubepy.api.meta import Object, annotations_of, controller_of, is_being_deleted, name_of, namespace_of, uid_of
 from kubepy.api.objects.pods import is_pod_terminal
@@ -274,12 +274,12 @@ def is_deleted_since(pod: Object, seconds: int, now: datetime) -> bool:
 class PodEviction:
     """The eviction of a pod.
 
-    :param due: the time of the next try, in monotonic seconds.
+    :param due: the time of the next try; None: now.
     :param accepted: the eviction was admitted, and the pod only has to be gone.
     """
 
     pod: Object
-    due: float = 0.0
+    due: datetime | None = None
     accepted: bool = False
 
 
@@ -293,6 +293,7 @@ class Drainer:
         self.factory = factory
         self.options = options
         self.strategy = strategy
+        self._skips: dict[str, datetime] = {}  # by uid: when pods that are being deleted are not waited for any more
 
     def drain(self, node: str) -> None:
         """Remove the pods of a node. Raises CliError, AggregateError: pods that may not be removed, or that stay."""
@@ -356,7 +357,7 @@ class Drainer:
             remaining[:] = [eviction for eviction in remaining if not self._try_eviction(eviction, errors)]
             return not remaining
 
-        if not self._wait_until(are_over):
+        if not self._wait_until(are_over, lambda: [eviction.due for eviction in remaining if not eviction.accepted]):
             for eviction in sorted(remaining, key=lambda eviction: not eviction.accepted):
                 name, namespace = quote(name_of(eviction.pod)), quote(namespace_of(eviction.pod))
                 if eviction.accepted:
@@ -371,7 +372,7 @@ class Drainer:
     def _try_eviction(self, eviction: PodEviction, errors: list[Exception]) -> bool:
         """Go on with an eviction. Return whether it is over, be it with an error."""
         if not eviction.accepted:
-            if eviction.due > self.factory.cluster.clock.monotonic():
+            if eviction.due and eviction.due > self.factory.cluster.clock.now():
                 return False
             self._print_evicting(eviction.pod)
             try:
@@ -399,7 +400,7 @@ class Drainer:
         else:
             self.factory.say(f"error when evicting pod {quote(name_of(pod))} from terminating namespace "
                              f"{quote(namespace_of(pod))} (will retry after 5s): {error}")
-        eviction.due = self.factory.cluster.clock.monotonic() + RETRY_DELAY
+        eviction.due = later(self.factory.cluster.clock.now(), RETRY_DELAY)
         eviction.pod = self._read(pod) or pod
         return False
 
@@ -411,9 +412,13 @@ class Drainer:
         grace_period = self.options.grace_period if self.options.grace_period >= 0 else None
         return DeleteOptions(grace_period_seconds=grace_period, dry_run=self.strategy == SERVER)
 
-    def _wait_until(self, is_done: Callable[[], bool]) -> bool:
+    def _wait_until(self, is_done: Callable[[], bool], tries: Callable[[], list[datetime | None]] = list) -> bool:
+        """Wait with the time limit of the command. ``tries``: the times of the next tries."""
+        def retry() -> datetime | None:
+            return min((due for due in (*tries(), *self._skips.values()) if due), default=None)
+
         timeout = float(self.options.timeout) or None
-        return is_done() or self.factory.driver.wait_until(is_done, timeout, "until pods are gone")
+        return is_done() or self.factory.driver.wait_until(is_done, timeout, "until pods are gone", retry=retry)
 
     def _read(self, pod: Object) -> Object | None:
         return unless_missing(self.factory.client.get, "pods", name_of(pod), namespace=namespace_of(pod))
@@ -422,10 +427,14 @@ class Drainer:
         """Return whether a pod is gone, or was deleted so long ago that drain does not wait for it; print either."""
         current = self._read(pod)
         if current is None or uid_of(current) != uid_of(pod):
+            self._skips.pop(uid_of(pod), None)
             print_operation(self.factory, pod, "deleted" if self.options.disable_eviction else "evicted", self.strategy)
             return True
         limit = self.options.skip_wait_for_delete_timeout
         if is_deleted_since(current, limit, self.factory.cluster.clock.now()):
             self.factory.print(f"pod {quote(name_of(pod))} has DeletionTimestamp older than {limit} seconds, skipping")
+            self._skips.pop(uid_of(pod), None)
             return True
+        if limit > 0 and is_being_deleted(current):
+            self._skips[uid_of(pod)] = later(parse_time(current["metadata"]["deletionTimestamp"]), limit + 1)
         return False

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from contextlib import closing
 
+from kubepy.api.clock import format_exact_time
 from kubepy.api.meta import Object
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.apiserver.settings import FULL, MINIMAL
+from kubepy.cli.clock import parse_moment
 from kubepy.cli.errors import CliError, SilentExit, unless_missing
 from kubepy.cli.runtime.command import command
 from kubepy.cli.runtime.factory import Factory
@@ -25,14 +28,31 @@ class InitOptions(Options):
     bootstrap: str = string_flag("bootstrap", help="'full': what every cluster has (ServiceAccounts, kube-root-ca.crt, "
                                  "the Service kubernetes, bootstrap roles) is made as files, and pods need their "
                                  "ServiceAccount. 'minimal', the default: it becomes files when it is changed.")
+    clock: str = string_flag("clock", help="Give the cluster a time of its own, which begins then "
+                             "(2026-01-01T00:00:00Z), and moves only when a command moves it.")
+    seed: str = string_flag("seed", help="A number or text that all random draws follow from: with a clock, the same "
+                            "commands make the same cluster.")
+
+    def settings(self) -> dict[str, str | int]:
+        """Return the settings for ``kubepy.yaml``. Raises CliError."""
+        if self.bootstrap not in ("", MINIMAL, FULL):
+            raise CliError(f"--bootstrap={printable(self.bootstrap)} is invalid: must be {MINIMAL} or {FULL}")
+        values = {"clock": format_exact_time(parse_moment(self.clock)) if self.changed("clock") else "",
+                  "seed": int(self.seed) if re.fullmatch("-?[0-9]{1,18}", self.seed) else self.seed,
+                  "bootstrap": self.bootstrap}
+        return {name: value for name, value in values.items() if value != ""}
 
 
-@command("init [--nodes=N] [--bootstrap=minimal|full]", InitOptions, creates=True, examples="""
+@command("init [--nodes=N] [--clock=TIME] [--seed=SEED] [--bootstrap=minimal|full]", InitOptions, creates=True,
+         examples="""
 # Make a cluster with one node in ./state
 kubepy init
 
 # Make one with three nodes, and with all the objects that a new cluster has
 kubepy init --nodes=3 --bootstrap=full
+
+# Make one with a time of its own, in which the same commands always give the same result
+kubepy init --clock=2026-01-01T00:00:00Z --seed=7
 
 # Make one in another folder, and nodes of your own
 kubepy --state /tmp/lab init --nodes=0
@@ -46,8 +66,7 @@ def init(factory: Factory, options: InitOptions) -> None:
     options.require_no_args()
     if options.nodes < 0:
         raise CliError(f"--nodes={options.nodes} is invalid: must be greater than or equal to 0")
-    if options.bootstrap not in ("", MINIMAL, FULL):
-        raise CliError(f"--bootstrap={printable(options.bootstrap)} is invalid: must be {MINIMAL} or {FULL}")
+    settings = options.settings()
     if factory.open_cluster:
         raise CliError("there is a cluster already: this command line works on one that is open")
     if factory.has_cluster:
@@ -55,7 +74,7 @@ def init(factory: Factory, options: InitOptions) -> None:
             is_unfinished = cluster.is_unfinished()
         if not is_unfinished:
             raise CliError(f"there is a cluster in {quote(factory.folder)} already")
-    LocalCluster.begin(factory.folder, {"bootstrap": options.bootstrap} if options.bootstrap else {})
+    LocalCluster.begin(factory.folder, settings)
     factory.may_create = True  # also with $KUBEPY_MUST_EXIST
     names = furnish(factory.cluster, options.nodes, lambda number: factory.progress.show("making nodes", number,
                                                                                          options.nodes))

@@ -12,6 +12,7 @@ its file is written once.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
@@ -25,12 +26,14 @@ from kubepy.controlplane.summary import Due, Summary, SyncFailure
 from kubepy.controlplane.users import user_of
 from kubepy.runtime.checkpoint import UNWATCHED, Checkpoint, Pending, dump, parse
 from kubepy.runtime.reconcile import EVERY_RESOURCE, Handler, Informers, Key, Reconciler, Remembering, WatchEvent
+from kubepy.runtime.workqueue import WorkQueue
 
 BATCH_SECONDS = 0.5  # how long other writers are kept waiting when the first reconciler's turn ends …
 MAX_BATCH_SECONDS = 2.0  # … and at most, give or take one sync
 KEYS_PER_TURN = 250
 RETRY_PATIENCE = 0.1  # back-offs this short are waited for: the second try mostly succeeds
 POLL_SECONDS = 0.05  # how often a waiting manager polls the change log …
+MOVED_POLL_SECONDS = 0.01  # … or the clock that another process moves from moment to moment …
 POLL_COST_RATIO = 20  # … unless polling takes more than a twentieth of that
 MAX_POLL_SECONDS = 1.0
 MAX_CONFLICTS = 20  # in a row
@@ -45,6 +48,28 @@ class CheckpointStore(NamedTuple):
     load: Callable[[], str | None]
     save: Callable[[str], None]
     identity: Sequence[str] = ()
+
+
+class Horizon(NamedTuple):
+    """How far time goes on while the controllers work.
+
+    :param until: the moment at which it stands in the end; None: there is no limit.
+    :param settled: it stops where nothing falls due within so many seconds but what repeats; None: it does not.
+    """
+
+    until: datetime | None = None
+    settled: float | None = None
+
+    def next_moment(self, now: datetime, due: datetime | None, single: datetime | None) -> datetime | None:
+        """Return the moment to which time goes next, None where it has gone far enough.
+
+        :param due: when the next key falls due; ``single``: the next one that does not repeat.
+        """
+        if self.until is not None and now >= self.until:
+            return None
+        if self.settled is not None and (single is None or (single - now).total_seconds() > self.settled):
+            return None
+        return min((moment for moment in (due, self.until) if moment is not None), default=None)
 
 
 class Manager:
@@ -80,6 +105,9 @@ class Manager:
         self._stale = False  # the informers cannot be trusted: list everything again
         self._saved: str | None = None  # the checkpoint that was read or written last
         self._summary = Summary()
+        # How far the cluster's own time is moved, and how often in one batch: infinity unless somebody looks at each
+        # moment.
+        self._horizon, self._moves = Horizon(), 0.0
 
     # --- running
 
@@ -91,21 +119,63 @@ class Manager:
         ``skip_waits``: skippable delays are not waited for. ``done`` is asked after each batch.
         Raises the errors of a transaction: LockTimeoutError, FolderError.
         """
+        patience = quiet_for if self._clock.own else max(quiet_for, RETRY_PATIENCE)
+        return self.go_on(Horizon(settled=patience), stop=done, skip_waits=skip_waits)
+
+    def advance(self, until: datetime | None = None, *, settled: bool = False, done: Callable[[], bool] | None = None,
+                stop: Callable[[], bool] = lambda: False, skip_waits: bool = False) -> Summary:
+        """Work until a moment, at each moment on the way at which something falls due; None: only what is due now.
+
+        The cluster's own time is moved, and stands at ``until`` in the end; the system's is waited for.
+
+        :param settled: stop after the last thing that happens when all that is due later repeats for ever. Then
+            ``until`` is only a limit, and None is no limit.
+        :param done: see :meth:`go_on`, as for the others.
+        """
+        horizon = Horizon(until or (None if settled else self._clock.now()), math.inf if settled else None)
+        return self.go_on(horizon, done, stop=stop, skip_waits=skip_waits)
+
+    def go_on(self, horizon: Horizon, done: Callable[[], bool] | None = None, *,
+              stop: Callable[[], bool] = lambda: False, skip_waits: bool = False) -> Summary:
+        """Work, and go on with time from one moment at which something falls due to the next.
+
+        :param done: ends it. If time is the cluster's own, it is asked whenever the work of a moment is done, otherwise
+            after each batch.
+        :param stop: ends it between two batches; the rest stays to be done.
+        :param skip_waits: skippable delays are not waited for.
+
+        Raises the errors of a transaction: LockTimeoutError, FolderError.
+        """
         self._summary = Summary()
         self._resume()
+        moves_each_time = 1 if done or skip_waits else math.inf
+        self._horizon, self._moves = horizon, 0 if moves_each_time == 1 else math.inf
+        is_over = stop if done is None or self._clock.own else lambda: stop() or done()
+        interval = POLL_SECONDS
         while True:
-            self._work(done)
-            if skip_waits and not done() and any(reconciler.queue.skip_waits() for reconciler in self._reconcilers):
-                continue
-            wait = self._seconds_until([queue.next_single_due() for queue in self._queues.values()])
-            if done() or wait is None or wait > max(quiet_for, RETRY_PATIENCE) or self._clock.own:
+            self._work(is_over)
+            if is_over() or (done and done()):
                 break
-            self._clock.sleep(max(min(wait, POLL_SECONDS), 0.0))
+            if skip_waits and any(reconciler.queue.skip_waits() for reconciler in self._reconcilers):
+                continue
+            moment = self._next_moment()
+            if moment is None:
+                break
+            if self._clock.own is None:
+                interval = self.wait_for_work(min(interval, max((moment - self._clock.now()).total_seconds(), 0.0)))
+            else:
+                self._moves = moves_each_time
+                self._run_batch()
+        self._moves = 0
         self._save()
         due = [Due(due, reconciler.name, key) for reconciler in self._reconcilers
                for key, due in reconciler.queue.pending() if due]
         self._summary.due = sorted(due, key=lambda due: due.time)
         return self._summary
+
+    def is_settled(self) -> bool:
+        """Return whether nothing is to be done now, nor falls due later but what repeats for ever."""
+        return not self.has_work() and self._earliest(WorkQueue.next_single_due) is None
 
     def run(self, stop: Callable[[], bool], settled: Callable[[Summary], None] = lambda _: None,
             transient: tuple[type[Exception], ...] = (),
@@ -142,12 +212,14 @@ class Manager:
 
         Polling the change log takes time that grows with the folder; the pause grows with it.
         """
-        until_due = self._seconds_until([queue.next_due() for queue in self._queues.values()])
-        self._clock.sleep(max(min(seconds, until_due if until_due is not None else seconds), 0.0))
+        due = self._earliest(WorkQueue.next_due)
+        until_due = (due - self._clock.now()).total_seconds() if due and not self._clock.own else seconds
+        self._clock.sleep(max(min(seconds, until_due), 0.0))
         start = time.perf_counter()
         self.poll()
         cost = time.perf_counter() - start
-        return min(max(POLL_SECONDS, POLL_COST_RATIO * cost), MAX_POLL_SECONDS)
+        return min(max(MOVED_POLL_SECONDS if self._clock.own else POLL_SECONDS, POLL_COST_RATIO * cost),
+                   MAX_POLL_SECONDS)
 
     def _work(self, done: Callable[[], bool]) -> None:
         """Run batches until nothing is left to do now, or ``done()`` holds."""
@@ -172,7 +244,12 @@ class Manager:
             self._client.observe_from(self._revision)
             with self._client.batch() as batch:
                 self._observe_outside(batch)
-                while (picked := self._next()) is not None:
+                passed = 0.0
+                while True:
+                    if (picked := self._next()) is None:
+                        if passed > BATCH_SECONDS or not self._move_clock():
+                            break
+                        continue
                     self._sync(*picked)
                     self._observe(batch.drain(), ours=True)
                     passed = time.monotonic() - start
@@ -181,7 +258,7 @@ class Manager:
                     if (ends_turn and (self.commits_each_turn or passed > BATCH_SECONDS)) or passed > MAX_BATCH_SECONDS:
                         break
                 self._revision = self._delivered = self._client.revision()
-                if not self._has_keys():
+                if self._clock.own or not self._has_keys():
                     self._save()  # in the same transaction, which costs next to nothing
         except Status as error:
             self._stale = True
@@ -218,7 +295,7 @@ class Manager:
             if not isinstance(error, Status):
                 message = f"{type(error).__name__}: {message}"
             self._summary.failures.append(SyncFailure(reconciler.name, key, message))
-            queue.add_rate_limited(key)
+            queue.add_rate_limited(key, RETRY_PATIENCE if self._clock.own else 0.0)
         else:
             queue.forget(key)
         finally:
@@ -326,10 +403,20 @@ class Manager:
 
     # --- time
 
-    def _seconds_until(self, due: Iterable[datetime | None]) -> float | None:
-        """Return the seconds until the earliest of these times, None where there is none."""
-        times = [time for time in due if time is not None]
-        return (min(times) - self._clock.now()).total_seconds() if times else None
+    def _next_moment(self) -> datetime | None:
+        return self._horizon.next_moment(self._clock.now(), self._earliest(WorkQueue.next_due),
+                                         self._earliest(WorkQueue.next_single_due))
+
+    def _earliest(self, due_of: Callable[[WorkQueue[Key]], datetime | None]) -> datetime | None:
+        return min((due for queue in self._queues.values() if (due := due_of(queue)) is not None), default=None)
+
+    def _move_clock(self) -> bool:
+        """Move the cluster's own time to the next moment of :meth:`advance`, if there is one; return whether it was."""
+        if not self._moves or self._clock.own is None or (moment := self._next_moment()) is None:
+            return False
+        self._moves -= 1
+        self._clock.move_to(moment)
+        return True
 
     # --- checkpoints
 
@@ -350,6 +437,7 @@ class Manager:
             self._revision = self._delivered = checkpoint.revision
         now = self._clock.now()
         for pending in checkpoint.pending:
+            self._queues[pending.reconciler].set_failures(pending.key, pending.failures)
             if pending.due is None or pending.due <= now:
                 self._carried.append(pending)
             else:
@@ -364,7 +452,7 @@ class Manager:
         if self._checkpoints is None or self._stale:
             return
         pending = [Pending(name, key, due, due is not None and queue.can_skip(key),
-                           due is not None and queue.is_repeating(key))
+                           due is not None and queue.is_repeating(key), queue.failures(key))
                    for name, queue in self._queues.items() for key, due in queue.pending()]
         memories = {reconciler.name: memory for reconciler in self._reconcilers
                     if isinstance(reconciler, Remembering) and (memory := reconciler.remember())}

@@ -27,7 +27,8 @@ UNWATCHED = frozenset(("events", "events.events.k8s.io"))  # resources whose cha
 class Pending(NamedTuple):
     """A key in a reconciler's queue; ``due`` None is now.
 
-    ``skippable``: nobody needs to wait for its delay. ``repeating``: it comes again and again.
+    ``skippable``: nobody needs to wait for its delay. ``repeating``: it comes again and again. ``failures``: the number
+    of syncs that failed in a row, by which its back-off grows.
     """
 
     reconciler: str
@@ -35,6 +36,7 @@ class Pending(NamedTuple):
     due: datetime | None
     skippable: bool = False
     repeating: bool = False
+    failures: int = 0
 
 
 class Checkpoint(NamedTuple):
@@ -47,7 +49,12 @@ class Checkpoint(NamedTuple):
     def is_settled(self, now: datetime, within: float = 0.0) -> bool:
         """Return whether no key falls due within so many seconds, and no repeating one now."""
         return all(due is not None and (due - now).total_seconds() > (0.0 if repeating else within)
-                   for _, _, due, _, repeating in self.pending)
+                   for _, _, due, _, repeating, _ in self.pending)
+
+    def next_due(self, *, single: bool = False) -> datetime | None:
+        """Return when the next key falls due, None for never. ``single``: the next one that does not repeat."""
+        return min((pending.due for pending in self.pending if pending.due and not (single and pending.repeating)),
+                   default=None)
 
     def can_skip_waits(self) -> bool:
         return any(pending.skippable for pending in self.pending)
@@ -85,6 +92,7 @@ def settled_checkpoint(cluster: LocalCluster, within: float = 0.0, *,
     Every command that reads asks for it, so it imports no controller, and takes the reconcilers of this version for
     granted. Without ``of_this_version`` whatever another version of kubepy wrote counts as well.
     """
+    cluster.client.take_over_time()
     text = cluster.store.meta(CHECKPOINT)
     record = json.loads(text) if text else None
     if not record or (of_this_version and (record["version"] != __version__ or

@@ -110,6 +110,11 @@ class WorkQueue(Generic[K]):
     def failures(self, key: K) -> int:
         return self._failures.get(key, 0)
 
+    def set_failures(self, key: K, failures: int) -> None:
+        """Go on with the back-off of a key where another process left it."""
+        if failures:
+            self._failures[key] = failures
+
     def get(self) -> K | None:
         """Return the next key that is ready, or None. Give it back with ``done``."""
         self._promote()

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import errno
+import math
 import os
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from datetime import datetime
+from typing import TYPE_CHECKING, NamedTuple
 
+from kubepy.api.clock import format_time, later
+from kubepy.cli.errors import CliError
 from kubepy.controlplane import MANAGER_LOCK, build_manager, manager_lock
 from kubepy.lazy import lazy_imports
 from kubepy.runtime.checkpoint import CHECKPOINT, latest, settled_checkpoint
@@ -21,8 +25,9 @@ if TYPE_CHECKING:
     from kubepy.apiserver.cluster import LocalCluster
     from kubepy.cli.runtime.notes import Notes
     from kubepy.cli.runtime.progress import Progress
-    from kubepy.controlplane.manager import Manager
+    from kubepy.controlplane.manager import Horizon, Manager
     from kubepy.controlplane.summary import Summary
+    from kubepy.runtime.checkpoint import Checkpoint
 
 NOTE_SECONDS = 2  # after which a user at a terminal is told why pods have no node
 READ_SECONDS = 10.0  # how long a command that reads lets the controllers work: some never come to rest
@@ -83,6 +88,17 @@ def is_unwritable(error: FolderError) -> bool:
     return isinstance(error.__cause__, OSError) and error.__cause__.errno in NOT_WRITABLE
 
 
+class Advance(NamedTuple):
+    """The end of an advance of time.
+
+    :param is_idle: nothing is due later but what repeats for ever.
+    :param summary: the changes; None where another process runs the controllers.
+    """
+
+    is_idle: bool
+    summary: Summary | None = None
+
+
 class Driver:
     """Runs the controllers in a command: what is due before it reads, and what it waits for.
 
@@ -128,12 +144,12 @@ class Driver:
         def burst(manager: Manager) -> Summary:
             manager.commits_each_turn = watch is not None
             clock = self._cluster.clock
-            deadline = clock.monotonic() + READ_SECONDS
+            deadline = clock.real_monotonic() + READ_SECONDS
 
             def is_over() -> bool:
                 if watch:
                     watch()
-                return clock.monotonic() >= deadline
+                return clock.real_monotonic() >= deadline
 
             summary = settle(self._progress, manager, stop=is_over)
             if self._progress.is_watched and not watch and manager.has_work():
@@ -155,13 +171,19 @@ class Driver:
             store.lock_timeout = patience
 
     def wait_until(self, done: Callable[[], bool], timeout: float | None = None, about: str = "",
-                   owner: Object | None = None) -> bool:
-        """Wait until ``done()`` holds, at most ``timeout`` seconds of real time (None: for ever), and return it.
+                   owner: Object | None = None, retry: Callable[[], datetime | None] = lambda: None) -> bool:
+        """Wait until ``done()`` holds, at most ``timeout`` seconds (None: for ever), and return it.
 
-        ``done`` is asked after every batch of the controllers, and whenever something changed. ``about`` names what is
-        waited for, to be shown on a terminal. ``owner``: the workload whose pods it is about, if it is one's.
+        ``done`` is asked after every batch of the controllers, and whenever something changed. A cluster's own time is
+        moved meanwhile, and it is asked when the work of each moment is done. ``about`` names what is waited for, to be
+        shown on a terminal. ``owner``: the workload whose pods it is about, if it is one's. ``retry`` returns when
+        ``done`` is to be asked again in any case.
+
+        Raises CliError where the wait would never end.
         """
         clock, progress = self._cluster.clock, self._progress
+        if clock.own:
+            return self._move_until(done, timeout, about, owner, retry)
         deadline = None if timeout is None else clock.monotonic() + timeout
 
         def is_over() -> bool:
@@ -199,6 +221,73 @@ class Driver:
                 pause = managers.POLL_SECONDS
         return True
 
+    def _move_until(self, done: Callable[[], bool], timeout: float | None, about: str, owner: Object | None,
+                    retry: Callable[[], datetime | None]) -> bool:
+        """Wait in the cluster's own time; see :meth:`wait_until`."""
+        clock = self._cluster.clock
+        deadline = None if timeout is None else later(clock.now(), timeout)
+        tried = -1  # the revision at which a retry did not help, with nothing else to come
+        while not done():
+            if deadline is not None and clock.now() >= deadline:
+                self._note_unscheduled(owner, at_once=True)
+                return False
+            until = min((moment for moment in (deadline, retry()) if moment is not None), default=None)
+            is_idle = self.advance(managers.Horizon(until, None if deadline else math.inf), done, about=about).is_idle
+            if deadline is None and is_idle and not done():
+                revision = self._cluster.client.revision()
+                if until is None or revision == tried:
+                    self._note_unscheduled(owner, at_once=True)
+                    raise CliError("this would wait for ever: nothing is due in the cluster's own time that could "
+                                   "bring about what is waited for")
+                tried = revision
+                self.advance(managers.Horizon(until), done, about=about)
+        return True
+
+    def advance(self, horizon: Horizon, done: Callable[[], bool] | None = None, *,
+                stop: Callable[[], bool] = lambda: False, about: str = "") -> Advance:
+        """Let time go on with the controllers (:meth:`Manager.go_on`).
+
+        Where another process runs them, the cluster's own time is moved for it to each moment, and its work awaited.
+        """
+        def is_over() -> bool:
+            self._progress.show(format_time(self._cluster.clock.now()), about=about)
+            return stop()
+
+        while True:
+            with manager_lock(self._cluster) as is_lost:
+                if is_lost is not None:
+                    if self._manager is None:
+                        self._manager = build_manager(self._cluster)
+                    summary = self._manager.go_on(horizon, done, stop=lambda: is_over() or is_lost(),
+                                                  skip_waits=done is not None)
+                    self._has_settled = True
+                    return Advance(self._manager.is_settled(), summary)
+            if (checkpoint := self._accompany(horizon, done, is_over)) or is_over():
+                return Advance(checkpoint is not None and checkpoint.next_due(single=True) is None)
+
+    def _accompany(self, horizon: Horizon, done: Callable[[], bool] | None,
+                   stop: Callable[[], bool]) -> Checkpoint | None:
+        """Move time for another process that runs the controllers, as long as it does.
+
+        Returns its last checkpoint when time has gone as far as it goes, or ``done()`` holds.
+        """
+        cluster = self._cluster
+        while not stop():
+            checkpoint = settled_checkpoint(cluster, of_this_version=False)
+            if checkpoint is None:
+                if cluster.store.holder(MANAGER_LOCK) is None:
+                    break
+                cluster.clock.sleep(managers.MOVED_POLL_SECONDS)
+                continue
+            moment = horizon.next_moment(cluster.clock.now(), checkpoint.next_due(), checkpoint.next_due(single=True))
+            if moment is None or (done and done()):
+                return checkpoint
+            if cluster.clock.own:
+                cluster.client.move_time_to(moment)
+            else:
+                cluster.clock.sleep(managers.POLL_SECONDS)
+        return None
+
     def has_observed(self, obj: Object) -> bool:
         """Return whether controllers have seen this version of an object, in this process or before it."""
         if self._has_settled:
@@ -209,11 +298,11 @@ class Driver:
     def _run(self, burst: Callable[[Manager], Summary]) -> bool:
         """Do a burst of work, if no other process runs the controllers; return whether it was done."""
         clock = self._cluster.clock
-        if clock.monotonic() < self._others_run_until:
+        if clock.real_monotonic() < self._others_run_until:
             return False
         with manager_lock(self._cluster) as is_lost:
             if is_lost is None:
-                self._others_run_until = clock.monotonic() + TAKE_OVER_SECONDS
+                self._others_run_until = clock.real_monotonic() + TAKE_OVER_SECONDS
                 return False
             if self._manager is None:
                 self._manager = build_manager(self._cluster)

@@ -261,10 +261,10 @@ class Factory:
     def ticks(self, pause: float) -> Iterator[None]:
         """Yield for each round of a watch, ``pause`` seconds apart, until --request-timeout has passed."""
         clock = self.cluster.clock
-        end = clock.monotonic() + (self.options.timeout_seconds() or float("inf"))
+        end = clock.real_monotonic() + (self.options.timeout_seconds() or float("inf"))
         while True:
             yield
-            left = end - clock.monotonic()
+            left = end - clock.real_monotonic()
             if left <= 0:
                 if logger := self.cluster.logger:
                     error = "context deadline exceeded (Client.Timeout or context cancellation while reading body)"

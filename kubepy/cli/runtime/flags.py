@@ -133,8 +133,9 @@ def string_array_flag(long: str, short: str = "", default: Sequence[str] = (), h
 
 
 def typed_flag(long: str, default: Any, parse: Callable[[str], Any], help: str = "", **more: Any) -> Any:
-    """Declare a value that ``parse`` reads; ``repeated=True``: see FlagKind."""
-    return Flag(long, "", default, FlagKind(parse, repeated=more.pop("repeated", False)), help, **more)
+    """Declare a value that ``parse`` reads; ``repeated=True``, ``no_value="1h"``: see FlagKind."""
+    kind = FlagKind(parse, more.pop("no_value", None), more.pop("repeated", False))
+    return Flag(long, "", default, kind, help, **more)
 
 
 # --- values -------------------------------------------------------------------------------------------------------

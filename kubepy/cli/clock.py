@@ -1,0 +1,205 @@
+"""``kubepy clock``: show the time of the cluster and what is due next; move the cluster's own time."""
+
+from __future__ import annotations
+
+import re
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from types import FrameType
+from typing import Any
+
+from kubepy.api.clock import format_exact_time, later, parse_time
+from kubepy.apiserver.settings import CLOCK_YEARS
+from kubepy.cli.errors import CliError, SilentExit
+from kubepy.cli.runtime.command import command
+from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.options import Options, output_flag
+from kubepy.cli.runtime.output import document
+from kubepy.lazy import lazy_imports
+from kubepy.quoting import printable, quote
+from kubepy.runtime.checkpoint import CHECKPOINT, Pending, latest
+from kubepy.runtime.reconcile import Key
+
+with lazy_imports():
+    from kubepy.api.values import goformat
+    from kubepy.controlplane import manager as managers
+
+DAY = 24 * 3600.0
+
+
+class ClockOptions(Options):
+    """The flags of ``clock``."""
+
+    output: str = output_flag("json, yaml")
+
+
+@command("clock", ClockOptions, examples="""
+# The time of the cluster, and what happens next
+kubepy clock
+
+# The same for a program
+kubepy clock -o json
+
+# Go on by half an hour, with everything that falls due on the way
+kubepy clock advance 30m
+""")
+def clock(factory: Factory, options: ClockOptions) -> None:
+    """Show the time of the cluster, and what its controllers will do next: when, which controller, about which object.
+
+    A cluster whose kubepy.yaml has a clock has time of its own, which "clock advance" and "clock set" move. The time of
+    others is the system's."""
+    if options.args:
+        options.usage_error(f"unknown command {quote(' '.join(options.args))}")
+    if options.output not in ("", "json", "yaml"):
+        raise CliError(f"unable to match a printer suitable for the output format {quote(options.output)}, allowed "
+                       "formats are: json,yaml")
+    factory.catch_up()
+    now, checkpoint = factory.cluster.clock.now(), latest(factory.cluster.store.meta(CHECKPOINT))
+    pending = sorted(checkpoint.pending if checkpoint else (), key=lambda pending: pending.due or now)
+    due = [(max(entry.due or now, now), entry) for entry in pending]
+    if options.output:
+        listed = [{"at": format_exact_time(at), "controller": entry.reconciler, **entry.key._asdict()}
+                  for at, entry in due]
+        factory.print(document(options.output, {"now": format_exact_time(now), "due": listed}, typed=True), end="")
+        return
+    factory.print(format_exact_time(now))
+    if due:
+        factory.print(_table(due))
+
+
+def _table(due: list[tuple[datetime, Pending]]) -> str:
+    from tabulate import tabulate
+
+    rows = [(format_exact_time(at), entry.reconciler, printable(place(entry.key))) for at, entry in due]
+    return str(tabulate(rows, headers=("TIME", "CONTROLLER", "OBJECT"), tablefmt="plain", disable_numparse=True))
+
+
+@command("advance DURATION", Options, examples="""
+# Half an hour
+kubepy clock advance 30m
+
+# A week, in days or in hours
+kubepy clock advance 7d
+kubepy clock advance 168h
+
+# Only what is due now
+kubepy clock advance 0s
+""")
+def advance(factory: Factory, options: Options) -> None:
+    """Move the cluster's own time by a duration (90s, 1h30m, 7d), and print the time that it is then.
+
+    It stops at every moment on the way at which something falls due, and the controllers do it then, in order. Beside
+    "kubepy controller --watch" that process does the work."""
+    if len(options.args) != 1:
+        options.usage_error("exactly one duration is required, such as 30m")
+    try:
+        seconds = parse_span(options.args[0])
+    except ValueError as error:
+        raise CliError(printable(str(error))) from None
+    if seconds < 0:
+        raise CliError(f"time cannot go back: {printable(options.args[0])} is negative")
+    _require_own_time(factory)
+    _move(factory, moment_after(factory.cluster.clock.now(), seconds))
+
+
+@command("set TIME", Options, examples="""
+# To a time in UTC
+kubepy clock set 2026-03-01T00:00:00Z
+
+# To one with another offset
+kubepy clock set 2026-03-01T00:00:00+01:00
+""")
+def set_(factory: Factory, options: Options) -> None:
+    """Move the cluster's own time to a later one, as "clock advance" does, and print it."""
+    if len(options.args) != 1:
+        options.usage_error("exactly one time is required, such as 2026-03-01T00:00:00Z")
+    moment = parse_moment(options.args[0])
+    _require_own_time(factory)
+    require_not_before(moment, factory.cluster.clock.now())
+    _move(factory, moment)
+
+
+def _require_own_time(factory: Factory) -> None:
+    """Raise CliError where time is the system's."""
+    now = factory.cluster.clock
+    if now.own is None:
+        raise CliError("the time of this cluster is the system's, which cannot be moved: to give it a time of its own, "
+                       f"add the line 'clock: \"{now.timestamp()}\"' to {printable(factory.folder)}/kubepy.yaml")
+
+
+def _move(factory: Factory, moment: datetime) -> None:
+    with stop_signals() as received:
+        factory.driver.advance(managers.Horizon(moment), stop=lambda: bool(received))
+    factory.print(format_exact_time(factory.cluster.clock.now()))
+    if received:
+        raise SilentExit(128 + received[0])
+
+
+# --- for all commands that move time ------------------------------------------------------------------------------
+
+
+def parse_span(text: str) -> float:
+    """Read a duration as kubectl's, which may begin with days (``7d``, ``1d12h``), in seconds. Raises ValueError."""
+    with_days = re.fullmatch(r"([+-]?)([0-9]+(?:\.[0-9]+)?)d(.*)", text, re.DOTALL)
+    if with_days is None:
+        return goformat.parse_duration(text)
+    sign, days, rest = with_days.groups()
+    seconds = float(days) * DAY + (goformat.parse_duration(rest) if rest else 0.0)
+    return -seconds if sign == "-" else seconds
+
+
+def parse_moment(text: str) -> datetime:
+    """Read a time with its offset from UTC. Raises CliError, also for one that no clock can show."""
+    try:
+        moment = parse_time(text)
+        return _in_range(moment, moment.year)
+    except (ValueError, OverflowError):
+        raise CliError(f"{quote(text)} is not a time such as 2026-11-20T10:13:48Z: it must have a date, a time of day "
+                       "and Z or an offset such as +01:00") from None
+
+
+def moment_after(now: datetime, seconds: float) -> datetime:
+    """Return the moment so many seconds later. Raises CliError for one that no clock can show."""
+    moment = later(now, seconds)
+    return _in_range(moment, moment.year)
+
+
+def _in_range(moment: datetime, year: int) -> datetime:
+    if year not in CLOCK_YEARS:
+        raise CliError(f"the clock must stay between the years {CLOCK_YEARS[0]} and {CLOCK_YEARS[-1]}, and that would "
+                       f"be the year {year}")
+    return moment
+
+
+def require_not_before(moment: datetime, now: datetime) -> None:
+    """Raise CliError for a time that is over."""
+    if moment < now:
+        raise CliError(f"time cannot go back: {format_exact_time(moment)} is before {format_exact_time(now)}, the time "
+                       "of the cluster")
+
+
+@contextmanager
+def stop_signals() -> Iterator[list[int]]:
+    """Collect the signals that ask to stop: work under way is finished first, unless a second signal comes."""
+    received: list[int] = []
+
+    def receive(number: int, _: FrameType | None) -> None:
+        received.append(number)
+        for handled in before:
+            signal.signal(handled, signal.SIG_DFL)
+
+    before: dict[signal.Signals, Any] = {}
+    try:
+        with suppress(ValueError):  # in another than the main thread, which a Python program may run a command in
+            before = {handled: signal.signal(handled, receive) for handled in (signal.SIGINT, signal.SIGTERM)}
+        yield received
+    finally:
+        for handled, handler in before.items():
+            signal.signal(handled, handler)
+
+
+def place(key: Key) -> str:
+    """Return the object of a key for a report: ``pods/web-0 in default``."""
+    return f"{key.resource}/{key.name} in {key.namespace}" if key.namespace else f"{key.resource}/{key.name}"

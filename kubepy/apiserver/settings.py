@@ -9,8 +9,12 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kubepy.api.clock import parse_time
+from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable, quote
 from kubepy.storage import FolderError
+
+with lazy_imports():
+    from kubepy.api.objects import outcomes
 
 if TYPE_CHECKING:
     from ipaddress import IPv4Network
@@ -37,6 +41,22 @@ class Networking(NamedTuple):
     load_balancer_pool: tuple[tuple[int, int], ...] = ()
 
 
+class KubeletSettings(NamedTuple):
+    """The values that annotations about pods have where neither a pod nor its node names one; empty for none."""
+
+    outcome: str = ""
+    ready_after: str = ""
+    stops_after: str = ""
+    runs_for: str = ""
+    exit_code: str = ""
+
+    def annotations(self) -> dict[str, str]:
+        """Return the values by the names of the annotations."""
+        return {outcomes.OUTCOME: self.outcome, outcomes.READY_AFTER: self.ready_after,
+                outcomes.STOPS_AFTER: self.stops_after, outcomes.RUNS_FOR: self.runs_for,
+                outcomes.EXIT_CODE: self.exit_code}
+
+
 class ClusterSettings(NamedTuple):
     """The settings with their types. A key that ``kubepy.yaml`` does not have takes its default.
 
@@ -47,6 +67,7 @@ class ClusterSettings(NamedTuple):
         controllers keep.
     :param webhooks: the URLs at which the Services of webhooks answer, by ``namespace/name`` or
         ``namespace/name:port``.
+    :param kubelet: how pods live that no annotation speaks of.
     """
 
     clock: datetime | None = None
@@ -55,6 +76,7 @@ class ClusterSettings(NamedTuple):
     bootstrap: str = MINIMAL
     networking: Networking = Networking()
     webhooks: Mapping[str, str] = MappingProxyType({})
+    kubelet: KubeletSettings = KubeletSettings()
 
 
 def parse_settings(settings: Mapping[str, Any]) -> ClusterSettings:
@@ -168,6 +190,28 @@ def _webhooks(value: Any) -> Mapping[str, str]:
     return MappingProxyType(dict(value))
 
 
+def _kubelet(value: Any) -> KubeletSettings:
+    parsers = {"outcome": outcomes.parse_outcomes, "readyAfter": outcomes.parse_length,
+               "stopsAfter": outcomes.parse_length, "runsFor": outcomes.parse_length,
+               "exitCode": outcomes.parse_exit_code}
+    if not isinstance(value, dict):
+        raise invalid("kubelet", f"must be a map of {', '.join(parsers)}")
+    texts: dict[str, str] = {}
+    for key, setting in value.items():
+        field = f"kubelet.{key}"
+        if key not in parsers:
+            raise invalid(field, f"unknown setting: must be one of {', '.join(parsers)}")
+        if isinstance(setting, list | dict | bool):
+            raise invalid(field, "must be a string")
+        if setting is not None:
+            try:
+                parsers[key](field, str(setting))
+            except ValueError as error:
+                raise invalid(field, str(error).removeprefix(f"{field}: ")) from None
+            texts[re.sub("[A-Z]", lambda capital: f"_{capital[0].lower()}", key)] = str(setting)
+    return KubeletSettings(**texts)
+
+
 def _matches(form: str, text: Any) -> bool:
     """Tell whether a text has a form, and no port or a possible one."""
     match = re.fullmatch(form, text) if isinstance(text, str) else None
@@ -181,4 +225,5 @@ PARSERS: dict[str, Callable[[Any], Any]] = {
     "bootstrap": choice("bootstrap", MINIMAL, FULL),
     "networking": parse_networking,
     "webhooks": _webhooks,
+    "kubelet": _kubelet,
 }

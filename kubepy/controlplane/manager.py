@@ -435,6 +435,8 @@ class Manager:
             return
         if not self._loaded:
             self._revision = self._delivered = checkpoint.revision
+        if checkpoint.turn:
+            self._turn, self._keys_left = checkpoint.turn
         now = self._clock.now()
         for pending in checkpoint.pending:
             self._queues[pending.reconciler].set_failures(pending.key, pending.failures)
@@ -456,7 +458,8 @@ class Manager:
                    for name, queue in self._queues.items() for key, due in queue.pending()]
         memories = {reconciler.name: memory for reconciler in self._reconcilers
                     if isinstance(reconciler, Remembering) and (memory := reconciler.remember())}
-        text = dump(Checkpoint(self._delivered, (*self._carried, *pending), memories), self._checkpoints.identity)
+        turn = (self._turn, self._keys_left) if self._has_keys() else ()
+        text = dump(Checkpoint(self._delivered, (*self._carried, *pending), memories, turn), self._checkpoints.identity)
         if text != self._saved:
             self._checkpoints.save(text)
             self._saved = text

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, cast
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, cast
 
+from kubepy.api.clock import format_time
 from kubepy.api.errors import NotFound
-from kubepy.api.meta import annotations_of, controller_of, name_of, namespace_of, uid_of
+from kubepy.api.meta import annotations_of, controller_of, is_being_deleted, name_of, namespace_of, uid_of
+from kubepy.api.objects.outcomes import EXIT_CODE, POD_OUTCOME, READY_AFTER, RUNS_FOR, STOPS_AFTER
 from kubepy.api.objects.pods import is_pod_terminal, node_name
 from kubepy.apiserver.request import DeleteOptions
 from kubepy.kubelet.admission import Rejection, is_scheduled, rejection
+from kubepy.kubelet.lifetimes import Moments, Rules
 from kubepy.kubelet.nodes import PodAddresses, internal_ip, is_registration_due, register
-from kubepy.kubelet.outcomes import (
-    KILLED,
-    POD_OUTCOME,
-    RUNNING,
-    RUNS_FOR,
-    PodOutcome,
-    TerminationBackoff,
-)
+from kubepy.kubelet.outcomes import KILLED, RUNNING, PodOutcome, TerminationBackoff
+from kubepy.kubelet.restarts import deletion_time
 from kubepy.kubelet.stages import (
     Acknowledge,
     Admit,
@@ -47,6 +45,8 @@ from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
 if TYPE_CHECKING:
     from kubepy.api.typed import Node, Pod, PodStatus
 
+PACED_BY_NODE = (POD_OUTCOME, READY_AFTER, STOPS_AFTER, RUNS_FOR, EXIT_CODE)  # annotations of a node about its pods
+
 
 class Kubelet:
     """Reconciles nodes, which it registers, and the pods bound to them."""
@@ -65,7 +65,16 @@ class Kubelet:
         self._recorder = Recorder(context.client, self.name)
         self._addresses = PodAddresses(context.informers)
         self._backoff = TerminationBackoff()
-        self.remember, self.recall = self._backoff.remember, self._backoff.recall
+        self._moments = Moments()
+        self._rules = Rules(self._draw, context.client.settings.kubelet.annotations(), self._moments.exact)
+
+    def remember(self) -> Any:
+        memory = {"terminations": self._backoff.remember(), "moments": self._moments.remember()}
+        return {name: value for name, value in memory.items() if value}
+
+    def recall(self, memory: Any) -> None:
+        self._backoff.recall(memory.get("terminations", {}))
+        self._moments.recall(memory.get("moments", {}))
 
     def handlers(self) -> Mapping[str, Handler]:
         return {NODES: self._node_changed, PODS: self._pod_changed}
@@ -77,32 +86,47 @@ class Kubelet:
         if is_registration_due(node):
             self.queue.add(event.key)
         before, annotations = annotations_of(event.old) if event.old is not None else {}, annotations_of(node)
-        if event.old is None or any(before.get(name) != annotations.get(name) for name in (POD_OUTCOME, RUNS_FOR)):
+        if event.old is None or any(before.get(name) != annotations.get(name) for name in PACED_BY_NODE):
             for key in self._informers.pods_on(event.key.name):
                 self.queue.add(key)
 
     def _pod_changed(self, event: WatchEvent) -> None:
-        key, pod = event.key, cast("Pod | None", event.new)
-        if pod is None or not (node := node_name(pod)):
-            self.queue.cancel(key)
-            return
+        key, before, pod = event.key, cast("Pod | None", event.old), cast("Pod | None", event.new)
         self.queue.cancel(key)
-        before, step = cast("Pod | None", event.old), self._next_step(pod)
-        if (isinstance(step, Refuse) and before is not None and node_name(before) == node
-                and self._next_step(before) == step):
-            return  # reported before
-        if step is not None:
+        if pod is None or not (node := node_name(pod)):
+            if before is not None:
+                self._moments.forget(before)
+            return
+        if is_being_deleted(pod) and not (before is not None and is_being_deleted(before)):
+            self._note_deletion(pod)
+        step = self._next_step(pod)
+        is_reported = (isinstance(step, Refuse) and before is not None and node_name(before) == node
+                       and self._next_step(before) == step)
+        if step is not None and not is_reported:
             self.queue.add(key)
         else:
             self._wait(key, pod)
 
+    def _note_deletion(self, pod: Pod) -> None:
+        """Remember when the deletion was asked for: at the latest now, and in the second that the pod names."""
+        asked, now = deletion_time(pod), self._clock.now()
+        if self._moments.is_known(pod, format_time(asked)):
+            return
+        if now - asked < timedelta(seconds=1):
+            self._moments.note(pod, now)
+        elif self._clock.own is None:
+            self._moments.note(pod, asked + timedelta(microseconds=999_999))
+
     def _next_step(self, pod: Pod, admit: Admit = lambda: None) -> Step | None:
-        return next_step(pod, self._nodes.get("", node_name(pod)), self._clock.now(), admit, self._draw)
+        return next_step(pod, self._nodes.get("", node_name(pod)), self._clock.now(), admit, self._rules)
 
     def _wait(self, key: Key, pod: Pod) -> None:
         """Put a pod off until its next step is due, if there is one."""
-        if (due := next_due(pod, self._nodes.get("", node_name(pod)), self._draw)) is not None:
-            self.queue.add_after(key, (due - self._clock.now()).total_seconds())
+        now = self._clock.now()
+        if due := next_due(pod, self._nodes.get("", node_name(pod)), now, self._rules):
+            self.queue.add_at(key, due.at, repeating=due.repeats)
+        else:
+            self._moments.forget(pod)
 
     def _draw(self, pod: Pod, purpose: str, low: float, high: float) -> float:
         """Draw a number of seconds for a pod; whole ones between whole ones."""
@@ -121,7 +145,7 @@ class Kubelet:
         if pod is None or node is None:
             return
         step = self._next_step(pod, lambda: self._admit(pod, node))
-        if step is None:
+        if step is None or isinstance(step, Refuse):
             self._wait(key, pod)
         ends_pod = isinstance(step, Rejection) or (isinstance(step, Start) and step.outcome.state == "terminated")
         if step is not None and not (ends_pod and self._must_wait(key, pod)):
@@ -156,14 +180,15 @@ class Kubelet:
             case Remove():
                 if pod["metadata"].get("finalizers") and not is_pod_terminal(pod):
                     # The finalizer will hold the pod: it gets the status of an ended one.
-                    self._pod_client.update_status(pod, self._status(pod, node, KILLED))
+                    self._pod_client.update_status(pod, self._status(pod, node, KILLED, now))
                 options = DeleteOptions(grace_period_seconds=0, uid=uid_of(pod))
                 with suppress(NotFound):
                     self._client.delete(PODS, name_of(pod), namespace=namespace_of(pod), options=options)
             case Start(outcome):
-                self._pod_client.update_status(pod, self._status(pod, node, outcome))
+                self._moments.note(pod, now)
+                self._pod_client.update_status(pod, self._status(pod, node, outcome, now))
             case UpdateReadiness():
-                self._pod_client.update_status(pod, self._status(pod, node, RUNNING))
+                self._pod_client.update_status(pod, self._status(pod, node, RUNNING, now))
             case Acknowledge():
                 self._pod_client.update_status(pod, acknowledged_status(pod))
             case Expire():
@@ -176,9 +201,9 @@ class Kubelet:
             case Refuse(reason, message):
                 self._recorder.event(pod, "Warning", reason, message, host=name_of(node))
 
-    def _status(self, pod: Pod, node: Node, outcome: PodOutcome) -> PodStatus:
+    def _status(self, pod: Pod, node: Node, outcome: PodOutcome, now: datetime) -> PodStatus:
         host_ip = internal_ip(node)
-        return pod_status(pod, outcome, host_ip, self._pod_ip(pod, host_ip), self._clock.now())
+        return pod_status(pod, outcome, host_ip, self._pod_ip(pod, host_ip), now)
 
     def _pod_ip(self, pod: Pod, host_ip: str) -> str:
         """Return the address that the pod has, or assign one."""

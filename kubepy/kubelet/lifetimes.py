@@ -1,46 +1,68 @@
-"""How a pod lives by its annotations: its outcome while it runs, how long it runs, and the code that it ends with.
+"""How a pod lives by its annotations: what becomes of each run of its containers, and how long each thing takes.
 
-The pods of Jobs end by themselves, all others only where an annotation says so. A container that ends and that the
-pod's restartPolicy starts again waits longer each time, as at a kubelet (``pkg/kubelet/kuberuntime``, ``doBackOff``).
-Pure functions.
+The pods of Jobs end by themselves, all others only where an annotation says so. An annotation of the pod comes before
+one of its node, and that before a default of ``kubepy.yaml``. Pure functions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kubepy.api.clock import later, parse_time
-from kubepy.api.meta import annotations_of, controller_of
-from kubepy.api.objects.usage import AnnotationError, check_usage
-from kubepy.api.values.goformat import format_duration, parse_duration
-from kubepy.api.values.gonumbers import int_or_none
-from kubepy.kubelet.outcomes import (
-    COMPLETED,
-    CRASHED,
+from kubepy.api.clock import format_micro_time, format_time, parse_time
+from kubepy.api.meta import annotations_of, controller_of, uid_of
+from kubepy.api.objects.outcomes import (
+    CRASH_LOOP,
     EXIT_CODE,
+    IMAGE_PULL_BACKOFF,
     OUTCOME,
-    OUTCOMES,
-    PENDING,
     POD_OUTCOME,
+    READY_AFTER,
     RUNS_FOR,
-    PodOutcome,
+    STOPS_AFTER,
+    parse_exit_code,
+    parse_length,
+    parse_outcomes,
 )
+from kubepy.api.objects.usage import check_usage
+from kubepy.kubelet.outcomes import COMPLETED, OUTCOMES, PodOutcome
 
 if TYPE_CHECKING:
-    from kubepy.api.typed import ContainerStatus, Node, Pod
+    from kubepy.api.typed import Node, Pod
 
-NO_TIME = "it must be a duration such as 5s, or a range such as 2s..8s"
-NO_EXIT_CODE = "it must be a number from 0 to 255"
-RESTART_DELAY = timedelta(seconds=10)  # before the second restart; twice as long before each later one,
-MAX_RESTART_DELAY = timedelta(minutes=5)  # at most this,
-RESTARTS_FORGOTTEN = timedelta(minutes=10)  # and none after a run of this length
+FOR_JOBS = (RUNS_FOR, EXIT_CODE)  # those of nodes and kubepy.yaml count for the pods of Jobs only
+FAILED = OUTCOMES["failed"]
 Draw = Callable[["Pod", str, float, float], float]  # a number in a range that is a function of seed, pod and purpose
 
 
-class UnknownOutcomeError(ValueError):
-    """The annotation names an outcome that there is not."""
+class Rules(NamedTuple):
+    """The things that the kubelets go by beside pods and nodes.
+
+    :param draw: draws a number of seconds from a range, for a pod and a purpose.
+    :param defaults: values of annotations that neither pod nor node has.
+    :param moment: the exact moment that a timestamp of the pod stands for; timestamps are whole seconds.
+    """
+
+    draw: Draw = lambda pod, purpose, low, high: low
+    defaults: Mapping[str, str] = {}
+    moment: Callable[[Pod, str], datetime] = lambda pod, text: parse_time(text)
+
+
+NO_RULES = Rules()
+
+
+class Attempt(NamedTuple):
+    """The next thing that happens to a pod's containers.
+
+    :param failed_pulls: how often the image cannot be pulled before the run.
+    :param outcome: the outcome of the run, or image-pull-backoff for ever.
+    :param is_last: nothing else follows.
+    """
+
+    failed_pulls: int
+    outcome: str
+    is_last: bool
 
 
 class Lifetime(NamedTuple):
@@ -49,108 +71,127 @@ class Lifetime(NamedTuple):
     :param runs_for: how long a run takes, in seconds; None: it does not end.
     :param end: the outcome of a run's end.
     :param restarts: the containers start again when they have ended.
+    :param before: the outcomes that come before, and how often each.
+    :param crash: the outcome of the end of a run that crashes.
+    :param crash_restarts: the containers start again when they have crashed.
     """
 
     outcome: str
     runs_for: float | None = None
     end: PodOutcome = COMPLETED
     restarts: bool = False
+    before: tuple[tuple[str, int], ...] = ()
+    crash: PodOutcome = FAILED
+    crash_restarts: bool = True
+    ready_after: float = 0.0
+    stops_after: float = 0.0
 
-    @property
-    def ends_at_once(self) -> bool:
-        return self.runs_for == 0 and not self.restarts
+    def attempt(self, runs: int) -> Attempt:
+        """Return what comes after so many runs that have ended."""
+        failed_pulls = 0
+        for name, count in self.before:
+            if name == IMAGE_PULL_BACKOFF:
+                failed_pulls += count if runs == 0 else 0
+            elif runs < count:
+                return Attempt(failed_pulls, name, is_last=False)
+            else:
+                runs -= count
+        return Attempt(failed_pulls, self.outcome, is_last=True)
+
+    def run_length(self, outcome: str) -> float | None:
+        """Return after how many seconds a run with this outcome ends; None: it does not."""
+        if outcome == CRASH_LOOP:
+            return 0.0
+        return self.runs_for if outcome in ("ready", "not-ready") else None
+
+    def end_of(self, outcome: str) -> tuple[PodOutcome, bool]:
+        """Return how a run with this outcome ends, and whether the containers start again then."""
+        return (self.crash, self.crash_restarts) if outcome == CRASH_LOOP else (self.end, self.restarts)
+
+    def running(self, outcome: str) -> PodOutcome:
+        """Return the outcome of containers that have just been started."""
+        return OUTCOMES["not-ready" if self.ready_after else outcome]
 
 
-def lifetime_of(pod: Pod, node: Node, draw: Draw) -> Lifetime:
+def lifetime_of(pod: Pod, node: Node, rules: Rules = NO_RULES) -> Lifetime:
     """Read the annotations of a pod and its node. Raises AnnotationError, UnknownOutcomeError."""
-    annotations = annotations_of(pod)
-    outcome = annotations.get(OUTCOME) or annotations_of(node).get(POD_OUTCOME) or ""
-    if outcome not in ("", PENDING, *OUTCOMES):
-        known = ", ".join([*OUTCOMES, PENDING])
-        raise UnknownOutcomeError(f'Outcome "{outcome}" is not known: it must be one of {known}')
-    check_usage(pod)
-    ends = OUTCOMES[outcome] if outcome in ("succeeded", "failed") else None
     is_job_pod = (controller_of(pod) or {}).get("kind") == "Job"
-    code = parse_exit_code(annotations.get(EXIT_CODE), ends.exit_code if ends else 0)
-    text = annotations.get(RUNS_FOR) or (annotations_of(node).get(RUNS_FOR) if is_job_pod else None)
-    runs_for = parse_run_length(text, lambda low, high: draw(pod, RUNS_FOR, low, high)) if text else None
-    if ends is None and runs_for is None and is_job_pod and not outcome:
+    sources = _sources(pod, node, rules, is_job_pod)
+
+    def text_of(name: str) -> str:
+        return next((source[name] for source in sources if source.get(name)), "")
+
+    def length_of(name: str) -> float | None:
+        if not (text := text_of(name)):
+            return None
+        low, high = parse_length(name, text)
+        return rules.draw(pod, name, low, high) if low < high else low
+
+    outcome = parse_outcomes(OUTCOME, text_of(OUTCOME) or "ready")
+    check_usage(pod)
+    ends = OUTCOMES[outcome.last] if outcome.last in ("succeeded", "failed") else None
+    code_text, policy = text_of(EXIT_CODE), pod["spec"].get("restartPolicy", "Always")
+    code = parse_exit_code(EXIT_CODE, code_text) if code_text else ends.exit_code if ends else 0
+    runs_for = length_of(RUNS_FOR)
+    if runs_for is None and (ends or (is_job_pod and not text_of(OUTCOME))):
         runs_for = 0.0
-    if ends is not None:
-        return Lifetime("ready", runs_for or 0.0, _end(code))
-    if runs_for is None or outcome not in ("", "ready", "not-ready"):
-        return Lifetime(outcome or "ready")
-    policy = pod["spec"].get("restartPolicy", "Always")
     restarts = policy == "Always" or (policy == "OnFailure" and code != 0)
-    return Lifetime(outcome or "ready", runs_for, _end(code), restarts)
+    return Lifetime(
+        "ready" if ends else outcome.last, runs_for if ends or outcome.last in ("ready", "not-ready") else None,
+        _end(code), runs_for is not None and restarts and not ends, outcome.before, _end(code or 1), policy != "Never",
+        length_of(READY_AFTER) or 0.0, length_of(STOPS_AFTER) or 0.0)
 
 
-def parse_exit_code(text: str | None, default: int) -> int:
-    if text is None:
-        return default
-    code = int_or_none(text)
-    if code is None or not 0 <= code <= 255:
-        raise AnnotationError(EXIT_CODE, text, NO_EXIT_CODE)
-    return code
-
-
-def parse_run_length(text: str, draw: Callable[[float, float], float]) -> float:
-    """Read a duration, or draw one from a range."""
-    low_text, dots, high_text = text.partition("..")
-    try:
-        low = parse_duration(low_text.strip())
-        high = parse_duration(high_text.strip()) if dots else low
-    except ValueError:
-        raise AnnotationError(RUNS_FOR, text, NO_TIME) from None
-    if not 0 <= low <= high:
-        raise AnnotationError(RUNS_FOR, text, NO_TIME)
-    return draw(low, high) if low < high else low
+def _sources(pod: Pod, node: Node, rules: Rules, is_job_pod: bool) -> list[Mapping[str, str]]:
+    """Return where values of annotations may stand, the first one first."""
+    of_node = annotations_of(node)
+    shared = [{**of_node, OUTCOME: of_node.get(POD_OUTCOME, "")}, dict(rules.defaults)]
+    for source in () if is_job_pod else shared:
+        for name in FOR_JOBS:
+            source.pop(name, None)
+    return [annotations_of(pod), *shared]
 
 
 def _end(code: int) -> PodOutcome:
-    return OUTCOMES["failed"]._replace(exit_code=code) if code else COMPLETED
+    return FAILED._replace(exit_code=code) if code else COMPLETED
 
 
-# --- the next change ----------------------------------------------------------------------------------------------
+class Moments:
+    """The exact moments behind the timestamps of pods, which are whole seconds, so that nothing happens too early.
 
+    Where a moment is not known, the second's begin counts.
+    """
 
-class RunChange(NamedTuple):
-    """A pod's change to an outcome, and when it is due."""
+    MOST = 4  # of one pod: its start, the end of its last run, its deletion …
 
-    due: datetime
-    outcome: PodOutcome
+    def __init__(self) -> None:
+        self._by_uid: dict[str, dict[str, datetime]] = {}  # by timestamp
 
+    def note(self, pod: Pod, moment: datetime) -> None:
+        """Remember a moment of a pod, unless it is a whole second."""
+        if moment.microsecond:
+            moments = self._by_uid.setdefault(uid_of(pod), {})
+            moments[format_time(moment)] = moment
+            for text in list(moments)[:-self.MOST]:
+                del moments[text]
 
-def next_change(pod: Pod, lifetime: Lifetime) -> RunChange | None:
-    """Return how the present run of a pod, or its wait for the next one, ends; None where it does not."""
-    statuses = (pod.get("status") or {}).get("containerStatuses")
-    if lifetime.runs_for is None or not statuses:
-        return None
-    first = statuses[0]
-    state, restarts = first.get("state") or {}, first.get("restartCount", 0)
-    if started := (state.get("running") or {}).get("startedAt"):
-        due = later(parse_time(started), lifetime.runs_for)
-        if not lifetime.restarts:
-            return RunChange(due, lifetime.end)
-        delay = _restart_delay(restarts, lifetime.runs_for)
-        if not delay:
-            return RunChange(due, OUTCOMES[lifetime.outcome]._replace(restarts=restarts + 1, ended=lifetime.end))
-        message = CRASHED.message.replace("40s", format_duration(delay.total_seconds()))
-        return RunChange(due, CRASHED._replace(restarts=restarts, message=message, ended=lifetime.end))
-    finished = last_end(first)
-    if lifetime.restarts and finished and (state.get("waiting") or {}).get("reason") == CRASHED.reason:
-        due = parse_time(finished) + _restart_delay(restarts, lifetime.runs_for)
-        return RunChange(due, OUTCOMES[lifetime.outcome]._replace(restarts=restarts + 1))
-    return None
+    def forget(self, pod: Pod) -> None:
+        self._by_uid.pop(uid_of(pod), None)
 
+    def is_known(self, pod: Pod, text: str) -> bool:
+        return text in self._by_uid.get(uid_of(pod), {})
 
-def last_end(status: ContainerStatus) -> str:
-    """Return when the last run of a container ended, empty if it has had but one."""
-    return ((status.get("lastState") or {}).get("terminated") or {}).get("finishedAt", "")
+    def exact(self, pod: Pod, text: str) -> datetime:
+        """Return the moment that a timestamp of the pod stands for."""
+        return self._by_uid.get(uid_of(pod), {}).get(text) or parse_time(text)
 
+    def remember(self) -> Any:
+        """Return the moments as JSON, for the next process."""
+        return {uid: [format_micro_time(moment) for moment in moments.values()]
+                for uid, moments in sorted(self._by_uid.items())}
 
-def _restart_delay(restarts: int, runs_for: float) -> timedelta:
-    if restarts == 0 or timedelta(seconds=min(runs_for, 1e6)) > RESTARTS_FORGOTTEN:
-        return timedelta()
-    doubled: timedelta = RESTART_DELAY * 2 ** min(restarts - 1, 10)
-    return min(doubled, MAX_RESTART_DELAY)
+    def recall(self, memory: Any) -> None:
+        """Take over the moments from the JSON of :meth:`remember`."""
+        for uid, texts in memory.items():
+            moments = map(parse_time, texts)
+            self._by_uid.setdefault(uid, {format_time(moment): moment for moment in moments})

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from kubepy.api.clock import format_time
 from kubepy.api.meta import annotations_of
 from kubepy.api.objects.nodes import is_node_ready
-from kubepy.kubelet.outcomes import OUTCOME
+from kubepy.api.objects.outcomes import OUTCOME
 from kubepy.runtime.informers import PODS, Index, Informers
 
 if TYPE_CHECKING:

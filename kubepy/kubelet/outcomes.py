@@ -1,4 +1,4 @@
-"""The outcomes of pods: the annotations that choose them, the table of them, and the back-off of those that end."""
+"""The outcomes of pods as a table, and the back-off of pods that end and are replaced."""
 
 from __future__ import annotations
 
@@ -7,12 +7,6 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from kubepy.api.clock import format_micro_time, parse_time
-
-OUTCOME = "kubepy.dev/outcome"  # annotation of a pod: one of the outcomes; of a node: not-ready
-TERMINATION = "kubepy.dev/termination"  # annotation of a pod: stuck
-POD_OUTCOME = "kubepy.dev/pod-outcome"  # annotation of a node: the outcome of its pods that name none
-RUNS_FOR = "kubepy.dev/runs-for"  # annotation of a pod: how long it runs; of a node: for the pods of Jobs
-EXIT_CODE = "kubepy.dev/exit-code"  # annotation of a pod: the code that its containers end with
 
 
 class PodOutcome(NamedTuple):
@@ -31,7 +25,7 @@ class PodOutcome(NamedTuple):
     ended: PodOutcome | None = None
 
 
-PENDING = "pending"  # no outcome: the kubelet never starts such a pod
+# There is no "pending": the kubelet never starts such a pod.
 OUTCOMES: Mapping[str, PodOutcome] = {
     "ready": PodOutcome("Running", "running", ready=True),
     "not-ready": PodOutcome("Running", "running"),
@@ -48,6 +42,9 @@ OUTCOMES: Mapping[str, PodOutcome] = {
 RUNNING = OUTCOMES["ready"]
 COMPLETED = OUTCOMES["succeeded"]
 CRASHED = OUTCOMES["crash-loop"]
+UNPULLED = OUTCOMES["image-pull-backoff"]
+PULL_FAILED = UNPULLED._replace(reason="ErrImagePull", message=(
+    'rpc error: code = NotFound desc = failed to pull and unpack image "{image}": not found'))
 KILLED = OUTCOMES["failed"]._replace(exit_code=137)
 
 

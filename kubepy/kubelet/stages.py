@@ -11,18 +11,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kubepy.api.clock import later, parse_time
 from kubepy.api.meta import Object, annotations_of, is_being_deleted
+from kubepy.api.objects.outcomes import PENDING, TERMINATION, UnknownOutcomeError
 from kubepy.api.objects.pods import get_condition, is_pod_terminal
 from kubepy.api.objects.usage import AnnotationError
 from kubepy.kubelet.admission import Rejection
-from kubepy.kubelet.lifetimes import (
-    Draw,
-    Lifetime,
-    RunChange,
-    UnknownOutcomeError,
-    lifetime_of,
-    next_change,
-)
-from kubepy.kubelet.outcomes import OUTCOMES, PENDING, RUNNING, TERMINATION, PodOutcome
+from kubepy.kubelet.lifetimes import NO_RULES, Lifetime, Rules, lifetime_of
+from kubepy.kubelet.outcomes import RUNNING, PodOutcome
+from kubepy.kubelet.restarts import ContainerRun, RunChange, container_run, next_change, start, stop_time
 from kubepy.kubelet.statuses import ready_condition
 
 if TYPE_CHECKING:
@@ -69,41 +64,31 @@ class PodOnNode(NamedTuple):
     node: Node
     now: datetime
     admit: Admit
+    rules: Rules
     lifetime: Lifetime
     refusal: Refuse | None = None
 
     @property
-    def outcome(self) -> str:
-        """The outcome that the pod is to have at its start, or as long as it runs."""
-        return self.lifetime.outcome
+    def run(self) -> ContainerRun | None:
+        """The present run of the containers; None when the kubelet has not reported yet."""
+        return container_run(self.pod, self.lifetime, self.rules)
 
     @property
     def change(self) -> RunChange | None:
-        return next_change(self.pod, self.lifetime)
+        """The next change of the containers by itself."""
+        return next_change(self.run, self.now) if self.run else None
 
     @property
     def start(self) -> Start:
-        return Start(self.lifetime.end if self.lifetime.ends_at_once else OUTCOMES[self.outcome])
+        return Start(start(self.pod, self.lifetime, self.rules))
 
     @property
-    def current_outcome(self) -> str:
-        """The outcome that the first container shows; ``pending`` when its kubelet has not reported yet."""
-        statuses = (self.pod.get("status") or {}).get("containerStatuses")
-        if not statuses:
-            return PENDING
-        state = statuses[0].get("state") or {}
-        if "running" in state:
-            return "ready" if statuses[0].get("ready") else "not-ready"
-        if "terminated" in state:
-            return "failed" if state["terminated"].get("exitCode") else "succeeded"
-        is_crashing = (state.get("waiting") or {}).get("reason") == "CrashLoopBackOff"
-        return "crash-loop" if is_crashing else "image-pull-backoff"
-
-    @property
-    def may_be_removed(self) -> bool:
-        """Tell whether nothing but the kubelet holds a pod that is being deleted."""
+    def stops(self) -> datetime | None:
+        """When the containers of a pod that is being deleted have stopped; None: nothing but a hand removes it."""
         only_finalizers_hold_it = self.pod["metadata"].get("deletionGracePeriodSeconds") == 0
-        return not only_finalizers_hold_it and annotations_of(self.pod).get(TERMINATION) != "stuck"
+        if only_finalizers_hold_it or annotations_of(self.pod).get(TERMINATION) == "stuck":
+            return None
+        return (self.run and not is_pod_terminal(self.pod) and stop_time(self.run)) or self.now
 
     @property
     def is_expired(self) -> bool:
@@ -113,7 +98,8 @@ class PodOnNode(NamedTuple):
     @property
     def has_changed_gate(self) -> bool:
         """Tell whether the readiness gates of a ready pod call for another Ready condition."""
-        if self.current_outcome != "ready" or not self.pod["spec"].get("readinessGates"):
+        run = self.run
+        if not (run and run.is_running and run.status.get("ready") and self.pod["spec"].get("readinessGates")):
             return False
         condition: Object = get_condition(self.pod, "Ready") or {}
         reported = condition.get("status", ""), condition.get("reason", ""), condition.get("message", "")
@@ -135,17 +121,17 @@ class Stage(NamedTuple):
 
 
 def next_step(pod: Pod, node: Node | None, now: datetime, admit: Admit = lambda: None,
-              draw: Draw = lambda pod, purpose, low, high: low) -> Step | None:
+              rules: Rules = NO_RULES) -> Step | None:
     """Return the step that the kubelet of the pod's node has to take now; None for pods of a missing node."""
     if node is None:
         return None
-    life = PodOnNode(pod, node, now, admit, *_lifetime_or_refusal(pod, node, draw))
+    life = PodOnNode(pod, node, now, admit, rules, *_lifetime_or_refusal(pod, node, rules))
     return next((stage.step(life) for stage in STAGES if stage.applies(life)), None)
 
 
-def _lifetime_or_refusal(pod: Pod, node: Node, draw: Draw) -> tuple[Lifetime, Refuse | None]:
+def _lifetime_or_refusal(pod: Pod, node: Node, rules: Rules) -> tuple[Lifetime, Refuse | None]:
     try:
-        return lifetime_of(pod, node, draw), None
+        return lifetime_of(pod, node, rules), None
     except UnknownOutcomeError as error:
         return Lifetime("ready"), Refuse("UnknownOutcome", str(error))
     except AnnotationError as error:
@@ -154,30 +140,42 @@ def _lifetime_or_refusal(pod: Pod, node: Node, draw: Draw) -> tuple[Lifetime, Re
 
 STAGES = (
     Stage("terminating", lambda life: is_being_deleted(life.pod),
-          lambda life: Remove() if life.may_be_removed else None),
+          lambda life: Remove() if life.stops and life.stops <= life.now else None),
     Stage("ended", lambda life: is_pod_terminal(life.pod), lambda life: None),  # such a pod never runs again
     Stage("expired", lambda life: life.is_expired, lambda life: Expire()),
     Stage("annotated wrongly", lambda life: life.refusal is not None, lambda life: life.refusal),
-    Stage("kept pending", lambda life: life.outcome == PENDING, lambda life: None),
-    Stage("arrived", lambda life: life.current_outcome == PENDING, lambda life: life.admit() or life.start),
-    Stage("run over", lambda life: life.change is not None and life.change.due <= life.now,
+    Stage("kept pending", lambda life: life.lifetime.outcome == PENDING, lambda life: None),
+    Stage("arrived", lambda life: life.run is None, lambda life: life.admit() or life.start),
+    Stage("outcome changed", lambda life: life.run is not None and not life.run.fits, lambda life: life.start),
+    Stage("change due", lambda life: life.change is not None and life.change.due <= life.now,
           lambda life: life.change and Start(life.change.outcome)),
-    Stage("in back-off", lambda life: life.change is not None and life.current_outcome == "crash-loop",
-          lambda life: None),
-    Stage("outcome changed", lambda life: life.current_outcome != life.outcome, lambda life: life.start),
     Stage("readiness gate changed", lambda life: life.has_changed_gate, lambda life: UpdateReadiness()),
     Stage("spec changed", lambda life: life.has_new_generation, lambda life: Acknowledge()),
 )
 
 
-def next_due(pod: Pod, node: Node | None, draw: Draw) -> datetime | None:
-    """Return when the pod's next step is due, for one that has none now: its deadline, or the end of its run."""
-    deadline = deadline_of(pod)
+class StepDue(NamedTuple):
+    """When the next step of a pod is due.
+
+    :param repeats: the like of it happens again and again, for ever.
+    """
+
+    at: datetime
+    repeats: bool = False
+
+
+def next_due(pod: Pod, node: Node | None, now: datetime, rules: Rules = NO_RULES) -> StepDue | None:
+    """Return when the pod's next step is due, for one that has none now."""
     if node is None or is_pod_terminal(pod):
-        return deadline
-    lifetime, refusal = _lifetime_or_refusal(pod, node, draw)
-    change = next_change(pod, lifetime) if refusal is None else None
-    return min((due for due in (deadline, change and change.due) if due is not None), default=None)
+        return None
+    lifetime, refusal = _lifetime_or_refusal(pod, node, rules)
+    life = PodOnNode(pod, node, now, lambda: None, rules, lifetime, refusal)
+    if is_being_deleted(pod):
+        return StepDue(life.stops) if life.stops else None
+    deadline, change = deadline_of(pod), None if refusal else life.change
+    if change is None or (deadline is not None and deadline <= change.due):
+        return None if deadline is None else StepDue(deadline)
+    return StepDue(change.due, change.repeats and deadline is None)
 
 
 def deadline_of(pod: Pod) -> datetime | None:

@@ -40,11 +40,16 @@ class Pending(NamedTuple):
 
 
 class Checkpoint(NamedTuple):
-    """``revision``: all changes up to it have been delivered. ``memories``: the memory of each reconciler, as JSON."""
+    """``revision``: all changes up to it have been delivered. ``memories``: the memory of each reconciler, as JSON.
+
+    ``turn``: the position of the reconciler whose turn it is, and the number of keys that are left to it; () between
+    two rounds.
+    """
 
     revision: int
     pending: tuple[Pending, ...] = ()
     memories: Mapping[str, Any] = {}
+    turn: tuple[int, ...] = ()
 
     def is_settled(self, now: datetime, within: float = 0.0) -> bool:
         """Return whether no key falls due within so many seconds, and no repeating one now."""
@@ -66,7 +71,7 @@ def dump(checkpoint: Checkpoint, reconcilers: Sequence[str]) -> str:
                for reconciler, key, due, *flags in checkpoint.pending]
     return json.dumps({
         "version": __version__, "reconcilers": list(reconcilers), "revision": checkpoint.revision, "pending": pending,
-        "memories": checkpoint.memories,
+        "memories": checkpoint.memories, "turn": checkpoint.turn,
     }, separators=(",", ":"), sort_keys=True)
 
 
@@ -82,7 +87,7 @@ def parse(text: str | None, reconcilers: Sequence[str]) -> Checkpoint | None:
 
 def identity(reconcilers: Sequence[str], settings: ClusterSettings) -> tuple[str, ...]:
     """Return what a checkpoint must be of: these reconcilers, and the settings that they go by."""
-    return *reconcilers, f"{settings.bootstrap} {settings.networking}"
+    return *reconcilers, f"{settings.bootstrap} {settings.networking} {tuple(settings.kubelet)}"
 
 
 def settled_checkpoint(cluster: LocalCluster, within: float = 0.0, *,
@@ -116,4 +121,5 @@ def latest(text: str | None) -> Checkpoint | None:
 def _read(record: Mapping[str, Any]) -> Checkpoint:
     pending = tuple(Pending(owner, Key(resource, namespace, name), parse_time(due) if due else None, *flags)
                     for owner, resource, namespace, name, due, *flags in record["pending"])
-    return Checkpoint(record["revision"], pending, record["memories"])
+    return Checkpoint(record["revision"], pending, record["memories"],
+                      tuple(record.get("turn", ())))

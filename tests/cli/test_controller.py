@@ -204,11 +204,12 @@ def test_due_work_of_several_keys_is_in_columns(kubepy):
     assert len({line.index("namespaces/") for line in lines}) == 1
 
 
-@pytest.mark.parametrize("flags", [(), ("--once", "--watch")])
-def test_controller_requires_one_of_once_and_watch(kubepy, flags):
+@pytest.mark.parametrize("flags", [(), ("--once", "--watch"), ("--once", "--for=1m"), ("--once=false",),
+                                   ("--until=2030-01-01T00:00:00Z", "--until-settled")])
+def test_controller_requires_exactly_one_way_to_run(kubepy, flags):
     done = kubepy("controller", *flags)
     assert done.returncode == 1
-    assert done.stderr.startswith("error: give one of --once and --watch")
+    assert done.stderr.startswith("error: give one of --once, --watch, --for, --until and --until-settled")
 
 
 def test_reading_folder_that_is_not_there_is_error(kubepy):

@@ -186,6 +186,7 @@ def test_every_example_works(scene: Path, tmp_path: Path, name: str, entry: Entr
 
 
 BEFORE = {
+    "kubepy clock": "echo 'clock: \"2026-01-15T00:00:00Z\"' | tee -a state/kubepy.yaml",
     "/srv/home/state": "for words in init 'config set-context lab' 'config set-cluster lab --server=x' "
                        "'config set-credentials robot --token=x'; do kubepy --state home $words; done",
     "gpu:NoSchedule-": "kubepy taint node node-1 gpu=a:NoSchedule",

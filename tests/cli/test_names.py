@@ -64,7 +64,7 @@ def test_link_named_kubectl_says_kubectl_in_errors(kubectl: Linked) -> None:
 
 def test_kubectl_does_not_suggest_commands_of_kubepy(kubectl: Linked) -> None:
     assert "\tcontroller" not in kubectl("controllers").err
-    assert kubectl("controller").err.startswith("error: give one of --once and --watch\nSee 'kubectl controller -h'")
+    assert "\nSee 'kubectl controller -h'" in kubectl("controller").err
 
 
 @pytest.mark.parametrize("name", ["", *(name for name, entry in walk(COMMANDS) if entry.summary)])

@@ -59,7 +59,7 @@ spec:
   progressDeadlineSeconds: 1
   selector: {matchLabels: {app: web}}
   template:
-    metadata: {labels: {app: web}, annotations: {kubepy.dev/outcome: crash-loop}}
+    metadata: {labels: {app: web}, annotations: {kubepy.dev/outcome: not-ready}}
     spec: {containers: [{name: c, image: "web:1"}]}
 """
 LATE = 'error: deployment "web" exceeded its progress deadline\n'

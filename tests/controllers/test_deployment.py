@@ -286,7 +286,7 @@ def test_first_rollout_that_never_becomes_available_is_stuck_when_its_deadline_i
 
 def test_running_manager_finds_first_rollout_stuck_by_itself(lab: DeploymentLab) -> None:
     manager = build_manager(lab.cluster)
-    lab.make(deployment(replicas=2, progressDeadlineSeconds=5, outcome="crash-loop"))
+    lab.make(deployment(replicas=2, progressDeadlineSeconds=5, outcome="not-ready"))
     [due] = manager.run_until_settled().due
     assert ((due.time - lab.now).total_seconds(), lab.conditions()) == (6, STUCK)
     lab.wait(6)

@@ -208,7 +208,7 @@ def mend(lab: StatefulLab) -> None:
         relabel(lab, number, "app", "db")
     for _ in range(12):
         lab.run()
-        wait(lab, 11)
+        wait(lab, 1001)  # the longest back-off: the set fails while pods of an earlier one have its names
         lab.run()
         for pod in lab.client.list("pods").items:  # also those that an earlier set left behind
             if not is_pod_ready(pod) or is_being_deleted(pod):

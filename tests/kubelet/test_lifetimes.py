@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
 from kubepy.api.clock import Ids, format_time
-from kubepy.kubelet.lifetimes import Lifetime, lifetime_of
+from kubepy.kubelet.lifetimes import Lifetime, Rules, lifetime_of
 from kubepy.kubelet.outcomes import COMPLETED, OUTCOMES
 from kubepy.kubelet.stages import Expire, Refuse, Start, Step, next_due, next_step
 from kubepy.kubelet.statuses import pod_status
@@ -16,6 +16,9 @@ from tests.kubelet.objects import NOW, Object, new_node, new_pod
 
 def middle(pod: Object, purpose: str, low: float, high: float) -> float:
     return (low + high) / 2
+
+
+RULES = Rules(middle)
 
 
 def pod_with(restart: str = "Never", owner: str = "", spec: Object | None = None, **annotations: str) -> Object:
@@ -29,7 +32,12 @@ def pod_with(restart: str = "Never", owner: str = "", spec: Object | None = None
 
 
 def due(pod: Object, seconds: float = 0, node: Object | None = None) -> Step | None:
-    return next_step(pod, node or new_node(), NOW + timedelta(seconds=seconds), draw=middle)
+    return next_step(pod, node or new_node(), NOW + timedelta(seconds=seconds), rules=RULES)
+
+
+def due_at(pod: Object, seconds: float = 0) -> datetime | None:
+    step = next_due(pod, new_node(), NOW + timedelta(seconds=seconds), RULES)
+    return step.at if step else None
 
 
 def played(pod: Object, seconds: float = 0) -> Object:
@@ -59,22 +67,22 @@ def failed(code: int) -> object:
     (pod_with("OnFailure", "Job"), Lifetime("ready", 0.0)),
     (pod_with(owner="Job", runs_for="2s..8s"), Lifetime("ready", 5.0)),
     (pod_with(), Lifetime("ready")),
-    (pod_with(exit_code="1"), Lifetime("ready")),
+    (pod_with(exit_code="1"), Lifetime("ready", None, failed(1))),
     (pod_with(runs_for="5s"), Lifetime("ready", 5.0)),
     (pod_with("Always", "ReplicaSet", runs_for="5s"), Lifetime("ready", 5.0, restarts=True)),
     (pod_with("Always", "ReplicaSet"), Lifetime("ready")),
 ], ids=lambda value: str(value["metadata"].get("annotations")) if isinstance(value, dict) else "")
 def test_lifetime_follows_owner_and_annotations(pod: Object, expected: Lifetime) -> None:
-    assert lifetime_of(pod, new_node(), middle) == expected
+    assert lifetime_of(pod, new_node(), RULES)[:4] == expected[:4]
 
 
 def test_node_annotation_counts_for_pods_of_jobs_only() -> None:
     node = new_node(**{"kubepy.dev/runs-for": "9s"})
-    assert lifetime_of(pod_with(owner="Job"), node, middle).runs_for == 9.0
-    assert lifetime_of(pod_with(owner="Job", runs_for="1s"), node, middle).runs_for == 1.0
-    assert lifetime_of(pod_with(), node, middle).runs_for is None
+    assert lifetime_of(pod_with(owner="Job"), node, RULES).runs_for == 9.0
+    assert lifetime_of(pod_with(owner="Job", runs_for="1s"), node, RULES).runs_for == 1.0
+    assert lifetime_of(pod_with(), node, RULES).runs_for is None
     node = new_node(**{"kubepy.dev/pod-outcome": "ready"})
-    assert lifetime_of(pod_with(owner="Job"), node, middle).runs_for is None
+    assert lifetime_of(pod_with(owner="Job"), node, RULES).runs_for is None
 
 
 @pytest.mark.parametrize(("annotations", "message"), [
@@ -105,19 +113,19 @@ def test_pod_of_job_succeeds_at_once() -> None:
 def test_pod_runs_for_its_time_and_ends_with_its_code() -> None:
     pod = played(pod_with(owner="Job", runs_for="5s", exit_code="42"))
     assert pod["status"]["phase"] == "Running"
-    assert next_due(pod, new_node(), middle) == NOW + timedelta(seconds=5)
+    assert due_at(pod) == NOW + timedelta(seconds=5)
     assert due(pod, 4) is None
     pod = played(pod, 7)
     assert pod["status"]["phase"] == "Failed"
     assert pod["status"]["containerStatuses"][0]["state"] == {"terminated": {
         "exitCode": 42, "reason": "Error", "startedAt": format_time(NOW),
         "finishedAt": format_time(NOW + timedelta(seconds=7))}}
-    assert next_due(pod, new_node(), middle) is None
+    assert due_at(pod) is None
 
 
 def test_deadline_before_end_of_run_kills_pod() -> None:
     pod = played(pod_with(owner="Job", runs_for="10s", spec={"activeDeadlineSeconds": 3}))
-    assert next_due(pod, new_node(), middle) == NOW + timedelta(seconds=3)
+    assert due_at(pod) == NOW + timedelta(seconds=3)
     assert due(pod, 3) == Expire()
 
 
@@ -126,7 +134,7 @@ def test_containers_start_again_with_growing_delays() -> None:
     for _ in range(7):
         container = pod["status"]["containerStatuses"][0]
         seen.append((seconds, container["restartCount"], container["state"]["waiting"]["message"].split()[1]))
-        at = next_due(pod, new_node(), middle)
+        at = due_at(pod)
         assert at is not None
         seconds = (at - NOW).total_seconds()
         assert due(pod, seconds - 1) is None
@@ -148,7 +156,7 @@ def test_long_run_starts_again_without_delay() -> None:
 def test_outcome_that_changes_in_back_off_takes_effect() -> None:
     pod = played(pod_with("OnFailure", "Job", exit_code="1"))
     pod["metadata"]["annotations"] = {"kubepy.dev/outcome": "succeeded"}
-    assert due(pod) == Start(COMPLETED)
+    assert due(pod) == Start(COMPLETED._replace(restarts=2))
 
 
 def test_draw_depends_on_seed_and_subject_alone() -> None:

@@ -39,6 +39,9 @@ _PLACEHOLDER = re.compile("|".join(map(re.escape, PLACEHOLDERS)))
 _ESCAPED = re.compile(r"\\+(?=(?:[$#>]|--) )")
 _FILE = re.compile(r"-- (\S.*?) --")
 _SETTINGS = "# kubepy:"
+OPTIONS = ("nodes", "clock", "seed")
+FILE_SETTINGS = ("bootstrap", "reconcile")  # those of kubepy.yaml that are one word
+FOLDER = "folder"
 
 
 class TranscriptError(Exception):
@@ -124,8 +127,9 @@ class _Reader:
             raise self._error(index, f"{_SETTINGS} {str(error).lower()}") from None
         for word in words:
             name, equals, value = word.partition("=")
-            if name not in ("nodes", "clock", "seed", "folder") or bool(equals) == (name == "folder"):
-                raise self._error(index, f"unknown setting {word!r}: must be nodes=N, clock=TIME, seed=SEED or folder")
+            if name not in (*OPTIONS, *FILE_SETTINGS, FOLDER) or bool(equals) == (name == FOLDER):
+                known = ", ".join([*(f"{known}=" for known in (*OPTIONS, *FILE_SETTINGS)), FOLDER])
+                raise self._error(index, f"unknown setting {word!r}: must be one of {known}")
             self.settings[name] = value
 
     def _read_step(self, start: int, end: int) -> None:
@@ -282,7 +286,9 @@ def cluster_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
 
     ``clock=system`` is the system's time, ``seed=random`` no seed. Raises ValueError.
     """
-    result: dict[str, Any] = dict(settings)
+    result: dict[str, Any] = {name: value for name, value in settings.items() if name not in FILE_SETTINGS}
+    if others := {name: settings[name] for name in FILE_SETTINGS if name in settings}:
+        result["settings"] = others
     if "nodes" in result and isinstance(result["nodes"], str):
         if not result["nodes"].isdecimal():
             raise ValueError(f"nodes={result['nodes']}: must be a number")

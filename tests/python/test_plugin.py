@@ -283,7 +283,8 @@ def test_failure_shows_place_and_lines(pytester: pytest.Pytester) -> None:
     (b"", "1: there is no command ($ …)"),
     (b"# a\nkubectl get pods\n$ kubectl get pods\n", "2: a command ($ …) or a comment (# …) must come first"),
     (b"# a\n\n$ kubectl get\nb\xe4r\n", "4: not UTF-8: byte 0xe4"),
-    (b"# kubepy: nods=3\n$ true\n", "1: unknown setting 'nods=3': must be nodes=N, clock=TIME, seed=SEED or folder"),
+    (b"# kubepy: nods=3\n$ true\n", "1: unknown setting 'nods=3': must be one of nodes=, clock=, seed=, bootstrap=, "
+     "reconcile=, folder"),
     (b"# kubepy: nodes='3\n$ true\n", "1: # kubepy: no closing quotation"),
     (b"# kubepy: nodes=x\n$ true\n", " nodes=x: must be a number"),
     (b"$ true\n-- a --\n-- a --\n", "3: the file a is there already"),

@@ -20,6 +20,7 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 from kubepy.api.clock import format_exact_time, format_time, later, parse_time
+from kubepy.api.errors import Expired
 from kubepy.api.meta import Object, clone, name_of, namespace_of
 from kubepy.api.scheme import Resource
 from kubepy.apiserver import request as requests
@@ -86,7 +87,7 @@ class Cluster:
         self._local: LocalCluster | None = local
         self._folder = folder
         self._settings_file = _identity_of_settings(folder)
-        self._revision = 0  # changes up to it are known
+        self._revision = local.client.revision()  # custom kinds are known as they were then
         self.client = ObjectClient(self)
 
     # --- clusters -----------------------------------------------------------------------------------------------------
@@ -150,8 +151,8 @@ class Cluster:
         self.close()
 
     def __repr__(self) -> str:
-        place = repr(self._folder) if self._folder else "in memory"
-        state = "closed" if self._local is None else f"at {format_time(self.now)}"
+        place, local = repr(self._folder) if self._folder else "in memory", self._local
+        state = "closed" if local is None else f"at {format_time(local.clock.now())}"
         return f"<kubepy.Cluster {place}, {state}>"
 
     @property
@@ -243,13 +244,23 @@ class Cluster:
         with self._lock:
             if self._local is None:
                 raise ValueError("this cluster is closed")
-            if self._folder:
-                if (settings_file := _identity_of_settings(self._folder)) != self._settings_file:
-                    self._local.close()
-                    self._local = None  # unless it can be opened again
-                    self._local, self._settings_file = LocalCluster.open(self._folder), settings_file
-                self._local.scheme.forget_custom()
+            if self._folder and not self._is_current(self._local):
+                self._local.close()
+                self._local = None  # unless it can be opened again
+                self._settings_file = _identity_of_settings(self._folder)
+                self._local = LocalCluster.open(self._folder)
+                self._revision = self._local.client.revision()
             yield self._local
+
+    def _is_current(self, local: LocalCluster) -> bool:
+        """Return whether the open cluster knows all that others have changed: settings, and custom kinds."""
+        if _identity_of_settings(self._folder) != self._settings_file:
+            return False
+        try:
+            self._revision, _ = local.client.changes(self._revision)  # forgets custom kinds that have changed
+        except Expired:
+            return False
+        return True
 
 
 class ObjectClient:

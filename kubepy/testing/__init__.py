@@ -220,7 +220,10 @@ class TranscriptItem(pytest.Item):
             if not transcripts.is_as_expected(step, printed):
                 differences.append(transcripts.StepDifference(step, printed))
         if differences and self.config.getoption("kubepy_update"):
-            self.path.write_text(transcripts.updated(transcript, differences), encoding="utf-8")
+            try:
+                self.path.write_text(transcripts.updated(transcript, differences), encoding="utf-8")
+            except OSError as error:
+                raise TranscriptFailure(f"{path} cannot be updated: {error}") from None
             self.user_properties.append((UPDATED, path))
         elif differences:
             raise TranscriptFailure(transcripts.report(transcript, differences, path))

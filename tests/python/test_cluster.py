@@ -393,6 +393,13 @@ def test_threads_take_turns_on_one_cluster(cluster: Cluster) -> None:
     assert len(cluster.client.list("cm")) == 20
 
 
+def test_editor_gets_object(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBE_EDITOR", "sed -i s/red/green/")
+    cluster.client.create(config_map())
+    assert cluster.run("edit cm/paint").stdout == "configmap/paint edited\n"
+    assert cluster.client.get("cm/paint")["data"] == {"colour": "green"}
+
+
 @pytest.mark.parametrize("command", ["fsck", "git setup", "git resolve"])
 def test_cluster_in_memory_has_no_folder(command: str) -> None:
     result = Cluster.temporary(nodes=0).run(command)

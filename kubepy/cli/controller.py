@@ -111,7 +111,10 @@ def _once(factory: Factory, options: ControllerOptions) -> None:
                 return
         others_run = True
         factory.progress.show(f"waiting {factory.progress.seconds()}s", about="for another process")
-        cluster.clock.sleep(managers.POLL_SECONDS)
+        if cluster.clock.own:
+            factory.driver.accompany(managers.Horizon(settled=options.quiet_for))
+        else:
+            cluster.clock.sleep(managers.POLL_SECONDS)
 
 
 # --- for a time
@@ -143,6 +146,8 @@ def _go_on(factory: Factory, options: ControllerOptions, horizon: managers.Horiz
     if horizon.settled is not None and not end.is_idle:
         factory.say(f"note: not settled after {go_duration(options.until_settled)}: the clock stands at "
                     f"{format_exact_time(factory.cluster.clock.now())}")
+        if factory.fault_run is not None:
+            factory.fault_run.failed()
 
 
 # --- watch

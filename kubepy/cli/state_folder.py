@@ -1,4 +1,4 @@
-"""``kubepy init`` and ``kubepy fsck``: make a state folder; find and repair problems in one."""
+"""``kubepy init``, ``fork`` and ``fsck``: make a state folder; copy one; find and repair problems in one."""
 
 from __future__ import annotations
 
@@ -120,6 +120,33 @@ def standard_class() -> Object:
     return {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass",
             "metadata": {"name": "standard", "annotations": annotations}, "provisioner": "kubepy.dev/simulated",
             "reclaimPolicy": "Delete", "volumeBindingMode": "WaitForFirstConsumer"}
+
+
+class ForkOptions(Options):
+    """The flags of ``fork``: none of its own."""
+
+
+@command("fork DIR", ForkOptions, examples="""
+# Copy the cluster to a new folder
+kubepy fork /tmp/what-if
+
+# Try something there; the cluster does not change
+kubepy --state /tmp/what-if set image ds/agent '*=agent:2'
+kubepy --state /tmp/what-if rollout status ds/agent
+
+# Copy another cluster
+kubepy --state /srv/lab/state fork lab-copy
+""")
+def fork(factory: Factory, options: ForkOptions) -> None:
+    """Copy the cluster to a new state folder: every file as it is, and revisions, events, clock and seed. Both clusters
+    go on from there, rollouts under way included, and neither sees the changes of the other.
+
+    DIR must not exist, or be empty. A .git folder and the contexts of "kubepy config" are not copied."""
+    if len(options.args) != 1 or not options.args[0]:
+        options.usage_error("exactly one folder is required: kubepy fork DIR")
+    target = options.args[0]
+    factory.cluster.copy_to(target)
+    factory.print(printable(f"cluster forked to {target}"))
 
 
 class FsckOptions(Options):

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 NOTE_SECONDS = 2  # after which a user at a terminal is told why pods have no node
 READ_SECONDS = 10.0  # how long a command that reads lets the controllers work: some never come to rest
 TAKE_OVER_SECONDS = 1.0  # how soon a waiting command notices that the process that ran the controllers has ended
+OTHERS_SECONDS = 2.0  # how long a command that must not run the controllers waits for another process to do so
 LOCK_SECONDS = 60.0  # how old a lock of git may be before it counts as left behind by a git that was killed
 UNDER_WAY = ("MERGE_HEAD", "rebase-merge", "rebase-apply", "CHERRY_PICK_HEAD", "REVERT_HEAD")
 NOT_WRITABLE = (errno.EROFS, errno.EACCES, errno.EPERM)
@@ -119,6 +120,7 @@ class Driver:
         self._warned = False
         self._noted = False
         self._has_settled = False
+        self.before_time_passes: Callable[[], None] = lambda: None
         self._others_run_until = 0.0  # when to look again whether another process runs the controllers
 
     def react(self, watch: Callable[[], None] | None = None) -> bool:
@@ -181,6 +183,7 @@ class Driver:
 
         Raises CliError where the wait would never end.
         """
+        self.before_time_passes()
         clock, progress = self._cluster.clock, self._progress
         if clock.own:
             return self._move_until(done, timeout, about, owner, retry)
@@ -231,6 +234,8 @@ class Driver:
             if deadline is not None and clock.now() >= deadline:
                 self._note_unscheduled(owner, at_once=True)
                 return False
+            if not self._reconciles:
+                self._find_others(done)
             until = min((moment for moment in (deadline, retry()) if moment is not None), default=None)
             is_idle = self.advance(managers.Horizon(until, None if deadline else math.inf), done, about=about).is_idle
             if deadline is None and is_idle and not done():
@@ -243,12 +248,23 @@ class Driver:
                 self.advance(managers.Horizon(until), done, about=about)
         return True
 
+    def _find_others(self, done: Callable[[], bool]) -> None:
+        """Wait a while, in real time, until another process runs the controllers. Raises CliError."""
+        clock = self._cluster.clock
+        end = clock.real_monotonic() + OTHERS_SECONDS
+        while self._cluster.store.holder(MANAGER_LOCK) is None and not done():
+            if clock.real_monotonic() > end:
+                raise CliError("no controller is running (--reconcile=never), so nothing moves the cluster's own time")
+            clock.sleep(managers.POLL_SECONDS)
+
     def advance(self, horizon: Horizon, done: Callable[[], bool] | None = None, *,
                 stop: Callable[[], bool] = lambda: False, about: str = "") -> Advance:
         """Let time go on with the controllers (:meth:`Manager.go_on`).
 
         Where another process runs them, the cluster's own time is moved for it to each moment, and its work awaited.
         """
+        self.before_time_passes()
+
         def is_over() -> bool:
             self._progress.show(format_time(self._cluster.clock.now()), about=about)
             return stop()
@@ -262,11 +278,11 @@ class Driver:
                                                   skip_waits=done is not None)
                     self._has_settled = True
                     return Advance(self._manager.is_settled(), summary)
-            if (checkpoint := self._accompany(horizon, done, is_over)) or is_over():
+            if (checkpoint := self.accompany(horizon, done, stop=is_over)) or is_over():
                 return Advance(checkpoint is not None and checkpoint.next_due(single=True) is None)
 
-    def _accompany(self, horizon: Horizon, done: Callable[[], bool] | None,
-                   stop: Callable[[], bool]) -> Checkpoint | None:
+    def accompany(self, horizon: Horizon, done: Callable[[], bool] | None = None, *,
+                  stop: Callable[[], bool] = lambda: False) -> Checkpoint | None:
         """Move time for another process that runs the controllers, as long as it does.
 
         Returns its last checkpoint when time has gone as far as it goes, or ``done()`` holds.

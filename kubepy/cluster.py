@@ -83,6 +83,7 @@ class Cluster:
 
     def __init__(self, local: LocalCluster, folder: str = "") -> None:
         """Private: use :meth:`open`, :meth:`create` or :meth:`temporary`."""
+        local.use_faults(local.settings.faults)
         self._lock = RLock()
         self._local: LocalCluster | None = local
         self._folder = folder
@@ -116,6 +117,7 @@ class Cluster:
         _check_nodes(nodes)
         LocalCluster.begin(folder, _settings(clock, seed, settings))
         local = LocalCluster.open(folder, create=True)
+        local.use_faults(local.settings.faults)
         furnish(local, nodes)
         local.finish()
         return cls(local, folder)
@@ -249,6 +251,7 @@ class Cluster:
                 self._local = None  # unless it can be opened again
                 self._settings_file = _identity_of_settings(self._folder)
                 self._local = LocalCluster.open(self._folder)
+                self._local.use_faults(self._local.settings.faults)
                 self._revision = self._local.client.revision()
             yield self._local
 
@@ -507,6 +510,7 @@ def _new_in_memory(nodes: int, settings: dict[str, Any]) -> LocalCluster:
         template = _templates.get(key)
         if template is None:
             template = LocalCluster.in_memory(settings)
+            template.use_faults(template.settings.faults)
             furnish(template, nodes)
             if "clock" not in settings:
                 return template  # its nodes would be older than the next cluster

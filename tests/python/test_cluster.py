@@ -439,6 +439,26 @@ def test_settle_stops_at_limit(cluster: Cluster) -> None:
     assert cluster.now < datetime(2026, 1, 1, 1, 1, tzinfo=UTC)
 
 
+def test_faults_happen_by_seed(tmp_path: Path) -> None:
+    faults = {"pods": [{"rate": 0.5, "outcome": "not-ready"}]}
+    ready = set()
+    for seed in (1, 1, 2, 3):
+        cluster = Cluster.temporary(seed=seed, settings={"faults": faults})
+        cluster.run("create deployment web --image=nginx --replicas=8", check=True)
+        cluster.settle("1m")
+        ready.add((seed, cluster.client.get("deploy/web")["status"]["readyReplicas"]))
+    assert len(ready) == 3
+    (tmp_path / "faults.yaml").write_text("pods: [{outcome: not-ready}]")
+    cluster = Cluster.temporary()
+    cluster.run("create deployment web --image=nginx", check=True)
+    result = cluster.run(f"rollout status deploy/web --timeout=5s --faults {tmp_path}/faults.yaml")
+    assert result.status == 1
+    assert "faults: seed 1\n" in result.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["faults.yaml"]
+    cluster.run("rollout restart deploy/web", check=True)
+    assert cluster.run("rollout status deploy/web --timeout=5s")  # without faults again
+
+
 def test_system_time_cannot_be_moved(tmp_path: Path) -> None:
     for cluster in (Cluster.temporary(clock=None), Cluster.create(tmp_path / "state")):
         assert cluster.clock is None

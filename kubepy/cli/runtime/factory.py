@@ -177,7 +177,8 @@ class Factory:
         except storage_errors.NoClusterError:
             raise self._no_cluster(self.folder) from None
         client = cluster.client
-        self._as_found = (client, client.warn, client.requester, cluster.logger, cluster.controller_client)
+        self._as_found = (client, client.warn, client.requester, cluster.logger, cluster.controller_client,
+                          cluster.settings.faults)
         cluster.client.warn = self.warn
         cluster.store.set_warn(self.warn)
         if self.options.faults or cluster.settings.faults is not None:
@@ -213,8 +214,10 @@ class Factory:
         if "cluster" in self.__dict__:
             cluster = self.cluster
             if self.open_cluster:
-                cluster.client, warn, requester, cluster.logger, cluster.controller_client = self._as_found
+                cluster.client, warn, requester, cluster.logger, cluster.controller_client, its_faults = self._as_found
                 cluster.client.warn, cluster.client.requester = warn, requester
+                if self.options.faults:
+                    cluster.use_faults(its_faults)
             else:
                 cluster.close()
         if "_scratch" in self.__dict__:

@@ -73,6 +73,9 @@ class FaultRun:
         if self._before is None:
             return
         text = f"faults: seed {self.seed}"
+        if not self._folder:  # a Python program has made this cluster in memory, and can make it again
+            self._say(text)
+            return
         try:
             command = self._save(self._before)
         except (FolderError, OSError) as error:
@@ -86,7 +89,7 @@ class FaultRun:
 
         kept = os.path.join(self._folder, FAILED_RUN)
         shutil.rmtree(kept, ignore_errors=True)
-        before.copy_to(kept)  # type: ignore[attr-defined]
+        before.copy_to(kept)
         words = shlex.join(without_place(self._words))
         return f'D=$(mktemp -d)/state; kubepy --state {shlex.quote(kept)} fork "$D" && kubepy --state "$D" {words}'
 

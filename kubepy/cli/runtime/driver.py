@@ -62,6 +62,8 @@ def is_git_at_work(folder: str) -> bool:
 
 def is_git_amid_changes(folder: str) -> bool:
     """Return whether git is changing the working tree around a folder, or waits for a merge or rebase to be ended."""
+    if not folder:  # a cluster in memory
+        return False
     directory = _git_directory(os.path.realpath(folder))
     return is_git_at_work(folder) or (
         directory is not None and any(os.path.lexists(os.path.join(directory, name)) for name in UNDER_WAY))

@@ -43,6 +43,8 @@ bench: $(VENV)/.installed
 	$(BIN)/python tests/benchmarks/start_up.py
 	$(BIN)/python tests/benchmarks/daemonset_1000_nodes.py
 	$(BIN)/python tests/benchmarks/statefulset_update.py
+	$(BIN)/python tests/benchmarks/min_ready_seconds.py
+	$(BIN)/python tests/benchmarks/seven_days.py
 
 completions: $(VENV)/.installed
 	for shell in bash zsh fish; do $(BIN)/kubepy completion $$shell > completions/kubepy.$$shell; done

@@ -116,6 +116,11 @@ def _hash(*words: str | int) -> int:
     return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest())
 
 
+def draw_seed() -> int:
+    """Draw a seed of at most six digits, for what must be repeatable though nobody has chosen a seed."""
+    return int.from_bytes(os.urandom(8)) % 1_000_000
+
+
 def format_time(moment: datetime) -> str:
     """Write a ``metav1.Time``: ``2026-11-20T10:13:48Z``. The year has four digits, unlike strftime's."""
     return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds") + "Z"

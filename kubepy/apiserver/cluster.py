@@ -8,7 +8,7 @@ from contextlib import suppress
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from kubepy.api.clock import Clock, Ids
+from kubepy.api.clock import Clock, Ids, draw_seed
 from kubepy.api.errors import AlreadyExists, Forbidden, NotFound
 from kubepy.api.meta import Object, name_of, namespace_of
 from kubepy.api.scheme import Resource, Scheme
@@ -25,6 +25,7 @@ from kubepy.storage.folder.store import FolderStore
 if TYPE_CHECKING:
     from pathlib import Path  # three milliseconds that opening a cluster does not need
 
+    from kubepy.apiserver.fault_settings import FaultSettings
     from kubepy.klog import Logger
     from kubepy.storage.interfaces import Store
 
@@ -35,7 +36,9 @@ with lazy_imports():
     from kubepy.apiserver import bootstrap
     from kubepy.apiserver.requests import handwritten
     from kubepy.storage import memory
+    from kubepy.storage.folder import copying
 
+FAULTS_SEED = "faults.seed"  # in the store's meta values: the seed of faults for which nobody has chosen one
 UNFINISHED = "unfinished"  # in the store's meta values: the cluster is being made
 VOLATILE = {"events": 3600.0}  # resources that are gone after so many seconds of cluster time
 NO_SETTINGS: Mapping[str, Any] = MappingProxyType({})
@@ -122,6 +125,14 @@ class LocalCluster:
         store.set_meta(UNFINISHED, "yes")
         store.close()
 
+    def copy_to(self, folder: Path | str) -> None:
+        """Make an independent cluster in a new state folder that goes on from what is committed here, as :meth:`fork`
+        does; of a state folder every file is copied as it is. Raises FolderError, LockTimeoutError."""
+        if isinstance(self.store, FolderStore):
+            self.store.copy_to(os.fspath(folder))
+        else:
+            copying.write_state(self.store.fork().state(), os.fspath(folder))
+
     def is_unfinished(self) -> bool:
         """Tell whether the process that began to make this cluster died before it was done."""
         return self.is_bare() or self.store.meta(UNFINISHED) is not None
@@ -157,6 +168,22 @@ class LocalCluster:
             reconcile_rbac(self._own_client)
         else:
             self._own_client.forget_deletions()
+
+    def use_faults(self, faults: FaultSettings | None) -> int | None:
+        """Let these faults happen. Where they have no seed, the cluster's decides, or one that is drawn once for all;
+        returns a seed that has been drawn now."""
+        drawn: int | None = None
+        if faults is not None and faults.seed is None:
+            seed: int | str | None = self.settings.seed
+            if seed is None:
+                kept = self.store.meta(FAULTS_SEED)
+                seed = int(kept) if kept else (drawn := draw_seed())
+                if not kept:
+                    with suppress(FolderError):  # a folder that nobody may write has no faults
+                        self.store.set_meta(FAULTS_SEED, str(seed))
+            faults = faults._replace(seed=seed)
+        self.settings = self._server.settings = self.settings._replace(faults=faults)
+        return drawn
 
     def problems(self) -> list[Problem]:
         """Return the files that cannot be objects."""

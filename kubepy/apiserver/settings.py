@@ -19,6 +19,11 @@ with lazy_imports():
 if TYPE_CHECKING:
     from ipaddress import IPv4Network
 
+    from kubepy.apiserver.fault_settings import FaultSettings
+
+with lazy_imports():
+    from kubepy.apiserver import fault_settings
+
 CLOCK_YEARS = range(1678, 2262)  # those of which 64 bits hold all nanoseconds from 1970, as Go counts them
 AUTO, NEVER = "auto", "never"
 MINIMAL, FULL = "minimal", "full"
@@ -68,6 +73,7 @@ class ClusterSettings(NamedTuple):
     :param webhooks: the URLs at which the Services of webhooks answer, by ``namespace/name`` or
         ``namespace/name:port``.
     :param kubelet: how pods live that no annotation speaks of.
+    :param faults: what goes wrong; None: nothing.
     """
 
     clock: datetime | None = None
@@ -77,6 +83,7 @@ class ClusterSettings(NamedTuple):
     networking: Networking = Networking()
     webhooks: Mapping[str, str] = MappingProxyType({})
     kubelet: KubeletSettings = KubeletSettings()
+    faults: FaultSettings | None = None
 
 
 def parse_settings(settings: Mapping[str, Any]) -> ClusterSettings:
@@ -89,7 +96,10 @@ def parse_settings(settings: Mapping[str, Any]) -> ClusterSettings:
             raise invalid(str(key), f"unknown setting: must be one of {', '.join(PARSERS)}")
         if value is not None:
             values[key] = PARSERS[key](value)
-    return ClusterSettings(**values)
+    parsed = ClusterSettings(**values)
+    if parsed.faults is not None and parsed.faults.seed is None:
+        parsed = parsed._replace(faults=parsed.faults._replace(seed=parsed.seed))
+    return parsed
 
 
 def invalid(field: str, message: str) -> FolderError:
@@ -226,4 +236,5 @@ PARSERS: dict[str, Callable[[Any], Any]] = {
     "networking": parse_networking,
     "webhooks": _webhooks,
     "kubelet": _kubelet,
+    "faults": lambda value: fault_settings.parse_faults("kubepy.yaml: faults", value),
 }

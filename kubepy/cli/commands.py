@@ -321,6 +321,7 @@ COMMANDS: dict[str, Entry] = {
         "advance": Entry(lambda: clock.advance, "Move the cluster's own time by a duration"),
         "set": Entry(lambda: clock.set_, "Move the cluster's own time to a later one"),
     }),
+    "fork": Entry(lambda: state_folder.fork, "Copy the cluster to a new state folder"),
     "fsck": Entry(lambda: state_folder.fsck, "Check the state folder"),
     "git": Entry(None, "Keep the state folder in a git repository", (), GIT, help_on_stdout=True,
                  examples=_GIT_EXAMPLES),
@@ -330,7 +331,7 @@ COMMANDS: dict[str, Entry] = {
 
 OWN_GROUP = "State Folder Commands"  # those that kubectl does not have
 GROUPS: dict[str, tuple[str, ...]] = {
-    OWN_GROUP: ("init", "controller", "clock", "fsck", "git"),
+    OWN_GROUP: ("init", "controller", "clock", "fork", "fsck", "git"),
     "Basic Commands (Beginner)": ("create", "expose", "run", "set"),
     "Basic Commands (Intermediate)": ("explain", "get", "edit", "delete"),
     "Deploy Commands": ("rollout", "scale", "autoscale"),

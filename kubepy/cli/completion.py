@@ -227,6 +227,8 @@ def complete_words(factory: Factory, words: list[str], *, as_cobra: bool) -> Com
     line = line_of(before)
     if not line.path and line.rest and not line.rest[0].startswith("-"):
         return Completion(*plugins.completions(line.rest, word, factory.program))
+    if line.path == ("fork",) and not line.rest and not word.startswith("-"):
+        return Completion((), FOLDERS)
     found = next_words(factory, line, word)
     if found is None:
         return Completion()

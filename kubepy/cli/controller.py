@@ -146,6 +146,8 @@ def _go_on(factory: Factory, options: ControllerOptions, horizon: managers.Horiz
     if horizon.settled is not None and not end.is_idle:
         factory.say(f"note: not settled after {go_duration(options.until_settled)}: the clock stands at "
                     f"{format_exact_time(factory.cluster.clock.now())}")
+        if factory.fault_run is not None:
+            factory.fault_run.failed()
 
 
 # --- watch

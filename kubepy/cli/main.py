@@ -36,13 +36,17 @@ def main(words: Sequence[str], *, program: str = KUBEPY, stdin: IO[str] | None =
          stderr: IO[str] | None = None) -> int:
     """Run one command line (without the program's name); returns the exit status."""
     factory = Factory(stdin, stdout, stderr)
-    factory.program = program
+    factory.program, factory.words = program, words
     root = Root(program)
 
     def execute() -> None:
         try:
             with root.make_context(program, with_preferences(root, list(words), factory), obj=factory) as context:
                 root.invoke(context)
+        except Exception:
+            if factory.fault_run is not None:
+                factory.fault_run.failed()
+            raise
         finally:
             factory.close()
 

@@ -1,4 +1,4 @@
-"""``kubepy init`` and ``kubepy fsck``: make a state folder; find and repair problems in one."""
+"""``kubepy init``, ``fork`` and ``fsck``: make a state folder; copy one; find and repair problems in one."""
 
 from __future__ import annotations
 
@@ -113,6 +113,33 @@ def standard_class() -> Object:
             "reclaimPolicy": "Delete", "volumeBindingMode": "WaitForFirstConsumer"}
 
 
+class ForkOptions(Options):
+    """The flags of ``fork``: none of its own."""
+
+
+@command("fork DIR", ForkOptions, examples="""
+# Copy the cluster to a new folder
+kubepy fork /tmp/what-if
+
+# Try something there; the cluster does not change
+kubepy --state /tmp/what-if set image ds/agent '*=agent:2'
+kubepy --state /tmp/what-if rollout status ds/agent
+
+# Copy another cluster
+kubepy --state /srv/lab/state fork lab-copy
+""")
+def fork(factory: Factory, options: ForkOptions) -> None:
+    """Copy the cluster to a new state folder: every file as it is, and revisions, events, clock and seed. Both clusters
+    go on from there, rollouts under way included, and neither sees the changes of the other.
+
+    DIR must not exist, or be empty. A .git folder and the contexts of "kubepy config" are not copied."""
+    if len(options.args) != 1 or not options.args[0]:
+        options.usage_error("exactly one folder is required: kubepy fork DIR")
+    target = options.args[0]
+    factory.cluster.copy_to(target)
+    factory.print(printable(f"cluster forked to {target}"))
+
+
 class FsckOptions(Options):
     """The flags of ``fsck``."""
 
@@ -136,6 +163,8 @@ def fsck(factory: Factory, options: FsckOptions) -> None:
     Exits with 1 if anything is wrong. Nothing is changed unless --repair is given. A file that cannot be an object is
     never changed: edit or remove it."""
     options.require_no_args()
+    if not factory.cluster.store.folder:
+        raise CliError("this cluster is in memory: it has no state folder to check")
     if options.repair:
         for line in factory.cluster.store.repair():
             factory.print(printable(line))

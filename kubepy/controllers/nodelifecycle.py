@@ -1,7 +1,7 @@
 """The node lifecycle controller: taints nodes by what their kubelets report (``pkg/controller/nodelifecycle``).
 
 The pure functions decide which taints and labels a node should have (:func:`lifecycle_change`), and what is reported in
-place of a kubelet that never did (:func:`never_updated_status`). :class:`Zones` tells how much of each zone is not
+place of a kubelet that never did (:func:`unknown_status`). :class:`Zones` tells how much of each zone is not
 ready, which decides whether pods are evicted from such nodes at all.
 
 Upstream looks at all nodes every 5 s and adds NoExecute taints to one node in 10 s; here both are done at once. A
@@ -15,7 +15,8 @@ from datetime import datetime
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from kubepy.api.clock import format_time, later, parse_optional_time
+from kubepy.api.clock import format_micro_time, format_time, later, parse_optional_time, parse_time
+from kubepy.api.errors import NotFound, Status
 from kubepy.api.meta import AnyObject, Object, labels_of, name_of, uid_of
 from kubepy.api.objects.nodes import (
     NO_EXECUTE,
@@ -28,15 +29,17 @@ from kubepy.api.objects.nodes import (
     TAINT_UNREACHABLE,
     TAINT_UNSCHEDULABLE,
     get_condition,
+    is_down,
     is_node_ready,
     taints_of,
 )
+from kubepy.api.objects.pods import set_condition
 from kubepy.runtime.events import Recorder
-from kubepy.runtime.informers import NODES, ResourceClient
-from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
+from kubepy.runtime.informers import NODES, PODS, ResourceClient
+from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent, raise_all
 
 if TYPE_CHECKING:
-    from kubepy.api.typed import Node, NodeSpec, Taint
+    from kubepy.api.typed import Node, NodeCondition, NodeSpec, Taint
 
 
 
@@ -46,8 +49,11 @@ class NodeLifecycleController:
     name = "node-lifecycle-controller"
 
     def __init__(self, context: Context) -> None:
+        self._informers = context.informers
         self._nodes = context.informers.lister(NODES)
+        self._pods = context.informers.lister(PODS)
         self._node_client = ResourceClient(context.client, NODES)
+        self._pod_client = ResourceClient(context.client, PODS)
         self._clock = context.clock
         self._recorder = Recorder(context.client, "node-controller")
         self._zones: Zones | None = None  # filled from the informers when first needed
@@ -56,17 +62,20 @@ class NodeLifecycleController:
         self._registered: set[str] = set()  # uids
         self._recalled_modes: dict[str, str] = {}  # the modes of zones in the process before this one
         self._deleted: dict[Key, str] = {}  # nodes whose deletion has not been reported: uid
+        self._silent: dict[str, datetime] = {}  # uid → since when the node's kubelet has said nothing
         self.queue = context.new_queue()
 
     def remember(self) -> Any:
-        """Return the newest registered node and the modes of zones, as JSON."""
+        """Return the newest registered node, the modes of zones and the silent nodes, as JSON."""
         modes = self._zones.modes() if self._zones is not None else self._recalled_modes
-        return {"newest": self._newest_uid, "modes": modes}
+        silent = {uid: format_micro_time(since) for uid, since in sorted(self._silent.items())}
+        return {"newest": self._newest_uid, "modes": modes, **({"silent": silent} if silent else {})}
 
     def recall(self, memory: Any) -> None:
         """Take over the JSON of :meth:`remember`."""
         self._known_uid = self._newest_uid = max(self._newest_uid, memory["newest"])
         self._recalled_modes = memory["modes"]
+        self._silent.update((uid, parse_time(since)) for uid, since in memory.get("silent", {}).items())
 
     # --- handlers
 
@@ -80,10 +89,12 @@ class NodeLifecycleController:
         if node is None:
             if event.old is not None:
                 self._deleted[key] = uid_of(event.old)
+                self._silent.pop(uid_of(event.old), None)
                 self.queue.add(key)
             return
         self.queue.cancel(key)
-        if has_never_reported(node) or not self._is_registered(node) or self._change(node) is not None:
+        if (has_never_reported(node) or self._silence_end(node) is not None or not self._is_registered(node)
+                or self._change(node) is not None):
             self.queue.add(key)
 
     def _get_zones(self) -> Zones:
@@ -109,16 +120,51 @@ class NodeLifecycleController:
         self._record_events(key, node)
         if node is None:
             return
-        now, grace_ends = self._clock.now(), startup_grace_end(node)
+        now, grace_ends, silence_ends = self._clock.now(), startup_grace_end(node), self._silence_end(node)
         if has_never_reported(node) and grace_ends > now:
             self.queue.add_at(key, grace_ends)
+        if silence_ends is not None and silence_ends > now:
+            self.queue.add_at(key, silence_ends)
         if has_never_reported(node) and grace_ends <= now:
-            self._node_client.update_status(node, never_updated_status(node, now))
+            self._node_client.update_status(node, unknown_status(node, now))
+        elif silence_ends is not None and silence_ends <= now:
+            self._mark_unknown(node, now)
         elif (changed := self._change(node)) is not None:
             self._node_client.update(changed)
 
     def _change(self, node: Node) -> Node | None:
         return lifecycle_change(node, self._get_zones().eviction_mode(zone_of(node)), self._clock.now())
+
+    def _silence_end(self, node: Node) -> datetime | None:
+        """Return until when a silent kubelet is waited for; None if it reports, or has been given up."""
+        now = self._clock.now()
+        if not is_down(node, now):
+            self._silent.pop(uid_of(node), None)
+            return None
+        since = self._silent.setdefault(uid_of(node), now)
+        return later(since, MONITOR_GRACE_SECONDS) if unknown_conditions(node, now) else None
+
+    def _mark_unknown(self, node: Node, now: datetime) -> None:
+        """Give a silent kubelet up: nothing is known of its node, and its pods are not ready (``MarkPodsNotReady``)."""
+        self._node_client.update_status(node, unknown_status(node, now))
+        if not is_node_ready(node):
+            return
+        self._recorder.event(_about(name_of(node), uid_of(node)), "Normal", "NodeNotReady",
+                             f"Node {name_of(node)} status is now: NodeNotReady")
+        errors: list[Exception] = []
+        for pod in self._pods.at(self._informers.pods_on(name_of(node))):
+            ready = get_condition(pod, "Ready")
+            conditions: list[Any] = list((pod.get("status") or {}).get("conditions") or ())
+            if ready is None or not set_condition(conditions, {**ready, "status": "False"}, now):
+                continue
+            try:
+                self._pod_client.update_status(pod, {**pod["status"], "conditions": conditions})
+            except NotFound:
+                continue
+            except Status as error:
+                errors.append(error)
+            self._recorder.event(pod, "Warning", "NodeNotReady", "Node is not ready")
+        raise_all(errors)
 
     def _is_registered(self, node: Node) -> bool:
         uid = uid_of(node)
@@ -127,8 +173,7 @@ class NodeLifecycleController:
     def _record_events(self, key: Key, node: Node | None) -> None:
         """Report that a node was deleted or registered."""
         def record(uid: str, reason: str, message: str) -> None:
-            about = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": key.name, "uid": uid}}
-            self._recorder.event(about, "Normal", reason, f"Node {key.name} event: {message}")
+            self._recorder.event(_about(key.name, uid), "Normal", reason, f"Node {key.name} event: {message}")
 
         if deleted := self._deleted.pop(key, ""):
             record(deleted, "RemovingNode", f"Removing Node {key.name} from Controller")
@@ -138,11 +183,17 @@ class NodeLifecycleController:
             record(uid_of(node), "RegisteredNode", f"Registered Node {key.name} in Controller")
 
 
-# --- kubelets that never reported ---------------------------------------------------------------------------------
+def _about(name: str, uid: str) -> Object:
+    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "uid": uid}}
+
+
+# --- kubelets that do not report ----------------------------------------------------------------------------------
 
 STARTUP_GRACE_SECONDS = 60.0
+MONITOR_GRACE_SECONDS = 50.0  # --node-monitor-grace-period
 REPORTED_CONDITIONS = ("Ready", "MemoryPressure", "DiskPressure", "PIDPressure")
 NEVER_UPDATED, NEVER_UPDATED_MESSAGE = "NodeStatusNeverUpdated", "Kubelet never posted node status."
+UNKNOWN, UNKNOWN_MESSAGE = "NodeStatusUnknown", "Kubelet stopped posting node status."
 
 
 def has_never_reported(node: Node) -> bool:
@@ -153,15 +204,29 @@ def startup_grace_end(node: Node) -> datetime:
     return later(parse_optional_time(node["metadata"].get("creationTimestamp")), STARTUP_GRACE_SECONDS)
 
 
-def never_updated_status(node: Node, now: datetime) -> Object:
-    """Return the status with each condition Unknown that the kubelet should have reported (``tryUpdateNodeHealth``)."""
-    conditions: list[AnyObject] = list((node.get("status") or {}).get("conditions") or ())
-    conditions += [
-        {"type": kind, "status": "Unknown", "reason": NEVER_UPDATED, "message": NEVER_UPDATED_MESSAGE,
-         "lastHeartbeatTime": node["metadata"].get("creationTimestamp"), "lastTransitionTime": format_time(now)}
-        for kind in REPORTED_CONDITIONS if get_condition(node, kind) is None
-    ]  # fmt: skip
-    return {**(node.get("status") or {}), "conditions": conditions}
+def unknown_conditions(node: Node, now: datetime) -> dict[str, NodeCondition]:
+    """Return those conditions as Unknown that the kubelet should report and that are not Unknown yet
+    (``tryUpdateNodeHealth``)."""
+    found: dict[str, NodeCondition] = {}
+    for kind in REPORTED_CONDITIONS:
+        present = cast("NodeCondition | None", get_condition(node, kind))
+        since = format_time(now)
+        if present is None:
+            found[kind] = {"type": kind, "status": "Unknown", "reason": NEVER_UPDATED, "message": NEVER_UPDATED_MESSAGE,
+                           "lastHeartbeatTime": node["metadata"].get("creationTimestamp", since),
+                           "lastTransitionTime": since}
+        elif present["status"] != "Unknown":
+            found[kind] = {**present, "status": "Unknown", "reason": UNKNOWN, "message": UNKNOWN_MESSAGE,
+                           "lastTransitionTime": since}
+    return found
+
+
+def unknown_status(node: Node, now: datetime) -> Object:
+    """Return the status with all conditions Unknown that the kubelet should report."""
+    unknown = unknown_conditions(node, now)
+    present = (node.get("status") or {}).get("conditions") or ()
+    conditions: list[AnyObject] = [unknown.pop(condition["type"], condition) for condition in present]
+    return {**(node.get("status") or {}), "conditions": [*conditions, *unknown.values()]}
 
 
 # --- zones --------------------------------------------------------------------------------------------------------

@@ -14,12 +14,11 @@ from datetime import datetime
 from functools import cmp_to_key
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
-from kubepy.api.clock import format_time
+from kubepy.api.clock import format_time, later
 from kubepy.api.errors import NotFound, Status
 from kubepy.api.meta import annotations_of, controller_of, is_being_deleted, labels_of, name_of, uid_of
 from kubepy.api.objects.pods import (
     is_pod_active,
-    is_pod_available,
     is_pod_ready,
     is_pod_terminating,
     next_availability,
@@ -47,12 +46,31 @@ REPLICA_FAILURE = "ReplicaFailure"
 _COST = re.compile(r"0|-[0-9]+|[1-9][0-9]*")
 
 
+class ReplicaSetPod(NamedTuple):
+    """A pod of a ReplicaSet and what the controller reads of it: an index of the informers holds it ready."""
+
+    pod: Pod
+    is_active: bool
+    is_terminating: bool
+    is_ready: bool
+    ready_since: datetime | None
+
+    def is_available(self, min_ready_seconds: int, now: datetime) -> bool:
+        if not self.is_ready or not min_ready_seconds:
+            return self.is_ready
+        return self.ready_since is not None and later(self.ready_since, min_ready_seconds) <= now
+
+
+def read_pod(pod: Pod) -> ReplicaSetPod:
+    return ReplicaSetPod(pod, is_pod_active(pod), is_pod_terminating(pod), is_pod_ready(pod), pod_ready_time(pod))
+
+
 class ReplicaSetState(NamedTuple):
     """The state that one sync decides by, as it was when the sync began."""
 
     key: Key
     replica_set: ReplicaSet
-    pods: list[Pod]  # its active pods
+    pods: list[ReplicaSetPod]  # its active pods; in key order where there are too many
     related_pods: list[Pod]  # those of all ReplicaSets of the same owner; gathered where pods are to be deleted
     terminating: int | None  # how many pods are being deleted; None where the status does not say
     now: datetime
@@ -75,7 +93,8 @@ def decide(state: ReplicaSetState) -> ReplicaSetActions:
     if surplus <= 0:
         return ReplicaSetActions(create=min(-surplus, BURST_REPLICAS))
     count = min(surplus, BURST_REPLICAS)
-    return ReplicaSetActions(delete=pods_to_delete(state.pods, state.related_pods, count, state.now))
+    pods = [member.pod for member in state.pods]
+    return ReplicaSetActions(delete=pods_to_delete(pods, state.related_pods, count, state.now))
 
 
 class ReplicaSetController:
@@ -94,6 +113,7 @@ class ReplicaSetController:
         self._expectations: Expectations[Key] = Expectations(context.clock.now)
         self.queue = context.new_queue()
         self._owners = Ownership(context.informers, self.resource, self.kind, self.queue, self.read_selector)
+        self._members = context.informers.add_index(PODS, self._index_pod)
 
     @staticmethod
     def read_selector(source: Any) -> LabelSelector:
@@ -134,15 +154,25 @@ class ReplicaSetController:
 
     def observe(self, key: Key, replica_set: ReplicaSet, selector: LabelSelector) -> ReplicaSetState:
         """Gather the state of a ReplicaSet; its pods are claimed. Raises Status, AdoptionError."""
-        manager = RefManager(self._client, PODS, self.resource, replica_set)
-        pods = manager.claim(filter(is_pod_active, self._pods.claimable_by(replica_set)), selector)
-        terminating = None
-        if self.counts_terminating:
-            terminating = sum(is_pod_terminating(pod) and selector.matches(labels_of(pod))
-                              for pod in self._pods.controlled_by(replica_set))
-        has_surplus = len(pods) > replica_set["spec"].get("replicas", 0)
-        related_pods = self._related_pods(replica_set) if has_surplus else []
+        to_claim = self._owners.to_claim(PODS, replica_set, self._members)
+        members = self._members.group(uid_of(replica_set)).values()
+        terminating = sum(member.is_terminating for member in members) if self.counts_terminating else None
+        pods = [member for member in members if member.is_active]
+        if to_claim:
+            manager = RefManager(self._client, PODS, self.resource, replica_set)
+            pods += map(read_pod, manager.claim(filter(is_pod_active, self._pods.at(to_claim)), selector))
+        related_pods: list[Pod] = []
+        if len(pods) > replica_set["spec"].get("replicas", 0):
+            pods.sort(key=lambda member: name_of(member.pod))
+            related_pods = self._related_pods(replica_set)
         return ReplicaSetState(key, replica_set, pods, related_pods, terminating, self._clock.now())
+
+    def _index_pod(self, pod: Pod) -> tuple[str, ReplicaSetPod] | None:
+        """Group the pods that ReplicaSets control by the ReplicaSet's uid; those that are to be claimed are apart."""
+        controller = controller_of(pod)
+        if controller is None or controller["kind"] != self.kind:
+            return None
+        return self._owners.index_group(pod, controller["uid"]), read_pod(pod)
 
     def _related_pods(self, replica_set: ReplicaSet) -> list[Pod]:
         """Return the pods of all ReplicaSets that share this one's controller, its own included; none without one."""
@@ -179,7 +209,7 @@ class ReplicaSetController:
         status = new_status(state, failure)
         if status != state.replica_set.get("status"):
             self._writer.update_status(state.replica_set, status)
-        ready_times = map(pod_ready_time, state.pods if state.min_ready_seconds else ())
+        ready_times = (member.ready_since for member in state.pods)
         if (due := next_availability(ready_times, state.min_ready_seconds, state.now)) is not None:
             self.queue.add_at(state.key, due)
 
@@ -205,23 +235,23 @@ def new_status(state: ReplicaSetState, failure: str) -> ReplicaSetStatus:
 
     As the API writes it: replicas always, and ``terminating`` unless it is None; other counts when they are not 0.
     """
-    replica_set, pods = state.replica_set, state.pods
+    replica_set, members = state.replica_set, state.pods
     template_labels = (replica_set["spec"]["template"].get("metadata") or {}).get("labels") or {}
-    status: ReplicaSetStatus = {"replicas": len(pods),
+    status: ReplicaSetStatus = {"replicas": len(members),
                                 "observedGeneration": replica_set["metadata"].get("generation", 0)}
     if state.terminating is not None:
         status["terminatingReplicas"] = state.terminating
-    if labeled := sum(template_labels.items() <= labels_of(pod).items() for pod in pods):
+    if labeled := sum(template_labels.items() <= labels_of(member.pod).items() for member in members):
         status["fullyLabeledReplicas"] = labeled
-    if ready := sum(map(is_pod_ready, pods)):
+    if ready := sum(member.is_ready for member in members):
         status["readyReplicas"] = ready
-    if available := sum(is_pod_available(pod, state.min_ready_seconds, state.now) for pod in pods):
+    if available := sum(member.is_available(state.min_ready_seconds, state.now) for member in members):
         status["availableReplicas"] = available
     conditions = conditions_of(replica_set)
     if not failure:
         conditions = without_condition(conditions, REPLICA_FAILURE)
     elif find_condition(conditions, REPLICA_FAILURE) is None:
-        is_missing = len(pods) < replica_set["spec"].get("replicas", 0)
+        is_missing = len(members) < replica_set["spec"].get("replicas", 0)
         conditions = with_condition(conditions, {
             "type": REPLICA_FAILURE, "status": "True", "reason": "FailedCreate" if is_missing else "FailedDelete",
             "message": failure, "lastTransitionTime": format_time(state.now),

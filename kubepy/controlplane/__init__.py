@@ -47,13 +47,14 @@ with lazy_imports():
         ttlafterfinished,
         volumeprotection,
     )
+    from kubepy.controlplane import faults, verbose
     from kubepy.controlplane import manager as managers
-    from kubepy.controlplane import verbose
     from kubepy.runtime import reconcile
 
 if TYPE_CHECKING:
     from kubepy.apiserver.cluster import LocalCluster
     from kubepy.controlplane.manager import Manager
+    from kubepy.klog import Logger
     from kubepy.runtime.reconcile import Context, Reconciler
 
 MANAGER_LOCK = "manager.lock"
@@ -65,6 +66,7 @@ RBAC_BOOTSTRAPPED = "rbac.bootstrapped"  # in the store's meta values: bootstrap
 # The names alone identify a checkpoint, without importing any controller.
 RECONCILERS: tuple[tuple[str, Callable[[Context], Reconciler]], ...] = (
     ("kubelet", lambda context: kubelet.Kubelet(context)),
+    ("node-faults", lambda context: faults.NodeFaultController(context)),
     ("node-lifecycle-controller", lambda context: nodelifecycle.NodeLifecycleController(context)),
     ("ttl-controller", lambda context: ttl.TTLController(context)),
     ("taint-eviction-controller", lambda context: tainteviction.TaintEvictionController(context)),
@@ -108,16 +110,26 @@ OF_FULL_BOOTSTRAP = ("serviceaccount-controller", "serviceaccount-token-controll
                      "root-ca-certificate-publisher-controller", "kubernetes-service-controller")
 
 
-def new_reconcilers(context: Context) -> list[Reconciler]:
-    """Build the reconcilers that run with the cluster's settings, in their order."""
-    names = reconciler_names(context.client.settings)
-    return [new_reconciler(context) for name, new_reconciler in RECONCILERS if name in names]
+def new_reconcilers(context: Context, logger: Logger | None = None) -> list[Reconciler]:
+    """Build the reconcilers that run with the cluster's settings, in their order and with their faults."""
+    settings = context.client.settings
+    names = reconciler_names(settings)
+
+    def build(name: str, new_reconciler: Callable[[Context], Reconciler]) -> Reconciler:
+        if logger is not None:
+            new_reconciler = verbose.logging(new_reconciler, logger)
+        if settings.faults is not None and settings.faults.afflicts(name):
+            return faults.FaultyReconciler(name, new_reconciler, context, settings.faults)
+        return new_reconciler(context)
+
+    return [build(name, new_reconciler) for name, new_reconciler in RECONCILERS if name in names]
 
 
 def reconciler_names(settings: ClusterSettings) -> tuple[str, ...]:
     """Return the names of the reconcilers that run with these settings."""
     idle = {*(OF_FULL_BOOTSTRAP if settings.bootstrap != FULL else ()),
-            *(("service-lb-controller",) if not settings.networking.load_balancer_pool else ())}
+            *(("service-lb-controller",) if not settings.networking.load_balancer_pool else ()),
+            *(("node-faults",) if settings.faults is None or not settings.faults.nodes else ())}
     return tuple(name for name in NAMES if name not in idle)
 
 
@@ -133,13 +145,12 @@ def build_manager(cluster: LocalCluster) -> Manager:
     if cluster.settings.bootstrap == FULL and store.meta(RBAC_BOOTSTRAPPED) is None:
         cluster.start()
         store.set_meta(RBAC_BOOTSTRAPPED, "yes")
+    if cluster.settings.faults is not None:
+        cluster.use_faults(cluster.settings.faults)
     checkpoints = managers.CheckpointStore(
         lambda: store.meta(CHECKPOINT), lambda text: store.set_meta(CHECKPOINT, text),
         identity(reconciler_names(cluster.settings), cluster.settings))
-    reconcilers = new_reconcilers(context)
-    if cluster.logger is not None:
-        reconcilers = verbose.logged(reconcilers, cluster.logger)
-    return managers.Manager(context.client, context.informers, cluster.clock, reconcilers,
+    return managers.Manager(context.client, context.informers, cluster.clock, new_reconcilers(context, cluster.logger),
                             resources=served_resources, checkpoints=checkpoints)
 
 

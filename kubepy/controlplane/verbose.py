@@ -1,21 +1,21 @@
 """Log the handlers and syncs of reconcilers in upstream's words (``-v=4``), for whoever wants to see them at work.
 
-Without it nothing here is imported: :func:`logged` puts reconcilers that log in front of those that work. What upstream
-logs of a change or a sync, and at which level, is in two tables; controllers that upstream lets work in silence have
-lines of the same kind. Upstream: the calls of ``logger.V(4).Info`` in ``pkg/controller``, ``pkg/scheduler`` and
-``pkg/kubelet``.
+Without it nothing here is imported: :func:`logging` puts reconcilers that log in front of those that work. What
+upstream logs of a change or a sync, and at which level, is in two tables; controllers that upstream lets work in
+silence have lines of the same kind. Upstream: the calls of ``logger.V(4).Info`` in ``pkg/controller``,
+``pkg/scheduler`` and ``pkg/kubelet``.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any, NamedTuple
 
 from kubepy.api.meta import labels_of
 from kubepy.klog import Logger, Value, place_of
-from kubepy.runtime.reconcile import Handler, Key, Reconciler, Remembering, WatchEvent
+from kubepy.runtime.reconcile import Context, Handler, Key, Reconciler, Remembering, WatchEvent
 from kubepy.runtime.workqueue import WorkQueue
 
 
@@ -298,7 +298,11 @@ class LoggedRememberingReconciler(LoggedReconciler):
         self.reconciler.recall(memory)
 
 
-def logged(reconcilers: Sequence[Reconciler], logger: Logger) -> list[Reconciler]:
-    """Return reconcilers that log what these do."""
-    return [(LoggedRememberingReconciler if isinstance(reconciler, Remembering) else LoggedReconciler)(
-        reconciler, logger) for reconciler in reconcilers]
+def logging(new_reconciler: Callable[[Context], Reconciler], logger: Logger) -> Callable[[Context], Reconciler]:
+    """Return what builds a reconciler that logs what the one does that ``new_reconciler`` builds."""
+    def build(context: Context) -> Reconciler:
+        reconciler = new_reconciler(context)
+        kind = LoggedRememberingReconciler if isinstance(reconciler, Remembering) else LoggedReconciler
+        return kind(reconciler, logger)
+
+    return build

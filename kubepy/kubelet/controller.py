@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, cast
 from kubepy.api.clock import format_time
 from kubepy.api.errors import NotFound
 from kubepy.api.meta import annotations_of, controller_of, is_being_deleted, name_of, namespace_of, uid_of
+from kubepy.api.objects.nodes import DOWN_UNTIL, down_until, is_down
 from kubepy.api.objects.outcomes import EXIT_CODE, POD_OUTCOME, READY_AFTER, RUNS_FOR, STOPS_AFTER
-from kubepy.api.objects.pods import is_pod_terminal, node_name
+from kubepy.api.objects.pods import is_pod_ready, is_pod_terminal, node_name
 from kubepy.apiserver.request import DeleteOptions
 from kubepy.kubelet.admission import Rejection, is_scheduled, rejection
 from kubepy.kubelet.lifetimes import Moments, Rules
@@ -45,7 +46,8 @@ from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
 if TYPE_CHECKING:
     from kubepy.api.typed import Node, Pod, PodStatus
 
-PACED_BY_NODE = (POD_OUTCOME, READY_AFTER, STOPS_AFTER, RUNS_FOR, EXIT_CODE)  # annotations of a node about its pods
+# Annotations of a node about its pods.
+PACED_BY_NODE = (POD_OUTCOME, READY_AFTER, STOPS_AFTER, RUNS_FOR, EXIT_CODE, DOWN_UNTIL)
 
 
 class Kubelet:
@@ -85,7 +87,10 @@ class Kubelet:
         node = cast("Node | None", event.new)
         if node is None:
             return
-        if is_registration_due(node):
+        until = down_until(node)
+        if until is not None:
+            self.queue.add_at(event.key, until)
+        elif is_registration_due(node):
             self.queue.add(event.key)
         before, annotations = annotations_of(event.old) if event.old is not None else {}, annotations_of(node)
         if event.old is None or any(before.get(name) != annotations.get(name) for name in PACED_BY_NODE):
@@ -120,12 +125,26 @@ class Kubelet:
             self._moments.note(pod, asked + timedelta(microseconds=999_999))
 
     def _next_step(self, pod: Pod, admit: Admit = lambda: None) -> Step | None:
-        return next_step(pod, self._nodes.get("", node_name(pod)), self._clock.now(), admit, self._rules)
+        return next_step(pod, self._live_node(pod), self._clock.now(), admit, self._rules)
+
+    def _live_node(self, pod: Pod) -> Node | None:
+        """Return the node of a pod, if its kubelet is not down; where faults choose the pod's outcome, as if the node
+        did."""
+        node = self._nodes.get("", node_name(pod))
+        if node is None or is_down(node, self._clock.now()):
+            return None
+        faults = self._client.settings.faults
+        annotations = annotations_of(node)
+        if faults is None or annotations.get(POD_OUTCOME) or not (outcome := faults.pod_outcome(pod)):
+            return node
+        return {**node, "metadata": {**node["metadata"], "annotations": {**annotations, POD_OUTCOME: outcome}}}
 
     def _wait(self, key: Key, pod: Pod) -> None:
         """Put a pod off until its next step is due, if there is one."""
-        now = self._clock.now()
-        if due := next_due(pod, self._nodes.get("", node_name(pod)), now, self._rules):
+        now, node = self._clock.now(), self._nodes.get("", node_name(pod))
+        if node is not None and is_down(node, now):
+            return  # it is looked at when the node comes back
+        if due := next_due(pod, self._live_node(pod), now, self._rules):
             self.queue.add_at(key, due.at, repeating=due.repeats)
         else:
             self._moments.forget(pod)
@@ -139,11 +158,13 @@ class Kubelet:
     def sync(self, key: Key) -> None:
         if key.resource == NODES:
             node = self._nodes.get("", key.name)
-            if node is not None and is_registration_due(node):
+            if node is not None and (until := down_until(node)) is not None:
+                self._come_back(key, node, until)
+            elif node is not None and is_registration_due(node):
                 self._node_client.update_status(node, register(node, self._clock.now())["status"])
             return
         pod = self._pods.get(key.namespace, key.name)
-        node = self._nodes.get("", node_name(pod)) if pod is not None else None
+        node = self._live_node(pod) if pod is not None else None
         if pod is None or node is None:
             return
         step = self._next_step(pod, lambda: self._admit(pod, node))
@@ -152,6 +173,22 @@ class Kubelet:
         ends_pod = isinstance(step, Rejection) or (isinstance(step, Start) and step.outcome.state == "terminated")
         if step is not None and not (ends_pod and self._must_wait(key, pod)):
             self._take(step, pod, node)
+
+    def _come_back(self, key: Key, node: Node, until: datetime) -> None:
+        """Let a kubelet that was down report again on its pods, which count as not ready since, and on its node."""
+        now = self._clock.now()
+        if until > now:
+            self.queue.add_at(key, until)
+            return
+        for pod in self._pods.at(self._informers.pods_on(key.name)):
+            containers = (pod.get("status") or {}).get("containerStatuses") or ()
+            if not is_pod_ready(pod) and containers and all(container.get("ready") for container in containers):
+                self._take(UpdateReadiness(), pod, node)
+        if is_registration_due(node):
+            node = self._node_client.update_status(node, register(node, now)["status"])
+        metadata = node["metadata"]
+        kept = {name: value for name, value in annotations_of(node).items() if name != DOWN_UNTIL}
+        self._node_client.update({**node, "metadata": {**metadata, "annotations": kept}})
 
     def _admit(self, pod: Pod, node: Node) -> Rejection | None:
         """Return why the node does not admit a pod that names it. A node without a report admits everything."""
@@ -169,7 +206,7 @@ class Kubelet:
         now = self._clock.now()
         delay = self._backoff.delay(controller["uid"], now)
         if delay > 0:
-            self.queue.add_after(key, delay)
+            self.queue.add_after(key, delay, repeating=self._backoff.is_longest(controller["uid"]))
             return True
         self._backoff.record(controller["uid"], now)
         return False

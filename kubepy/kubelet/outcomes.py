@@ -67,8 +67,14 @@ class TerminationBackoff:
         number, last = self._ended.get(controller, (0, now))
         if number < self.FREE or now - last > self.FORGOTTEN_AFTER:
             return 0.0
-        length = min(timedelta(seconds=2 ** min(number - self.FREE, 10)), self.LONGEST)
-        return max((last + length - now).total_seconds(), 0.0)
+        return max((last + self._length(number) - now).total_seconds(), 0.0)
+
+    def is_longest(self, controller: str) -> bool:
+        """Tell whether the delay does not grow any more."""
+        return self._length(self._ended[controller][0]) == self.LONGEST
+
+    def _length(self, number: int) -> timedelta:
+        return min(timedelta(seconds=2 ** min(max(number - self.FREE, 0), 10)), self.LONGEST)
 
     def record(self, controller: str, now: datetime) -> None:
         """Count one more pod of the controller as ended."""

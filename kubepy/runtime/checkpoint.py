@@ -87,7 +87,8 @@ def parse(text: str | None, reconcilers: Sequence[str]) -> Checkpoint | None:
 
 def identity(reconcilers: Sequence[str], settings: ClusterSettings) -> tuple[str, ...]:
     """Return what a checkpoint must be of: these reconcilers, and the settings that they go by."""
-    return *reconcilers, f"{settings.bootstrap} {settings.networking} {tuple(settings.kubelet)}"
+    faults = f" {settings.faults.source}" if settings.faults else ""
+    return *reconcilers, f"{settings.bootstrap} {settings.networking} {tuple(settings.kubelet)}{faults}"
 
 
 def settled_checkpoint(cluster: LocalCluster, within: float = 0.0, *,

@@ -90,9 +90,11 @@ class Informers:
     """The objects as the controllers have observed them: read-only, indexed, fed by the manager from the change log.
 
     Reading costs no storage access. After a sync the manager feeds in what that sync wrote, before the next one runs.
+    Controllers whose watch events come late have informers of their own (``kubepy.controlplane.faults``).
     """
 
     def __init__(self) -> None:
+        self.listings = 0  # how often everything was listed anew
         self._objects: dict[str, dict[str, dict[str, Object]]] = {}  # resource → namespace → name → object
         self._dependents: dict[str, dict[str, dict[Key, None]]] = {}  # owner uid → resource → keys that name it
         self._orphans: dict[tuple[str, str], dict[Key, None]] = {}  # resource, namespace → those without controller
@@ -169,6 +171,7 @@ class Informers:
 
     def clear(self) -> None:
         """Forget everything, before it is all listed again."""
+        self.listings += 1
         for index in (self._objects, self._dependents, self._orphans, self._on_node, self._keys):
             index.clear()
         for indexes in self._indexes.values():

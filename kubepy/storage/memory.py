@@ -99,6 +99,9 @@ class Source(Protocol):
     def meta(self, name: str) -> str | None:
         """Return a small value that is no object."""
 
+    def meta_names(self) -> list[str]:
+        """Return the names of all such values."""
+
 
 class ObjectTable:
     """The objects of a resource in one namespace: what was changed, over what a source has."""
@@ -194,6 +197,11 @@ class StoreState(NamedTuple):
         if name in self.meta or self.source is None:
             return self.meta.get(name)
         return self.source.meta(name)
+
+    def all_meta(self) -> dict[str, str | None]:
+        """Return all small values."""
+        names = {*self.meta, *(self.source.meta_names() if self.source is not None else ())}
+        return {name: self.meta_value(name) for name in sorted(names)}
 
     def all_expiring(self) -> Expiring:
         """Return the volatile objects by the times at which they are over; some may have gone since."""

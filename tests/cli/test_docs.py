@@ -19,11 +19,15 @@ KUBEPY = shutil.which("kubepy", path=os.path.dirname(sys.executable)) or "kubepy
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
-@pytest.mark.parametrize("page", ["bootstrap", "canary", "storage"])
-def test_page_tells_what_happens(page: str, tmp_path: Path) -> None:
+OWN_TIME = ("--clock=2026-01-01T00:00:00Z", "--seed=7")
+
+
+@pytest.mark.parametrize(("page", "options"), [
+    ("bootstrap", ()), ("canary", ()), ("faults", OWN_TIME), ("kubelet", OWN_TIME), ("storage", ())])
+def test_page_tells_what_happens(page: str, options: tuple[str, ...], tmp_path: Path) -> None:
     env = {**os.environ, "KUBEPY_STATE": str(tmp_path / "state"), "HOME": str(tmp_path), "TZ": "UTC",
            "PATH": f"{os.path.dirname(KUBEPY)}:{os.environ['PATH']}"}
-    subprocess.run([KUBEPY, "init", "--nodes=3"], env=env, check=True, capture_output=True)
+    subprocess.run([KUBEPY, "init", "--nodes=3", *options], env=env, check=True, capture_output=True)
     blocks = BLOCK.findall((ROOT / "docs" / f"{page}.md").read_text())
     assert blocks
     for block in blocks:

@@ -23,9 +23,10 @@ NOW = "2026-11-20T10:00:00Z"
 class Lab:
     """A cluster whose clock stands still until a test moves it, as between runs of ``controller --once``."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, faults: Object | None = None) -> None:
         self.folder = folder
-        self.cluster = LocalCluster.make(folder, {"clock": NOW, "seed": 1})
+        settings = {"clock": NOW, "seed": 1, **({"faults": faults} if faults else {})}
+        self.cluster = LocalCluster.make(folder, settings)
         self.client: Client = self.cluster.client
 
     @property

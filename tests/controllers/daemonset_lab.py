@@ -204,11 +204,21 @@ def _check_revisions(before: Picture, after: Picture) -> None:
     expect(len(set(found)) == len(found), "two revisions have one number", before, after)
 
 
+def check_duplicates(name: str, before: Picture | None, after: Picture | None) -> None:
+    """Check that no node gets a second pod of a template, even if the first one has not been seen. Raises Broken."""
+    if name != CONTROLLER or before is None or after is None:
+        return
+    for node, pods in after.pods.items():
+        made = [pod for pod in pods if uid_of(pod) not in _uids(before.pods.get(node, []))]
+        hashes = [labels_of(pod)[HASH] for pod in pods]
+        expect(not made or len(set(hashes)) == len(hashes), f"a second pod of a template on {node}", before, after)
+
+
 class DaemonLab(WatchedLab):
     """A cluster with three nodes, whose DaemonSet controller is checked after each sync."""
 
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
+    def __init__(self, folder: Path, faults: Object | None = None) -> None:
+        super().__init__(folder, faults)
         self.looks = 0
         for number in (1, 2, 3):
             self.add_node(number)
@@ -220,7 +230,7 @@ class DaemonLab(WatchedLab):
 
     def witnesses(self, context: Context, crash_at: int) -> list[Reconciler]:
         countdown = [crash_at]
-        return [Witness(reconciler, self.client, check_step, self.broken, countdown, picture)
+        return [Witness(reconciler, self.client, check_step, self.broken, countdown, picture, check_duplicates)
                 for reconciler in new_reconcilers(context)]
 
     def look(self) -> Picture:

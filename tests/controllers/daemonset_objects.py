@@ -83,7 +83,8 @@ def pod(name: str, on: str, *, hash_: str = HASH, ready_for: float | None = 60, 
 def state_of(owner: Object, pods: Iterable[Object], placements: Mapping[str, Placement]) -> DaemonSetState:
     """Return the state that a sync observes, with these pods and placements."""
     daemon_pods = [read_daemon_pod(one) for one in sorted(pods, key=lambda one: one["metadata"]["name"])]
+    min_ready_seconds = owner["spec"].get("minReadySeconds", 0)
     return DaemonSetState(
         Key("daemonsets.apps", "default", owner["metadata"]["name"]), owner, HASH, template_generation(owner),
         nodes_to_daemon_pods(daemon_pods), placements, FailedPodsBackoff(),
-        owner["spec"].get("minReadySeconds", 0), NOW, daemon_pods)
+        min_ready_seconds, NOW - timedelta(seconds=min_ready_seconds), NOW, daemon_pods)

@@ -6,7 +6,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from kubepy.api.meta import Object, annotations_of, controller_of, labels_of, name_of, uid_of
-from kubepy.api.objects.deployments import DESIRED_REPLICAS, revision_of, same_template, template_without_hash
+from kubepy.api.objects.deployments import (
+    DESIRED_REPLICAS,
+    HASH_LABEL,
+    revision_of,
+    same_template,
+    template_without_hash,
+)
 from kubepy.api.objects.pods import is_pod_active, is_pod_available, is_pod_ready, phase_of
 from kubepy.apiserver.client import Client
 from kubepy.controllers.deployment.sizes import count, max_surge, max_unavailable, replicas
@@ -163,11 +169,25 @@ def check_availability(name: str, before: Picture, after: Picture) -> None:
     expect(after.all_ready() >= after.fewest, "too few pods are ready", before, after)
 
 
+def check_duplicates(name: str, before: Picture | None, after: Picture | None) -> None:
+    """Check that no ReplicaSet has more pods than it ever should, even if some have not been seen, and that no two
+    ReplicaSets have the same template. Raises Broken."""
+    if before is None or after is None:
+        return
+    hashes = [labels_of(one)[HASH_LABEL] for one in after.sets.values()]
+    expect(len(set(hashes)) == len(hashes), "two ReplicaSets of one template", before, after)
+    if name == "replicaset-controller":
+        for uid, one in before.sets.items():
+            made = len(after.pods.get(uid, [])) - len(before.pods[uid])
+            most = max(replicas(one), count(one, "replicas"))
+            expect(made <= 0 or len(after.pods[uid]) <= most, f"{name_of(one)} makes too many pods", before, after)
+
+
 class DeploymentLab(WatchedLab):
     """A cluster with two nodes, whose controllers are checked after each sync."""
 
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
+    def __init__(self, folder: Path, faults: Object | None = None) -> None:
+        super().__init__(folder, faults)
         self.check: Check = check_step
         self.node("node-1")
         self.node("node-2")
@@ -175,7 +195,7 @@ class DeploymentLab(WatchedLab):
 
     def witnesses(self, context: Context, crash_at: int) -> list[Reconciler]:
         countdown = [crash_at]
-        return [Witness(reconciler, self.client, self.check, self.broken, countdown, picture)
+        return [Witness(reconciler, self.client, self.check, self.broken, countdown, picture, check_duplicates)
                 for reconciler in new_reconcilers(context)]
 
     def make(self, obj: Object) -> Object:

@@ -14,7 +14,7 @@ from kubepy.controllers.statefulset.pod_control import ClaimError
 from kubepy.controlplane import new_reconcilers
 from kubepy.runtime.reconcile import Context, Handler, Key, Reconciler
 from kubepy.runtime.workqueue import WorkQueue
-from tests.controllers.watched_lab import Broken, Crash, WatchedLab
+from tests.controllers.watched_lab import Broken, Crash, Sight, WatchedLab
 
 SETS, CLAIMS, REVISIONS = "statefulsets.apps", "persistentvolumeclaims", "controllerrevisions.apps"
 CLAIM_TEMPLATE: Object = {"metadata": {"name": "data"}, "spec": {
@@ -168,8 +168,8 @@ class Witness:
         return self._inner.handlers()
 
     def sync(self, key: Key) -> None:
-        set_ = self._context.informers.get(*key)
-        before = {name_of(pod): pod for pod in self._context.informers.list("pods")}
+        sight = Sight(self._inner, self._context.client)
+        set_ = sight.known.objects[SETS].get(key)
         self._lab.failed = True
         try:
             self._inner.sync(key)
@@ -181,19 +181,22 @@ class Witness:
             raise
         finally:
             if set_ is not None and not is_being_deleted(set_):
-                self._check(set_, before)
+                self._check(set_, sight)
         self._left -= 1
         if self._left == 0 or self._lab.broken:
             raise Crash
 
-    def _check(self, set_: Object, before: Mapping[str, Object]) -> None:
-        client = self._context.client
-        after = {name_of(pod): pod for pod in client.list("pods").items}
-        status = client.get(SETS, name_of(set_), namespace="default").get("status") or {}
-        current = (set_.get("status") or {}).get("currentRevision") or status.get("updateRevision", "")
+    def _check(self, set_: Object, sight: Sight) -> None:
+        seen = sight.known_after(sight.now())
+        before, after = ({name_of(pod): pod for pod in one.list("pods").items} for one in (sight.known, seen))
+        found = [one for one in seen.list(SETS).items if uid_of(one) == uid_of(set_)]
+        status = found[0].get("status") or {} if found else {}
+        revisions = [one for one in seen.list(REVISIONS).items if (controller_of(one) or {}).get("uid") == uid_of(set_)]
+        update = name_of(max(revisions, key=lambda one: int(one["revision"]))) if revisions else ""
+        current = (set_.get("status") or {}).get("currentRevision") or update
         step = Step(set_, before, after, self._context.clock.now())
         try:
-            check_step(step, status.get("updateRevision", ""), current)
+            check_step(step, update, current)
             check_completion(step, set_.get("status") or {}, status)
         except Broken as error:  # kept, since the manager would treat an exception as a failed sync
             self._lab.broken.append(error)
@@ -212,8 +215,8 @@ def _is_claimed(set_: Object, before: Object, after: Object | None) -> bool:
 class StatefulLab(WatchedLab):
     """A cluster with a node, whose StatefulSet controller is checked after each sync."""
 
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
+    def __init__(self, folder: Path, faults: Object | None = None) -> None:
+        super().__init__(folder, faults)
         self.failed = False  # whether the last sync raised an error, and so left work undone
         self.node("node-1")
         self.run()

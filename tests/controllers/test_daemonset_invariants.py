@@ -13,7 +13,7 @@ from kubepy.api.meta import Object, name_of
 from kubepy.api.objects.pods import is_pod_active
 from kubepy.apiserver.request import DeleteOptions
 from tests.controllers.daemonset_lab import REVISIONS, SETS, DaemonLab, counts, daemon_set
-from tests.controllers.watched_lab import if_there
+from tests.controllers.watched_lab import FAULTS, if_there
 
 # --- what may happen ----------------------------------------------------------------------------------------------
 
@@ -125,18 +125,18 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Any]:
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(spec=SPECS, operations=SCENARIOS)
-@example(spec={"surge": 1, "unavailable": 0}, operations=[
+@given(spec=SPECS, operations=SCENARIOS, faults=FAULTS)
+@example(faults=None, spec={"surge": 1, "unavailable": 0}, operations=[
     ((update, 2, "not-ready"), True), ((sicken, 0, "ready"), True), ((update, 3, "ready"), True)])  # fmt: skip
-@example(spec={"surge": 0, "unavailable": 1}, operations=[
+@example(faults=None, spec={"surge": 0, "unavailable": 1}, operations=[
     ((update, 2, "ready"), True), ((update, 3, "ready"), True), ((update, 2, "ready"), True)])  # fmt: skip
-@example(spec={"surge": 0, "unavailable": 1}, operations=[
+@example(faults=None, spec={"surge": 0, "unavailable": 1}, operations=[
     ((hang, 0), False), ((update, 2, "ready"), True), ((lose_node, 2), True), ((find_node, 2), True)])  # fmt: skip
 def test_rolling_update_step_stays_within_the_strategy(
-    folders: Callable[[], Any], spec: dict[str, Any], operations: list[tuple[tuple[Any, ...], bool]]
+    folders: Callable[[], Any], spec: dict[str, Any], operations: list[tuple[tuple[Any, ...], bool]], faults: Any
 ) -> None:
     """Check every step, whatever is rolled out, broken, tainted or lost, and wherever the manager crashes."""
-    lab = DaemonLab(folders())
+    lab = DaemonLab(folders(), faults)
     lab.create(SETS, daemon_set(**spec), "default")
     lab.run()
     lab.wait(10)

@@ -21,7 +21,7 @@ from tests.controllers.deployment_objects import (
     deployment,
     picture,
 )
-from tests.controllers.watched_lab import if_there
+from tests.controllers.watched_lab import FAULTS, if_there
 
 # --- what may happen ----------------------------------------------------------------------------------------------
 
@@ -144,14 +144,15 @@ QUICK = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCh
 
 
 @QUICK
-@given(spec=SPECS, operations=scenarios(CALM))
-@example(spec={"replicas": 4, "surge": 1, "unavailable": 0}, operations=[
+@given(spec=SPECS, operations=scenarios(CALM), faults=FAULTS)
+@example(faults=None, spec={"replicas": 4, "surge": 1, "unavailable": 0}, operations=[
     ((update, 2, "crash-loop"), True), ((undo,), False), ((update, 3, "ready"), True)])
 def test_rolling_deployment_stays_between_its_bounds(folders: Callable[[], Any], spec: dict[str, Any],
-                                                       operations: list[tuple[tuple[Any, ...], bool]]) -> None:
+                                                       operations: list[tuple[tuple[Any, ...], bool]],
+                                                       faults: Any) -> None:
     """Keep at least ``replicas - maxUnavailable`` ready pods and at most ``replicas + maxSurge`` pods, whatever is
     rolled out, undone, paused or broken, and wherever the manager crashes."""
-    lab = DeploymentLab(folders())
+    lab = DeploymentLab(folders(), faults)
     start(lab, spec)
     lab.check = check_availability
     play(lab, operations)
@@ -162,13 +163,14 @@ def test_rolling_deployment_stays_between_its_bounds(folders: Callable[[], Any],
 
 
 @QUICK
-@given(spec=SPECS, operations=scenarios(STORMY))
-@example(spec={"replicas": 3, "surge": 0, "unavailable": 1}, operations=[
+@given(spec=SPECS, operations=scenarios(STORMY), faults=FAULTS)
+@example(faults=None, spec={"replicas": 3, "surge": 0, "unavailable": 1}, operations=[
     ((update, 2, "ready"), False), ((sicken, 0, "not-ready"), True)])
 def test_rolling_update_step_does_not_worsen_accidents(folders: Callable[[], Any], spec: dict[str, Any],
-                                                      operations: list[tuple[tuple[Any, ...], bool]]) -> None:
+                                                      operations: list[tuple[tuple[Any, ...], bool]],
+                                                      faults: Any) -> None:
     """Delete pods and nodes, change sizes and strategies: no controller deletes pods that are needed."""
-    lab = DeploymentLab(folders())
+    lab = DeploymentLab(folders(), faults)
     start(lab, spec)
     play(lab, operations)
     mend(lab)

@@ -30,7 +30,8 @@ def job(outcome: str, **spec: Any) -> Object:
 
 
 def cron_job(**spec: Any) -> Object:
-    return workload("CronJob", "batch/v1", schedule="0 0 1 1 *", jobTemplate={"spec": job("ready")["spec"]}, **spec)
+    yearly = {"schedule": "0 0 1 1 *", "jobTemplate": {"spec": job("ready")["spec"]}}
+    return workload("CronJob", "batch/v1", **yearly | spec)
 
 
 @pytest.mark.parametrize(("resource", "obj"), [

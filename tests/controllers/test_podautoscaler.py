@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from kubepy.api.clock import parse_time
 from kubepy.api.meta import Object
 from kubepy.controllers.podautoscaler.normalization import ReplicaLimits, ScalingHistory, SizeChange, normalize
-from tests.controllers.conftest import Lab
+from kubepy.controlplane import build_manager
+from tests.controllers.conftest import NOW, Lab
 
 RESOURCE = "horizontalpodautoscalers.autoscaling"
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -396,3 +398,12 @@ def test_tolerance_of_behavior_counts(hpa: HpaLab) -> None:
     hpa.deployment(replicas=2, cpu="108m")
     hpa.autoscaler(behavior={"scaleUp": {"tolerance": "0.05"}})
     assert hpa.at(0).at(15).replicas == 3
+
+
+def test_time_goes_on_until_target_has_its_last_size(hpa: HpaLab) -> None:
+    hpa.deployment(replicas=2, cpu="100m@0s,300m@60s,50m@2h")
+    hpa.autoscaler()
+    summary = build_manager(hpa.lab.cluster).advance(settled=True)
+    assert hpa.replicas == 1
+    assert timedelta(hours=2) < hpa.lab.now - parse_time(NOW) < timedelta(hours=3)
+    assert [work.reconciler for work in summary.due] == ["horizontal-pod-autoscaler-controller"]

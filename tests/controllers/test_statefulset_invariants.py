@@ -24,7 +24,7 @@ from tests.controllers.statefulset_objects import (
     stateful_set,
     storage_class,
 )
-from tests.controllers.watched_lab import if_there
+from tests.controllers.watched_lab import FAULTS, if_there
 
 Operation = tuple[Any, ...]
 POD_NAME = "statefulset.kubernetes.io/pod-name"
@@ -168,22 +168,24 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Any]:
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(spec=SPECS, claims=st.booleans(), operations=st.lists(st.tuples(OPERATIONS, SETTLE), min_size=3, max_size=12))
-@example(spec={"podManagementPolicy": "OrderedReady"}, claims=True, operations=[
+@given(spec=SPECS, claims=st.booleans(), operations=st.lists(st.tuples(OPERATIONS, SETTLE), min_size=3, max_size=12),
+       faults=FAULTS)
+@example(faults=None, spec={"podManagementPolicy": "OrderedReady"}, claims=True, operations=[
     ((update, 2, "crash-loop"), True), ((delete, 0, False), True), ((update, 3, "ready"), True), ((scale, 1), False),
     ((delete, 2, True), True)])
-@example(spec={"podManagementPolicy": "Parallel", "minReadySeconds": 10, "ordinals": {"start": 2}}, claims=False,
-         operations=[((strategy, "RollingUpdate", 1), True), ((update, 2, "ready"), True), ((crash, 2), False),
-                     ((delete, 2, False), True), ((delete, 4, False), True), ((scale, 0), True)])
-@example(spec={"podManagementPolicy": "OrderedReady", "replicas": 4}, claims=False, operations=[
+@example(faults=None, spec={"podManagementPolicy": "Parallel", "minReadySeconds": 10, "ordinals": {"start": 2}},
+         claims=False, operations=[((strategy, "RollingUpdate", 1), True), ((update, 2, "ready"), True),
+                                   ((crash, 2), False), ((delete, 2, False), True), ((delete, 4, False), True),
+                                   ((scale, 0), True)])
+@example(faults=None, spec={"podManagementPolicy": "OrderedReady", "replicas": 4}, claims=False, operations=[
     ((strategy, "RollingUpdate", 2), True), ((update, 2, "ready"), True)])
-@example(spec={"podManagementPolicy": "OrderedReady", "replicas": 4}, claims=False, operations=[
+@example(faults=None, spec={"podManagementPolicy": "OrderedReady", "replicas": 4}, claims=False, operations=[
     ((sicken, 2, "Running"), False), ((sicken, 3, "Running"), False), ((scale, 1), True)])
 def test_stateful_set_step_keeps_upstreams_invariants(folders: Callable[[], Any], spec: dict[str, Any], claims: bool,
-                                               operations: list[tuple[Operation, bool]]) -> None:
+                                               operations: list[tuple[Operation, bool]], faults: Any) -> None:
     """Check every step, with the controllers run after each operation or after several. At the end everything broken
     is repaired, and the set must reach its spec."""
-    lab = StatefulLab(folders())
+    lab = StatefulLab(folders(), faults)
     lab.create("storageclasses.storage.k8s.io", storage_class())
     lab.make(stateful_set(claims=claims, **spec))
     lab.run()

@@ -23,6 +23,11 @@ def test_first_end_at_once_and_each_later_one_takes_twice_as_long(number: int, s
     assert after(number).delay("owner", NOW) == seconds
 
 
+@pytest.mark.parametrize(("number", "is_longest"), [(20, False), (28, False), (29, True), (99, True)])
+def test_delay_grows_up_to_five_minutes(number: int, is_longest: bool) -> None:
+    assert after(number).is_longest("owner") is is_longest
+
+
 def test_delay_counts_from_last_one() -> None:
     endings = after(23)
     assert endings.delay("owner", NOW + timedelta(seconds=5)) == 3

@@ -1,4 +1,4 @@
-"""Fixtures of storage: every test ends with ``check()``, so files, index, journal and change log agree."""
+"""Fixtures of storage: every test of a folder ends with ``check()``, so files, index, journal and change log agree."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 
 from kubepy.storage import Key
 from kubepy.storage.folder.store import FolderStore
+from kubepy.storage.interfaces import Store
 
 Object = dict[str, Any]
 
@@ -31,7 +32,15 @@ def names(objects: list[Object]) -> list[str]:
     return [obj["metadata"]["name"] for obj in objects]
 
 
-def create(store: FolderStore, *objects: Object, resource: str = "configmaps") -> None:
+def event(name: str) -> Object:
+    return {"kind": "Event", "metadata": {"name": name, "namespace": "default"}}
+
+
+def told(store: Store, since: int) -> list[tuple[int, str, str]]:
+    return [(change.revision, change.type, change.key.name) for change in store.changes(since)]
+
+
+def create(store: Store, *objects: Object, resource: str = "configmaps") -> None:
     with store.transaction() as transaction:
         for obj in objects:
             metadata = obj["metadata"]

@@ -48,7 +48,11 @@ def unsynced(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
 
 
+SETTINGS = 'formatVersion: 1\nclock: "2026-01-01T00:00:00Z"  # ours\n'
+
+
 def prepare(folder: Path) -> None:
+    (folder / "kubepy.yaml").write_text(SETTINGS)
     store = FolderStore(folder)
     create(store, *(config_map(name) for name in ("kept", "changed", "deleted")), config_map("lone", namespace="gone"))
     create(store, config_map("managed", managedFields=APPLIED))
@@ -65,6 +69,7 @@ def commit(folder: Path) -> None:
         transaction.create(key("new"), config_map("new", managedFields=APPLIED))
         transaction.create(key("new", "fresh"), config_map("new", namespace="fresh"))
         store.set_meta("done", "yes")
+        store.set_settings({"clock": "2026-01-02T00:00:00Z"})
     store.close()
 
 
@@ -95,12 +100,16 @@ def sound_after(folder: Path, acknowledged: bool) -> list[tuple[str, str, str]]:
     with locked_by_another(folder):
         reader = FolderStore(folder)
         seen = state(reader)
+        clock = reader.settings()["clock"]
         reader.close()
     store = FolderStore(folder)
     assert state(store) == seen
     assert seen in (BEFORE, AFTER)
     assert seen == AFTER or not acknowledged
     assert (store.meta("done") == "yes") == (seen == AFTER)
+    day = "02" if seen == AFTER else "01"
+    assert clock == store.settings()["clock"] == f"2026-01-{day}T00:00:00Z"
+    assert (folder / "kubepy.yaml").read_text() == SETTINGS.replace("2026-01-01", f"2026-01-{day}")
     assert store.revision() == (11 if seen == AFTER else 5)
     assert store.check() == []
     store.close()

@@ -108,7 +108,7 @@ def file_of(folder: Path, name: str, namespace: str = "default", resource: str =
 
 
 def commit(create: Callable[[], list[dict[str, Any]]] = list, update: Callable[[], list[dict[str, Any]]] = list,
-           delete: tuple[Key, ...] = (), meta: tuple[tuple[str, str], ...] = ()) -> Step:
+           delete: tuple[Key, ...] = (), meta: tuple[tuple[str, str], ...] = (), clock: str = "") -> Step:
     """Return a step that is one transaction."""
 
     def run(folder: Path) -> None:
@@ -122,6 +122,8 @@ def commit(create: Callable[[], list[dict[str, Any]]] = list, update: Callable[[
                 transaction.create(key_of(obj), obj)
             for name, value in meta:
                 store.set_meta(name, value)
+            if clock:
+                store.set_settings({"clock": clock})
         store.close()
 
     return run
@@ -300,6 +302,9 @@ STORAGE = (
     Scenario("events", (begin, KEPT, commit(create=lambda: [event("new", "1")], update=lambda: [event("old", "2")]),
                         commit(create=lambda: [event("newer", "1")], delete=(key("old", resource="events"),)))),
     Scenario("meta", (begin, KEPT, commit(meta=(("done", "yes"), ("more", "no"))))),
+    Scenario("clock", (begin, KEPT, commit(clock="2026-09-21T15:00:00Z"))),
+    Scenario("clock-and-update", (begin, KEPT, commit(update=lambda: [config_map("changed", "2")],
+                                                      clock="2026-09-21T15:00:00Z"))),
     Scenario("secret", (begin, KEPT, commit(create=lambda: [secret("new", "bmV3")],
                                             update=lambda: [secret("password", "bmV3ZXI=")]))),
     Scenario("hand-made", (begin, KEPT, write("namespaces/default/configmaps/commented.yaml", COMMENTED), look,

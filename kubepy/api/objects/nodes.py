@@ -7,9 +7,11 @@ Pure functions over plain dicts, on the hot paths of the scheduler and of the Da
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING
 
-from kubepy.api.meta import AnyObject, Object, ObjectT
+from kubepy.api.clock import parse_time
+from kubepy.api.meta import AnyObject, Object, ObjectT, annotations_of
 from kubepy.api.values.gonumbers import int_or_none
 
 if TYPE_CHECKING:
@@ -27,6 +29,7 @@ TAINT_DISK_PRESSURE = "node.kubernetes.io/disk-pressure"
 TAINT_PID_PRESSURE = "node.kubernetes.io/pid-pressure"
 TAINT_NETWORK_UNAVAILABLE = "node.kubernetes.io/network-unavailable"
 
+DOWN_UNTIL = "kubepy.dev/down-until"  # annotation of a node: its kubelet is silent until this time
 METADATA_NAME = "metadata.name"  # the only field that matchFields knows
 
 
@@ -49,6 +52,21 @@ def is_node_ready(node: AnyObject) -> bool:
     """Return whether the node's Ready condition is True (``nodeutil.IsNodeReady``)."""
     condition = get_condition(node, "Ready")
     return condition is not None and condition.get("status") == "True"
+
+
+def down_until(node: AnyObject) -> datetime | None:
+    """Return until when the node's kubelet is down, or was; None if it is up. What is no time counts for nothing."""
+    text = annotations_of(node).get(DOWN_UNTIL)
+    try:
+        return parse_time(text) if text else None
+    except ValueError:
+        return None
+
+
+def is_down(node: AnyObject, now: datetime) -> bool:
+    """Tell whether the node's kubelet is silent now."""
+    until = down_until(node)
+    return until is not None and until > now
 
 
 def tolerates(toleration: AnyObject, taint: AnyObject) -> bool:

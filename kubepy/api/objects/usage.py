@@ -8,6 +8,7 @@ series of them with the times since the pod's start from which they hold: ``100m
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -69,6 +70,17 @@ def check_usage(pod: AnyObject) -> None:
             parse_series(resource, annotation, text)
             if dot and container not in names:
                 raise AnnotationError(annotation, text, f"the pod has no container {quote(container)}")
+
+
+def last_usage_change(pod: AnyObject) -> timedelta:
+    """Return how long after its start the usage of a pod changes for the last time."""
+    last = 0.0
+    for annotation, text in annotations_of(pod).items():
+        resource = annotation.removeprefix(PREFIX).partition(".")[0]
+        if annotation.startswith(PREFIX) and resource in MEASURED:
+            with suppress(AnnotationError):
+                last = max(last, parse_series(resource, annotation, text).steps[-1][0])
+    return timedelta(seconds=min(last, 1e9))
 
 
 def measured_containers(pod: AnyObject) -> list[AnyObject]:

@@ -118,6 +118,7 @@ class Driver:
         self._warned = False
         self._noted = False
         self._has_settled = False
+        self.before_time_passes: Callable[[], None] = lambda: None
         self._others_run_until = 0.0  # when to look again whether another process runs the controllers
 
     def react(self, watch: Callable[[], None] | None = None) -> bool:
@@ -180,6 +181,7 @@ class Driver:
 
         Raises CliError where the wait would never end.
         """
+        self.before_time_passes()
         clock, progress = self._cluster.clock, self._progress
         if clock.own:
             return self._move_until(done, timeout, about, owner, retry)
@@ -259,6 +261,8 @@ class Driver:
 
         Where another process runs them, the cluster's own time is moved for it to each moment, and its work awaited.
         """
+        self.before_time_passes()
+
         def is_over() -> bool:
             self._progress.show(format_time(self._cluster.clock.now()), about=about)
             return stop()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import IO, TYPE_CHECKING
 
@@ -26,8 +26,8 @@ with lazy_imports():
     from kubepy.apiserver import cluster as clusters
     from kubepy.apiserver import roundtrips
     from kubepy.cli.runtime import driver as drivers
+    from kubepy.cli.runtime import faults, notes
     from kubepy.cli.runtime import kubeconfig as kubeconfigs
-    from kubepy.cli.runtime import notes
     from kubepy.cli.runtime import progress as progresses
     from kubepy.runtime import checkpoint as checkpoints
     from kubepy.storage import errors as storage_errors
@@ -65,6 +65,8 @@ class Factory:
         self._warned: dict[str, None] = {}
         self._logged: set[tuple[str, str]] = set()
         self._progress: progresses.Progress | None = None
+        self.words: Sequence[str] = ()  # the command line
+        self.fault_run: faults.FaultRun | None = None  # where the cluster has faults
 
     def use(self, options: GlobalOptions, *, may_create: bool) -> None:
         """Work with the global flags of a command line from now on. Raises CliError for wrong ones."""
@@ -158,6 +160,11 @@ class Factory:
             raise self._no_cluster(self.folder) from None
         cluster.client.warn = self.warn
         cluster.store.set_warn(self.warn)
+        if self.options.faults or cluster.settings.faults is not None:
+            chosen = faults.read_faults(self.options.faults) if self.options.faults else cluster.settings.faults
+            drawn = cluster.use_faults(chosen)
+            self.fault_run = faults.FaultRun(cluster, self.folder, self.words, self.say)
+            self.fault_run.begin(drawn)
         if user := self.options.impersonated_user(self._target.user_name, self._target.user):
             cluster.client.requester = user
         if self.options.v or self.options.vmodule:
@@ -210,7 +217,10 @@ class Factory:
     @cached_property
     def driver(self) -> drivers.Driver:
         """The driver that runs the controllers before a command reads, and while it waits."""
-        return drivers.Driver(self.cluster, self.folder, self.progress, self.notes, reconciles=self.reconciles)
+        driver = drivers.Driver(self.cluster, self.folder, self.progress, self.notes, reconciles=self.reconciles)
+        if self.fault_run is not None:
+            driver.before_time_passes = self.fault_run.keep
+        return driver
 
     @cached_property
     def notes(self) -> notes.Notes:

@@ -114,7 +114,7 @@ PROFILES = ("none", "cpu", "heap", "goroutine", "threadcreate", "block", "mutex"
 
 
 class GlobalOptions(Options):
-    """kubectl's flags for every command, and kubepy's own ``--state`` and ``--reconcile``.
+    """kubectl's flags for every command, and kubepy's own ``--state``, ``--reconcile`` and ``--faults``.
 
     Flags that name a server or credentials are accepted, so that a script written for kubectl runs, and
     ``kubepy options`` only names them (hidden); a wrong value of one is reported as kubectl reports it.
@@ -124,6 +124,8 @@ class GlobalOptions(Options):
                              "./state.")
     reconcile: str = string_flag("reconcile", help='"auto" or "never": whether commands that read or wait run the '
                                  'controllers. Default: $KUBEPY_RECONCILE, kubepy.yaml, or "auto".')
+    faults: str = string_flag("faults", help="A file of faults that happen to the cluster while this command runs its "
+                              "controllers, in place of those in kubepy.yaml.")
     must_exist: bool = bool_flag("must-exist", help="If true, never make a cluster where there is none. Default: "
                                  "$KUBEPY_MUST_EXIST.")
     namespace: str = string_flag("namespace", "n", help="If present, the namespace scope for this request.")
@@ -213,7 +215,7 @@ class GlobalOptions(Options):
 
 
 GLOBAL_FLAGS = GlobalOptions.flags
-OWN_FLAGS = ("state", "reconcile", "must-exist")  # kubectl has the others
+OWN_FLAGS = ("state", "reconcile", "faults", "must-exist")  # kubectl has the others
 
 
 # --- flags that several commands share ----------------------------------------------------------------------------

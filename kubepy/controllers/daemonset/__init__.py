@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from kubepy.api.clock import later
 from kubepy.api.errors import AlreadyExists, NotFound, Status
 from kubepy.api.meta import controller_of, is_being_deleted, labels_of, name_of, uid_of
 from kubepy.api.objects.pods import next_availability
@@ -70,6 +71,7 @@ class DaemonSetController:
         self._history = history.History(context.client)
         self._expectations: Expectations[Key] = Expectations(context.clock.now)
         self._failed_pods_backoff = FailedPodsBackoff()
+        self._written: dict[Key, str] = {}  # resource versions of DaemonSets from this controller's own writes
         self.queue = context.new_queue()
         self._owners = Ownership(context.informers, DAEMON_SETS, "DaemonSet", self.queue)
 
@@ -90,9 +92,12 @@ class DaemonSetController:
         }
 
     def _daemon_set_changed(self, event: WatchEvent) -> None:
+        """Reconcile a DaemonSet that others changed: after a write of its own counts the controller would find nothing
+        to do, at the price of another look at all nodes."""
         if event.new is None:
             self._expectations.forget(event.key)
-        self.queue.add(event.key)
+        if event.new is None or event.new["metadata"]["resourceVersion"] != self._written.pop(event.key, None):
+            self.queue.add(event.key)
 
     def _pod_changed(self, event: WatchEvent) -> None:
         self._owners.changed(event, lambda key, _: self._expectations.creation_observed(key),
@@ -161,10 +166,10 @@ class DaemonSetController:
         generation = None if is_generation_reused(daemon_set, old) else template_generation(daemon_set)
         placement = node_should_run_daemon_pod(daemon_set)
         placements = {node["metadata"]["name"]: placement(node) for node in self._nodes.list()}
+        now, min_ready_seconds = self._clock.now(), daemon_set["spec"].get("minReadySeconds") or 0
         return DaemonSetState(
             key, daemon_set, labels_of(current).get(HASH_LABEL, ""), generation, nodes_to_daemon_pods(pods),
-            placements, self._failed_pods_backoff, daemon_set["spec"].get("minReadySeconds") or 0,
-            self._clock.now(), pods, old)
+            placements, self._failed_pods_backoff, min_ready_seconds, later(now, -min_ready_seconds), now, pods, old)
 
     def _index_daemon_pod(self, pod: Pod) -> tuple[str, DaemonPod] | None:
         """Group the pods that DaemonSets control by the DaemonSet's uid; those that are to be claimed are apart."""
@@ -268,8 +273,11 @@ class DaemonSetController:
         """Write the status if it changes. Raises Status."""
         counts = count_nodes(state)
         status = new_status(state.daemon_set, counts, observed=observed)
-        if status != state.daemon_set.get("status"):
-            self._writer.update_status(state.daemon_set, status)
+        before = state.daemon_set.get("status") or {}
+        if status != before:
+            stored = self._writer.update_status(state.daemon_set, status)
+            if status.get("observedGeneration") == before.get("observedGeneration"):  # back-offs go by it
+                self._written[state.key] = stored["metadata"]["resourceVersion"]
         ready_times = (pod.ready_since for pod in state.pods)
         if (due := next_availability(ready_times, state.min_ready_seconds, state.now)) is not None:
             self.queue.add_at(state.key, due)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kubepy.api.clock import format_micro_time, later, parse_time
+from kubepy.api.clock import format_micro_time, parse_time
 from kubepy.api.meta import uid_of
 from kubepy.controllers.daemonset.placement import NOWHERE, Placement
 from kubepy.controllers.daemonset.pods import DaemonPod
@@ -27,6 +27,7 @@ class DaemonSetState(NamedTuple):
     placements: Mapping[str, Placement]  # of all nodes, by name, in order
     failed_pods_backoff: FailedPodsBackoff
     min_ready_seconds: int
+    latest_available: datetime  # pods are available that have been Ready since then
     now: datetime
     pods: Collection[DaemonPod] = ()  # all of them
     old_revisions: Sequence[ControllerRevision] = ()
@@ -42,9 +43,9 @@ class DaemonSetState(NamedTuple):
             self.template_generation is not None and pod.template_generation == self.template_generation)
 
     def is_available(self, pod: DaemonPod) -> bool:
-        if not pod.is_ready or not self.min_ready_seconds:
-            return pod.is_ready
-        return pod.ready_since is not None and later(pod.ready_since, self.min_ready_seconds) <= self.now
+        """Return whether a pod has been Ready for ``minReadySeconds`` (``IsPodAvailable``)."""
+        return pod.is_ready and (not self.min_ready_seconds or (
+            pod.ready_since is not None and pod.ready_since <= self.latest_available))
 
 
 # --- failed pods --------------------------------------------------------------------------------------------------

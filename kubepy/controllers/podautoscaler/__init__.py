@@ -23,7 +23,7 @@ from kubepy.api.values.goformat import quote
 from kubepy.api.values.quantity import Quantity
 from kubepy.controllers.podautoscaler.metrics import MetricFailure, MetricProposal, MetricTarget, compute_metric
 from kubepy.controllers.podautoscaler.normalization import ReplicaLimits, ScalingDecision, ScalingHistory, normalize
-from kubepy.controllers.podautoscaler.replica_calculator import Tolerances
+from kubepy.controllers.podautoscaler.replica_calculator import Tolerances, is_usage_changing
 from kubepy.runtime.events import Recorder
 from kubepy.runtime.informers import PODS, ResourceClient, TypedResource
 from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
@@ -105,7 +105,7 @@ class HorizontalController:
         finally:
             if (status := reconciliation.status) != (autoscaler.get("status") or {}):
                 self._autoscaler_client.update_status(autoscaler, status)
-            self.queue.add_after(key, SYNC_PERIOD, repeating=True)
+            self.queue.add_after(key, SYNC_PERIOD, repeating=reconciliation.is_steady)
 
     def _reconcile(self, run: Reconciliation) -> None:
         """Bring the target to the size that it is to have (``reconcileAutoscaler``). Raises ReconcileError."""
@@ -158,6 +158,7 @@ class HorizontalController:
         except ReconcileError as error:
             raise run.failed_compute(str(error), target.replicas, None) from None
         pods = [pod for pod in self._pods.list(run.namespace) if selector.matches(pod["metadata"].get("labels"))]
+        run.is_steady = not any(is_usage_changing(pod, run.now) for pod in pods)
         about = MetricTarget(run.namespace, target.replicas, pods, run.now, tolerances_for(run.spec))
         statuses: list[Object] = []
         proposals: list[MetricProposal] = []
@@ -219,12 +220,14 @@ class HorizontalController:
         self._recorder.event(run.autoscaler, "Normal", "SuccessfulRescale", told)
         run.history.store_scale_event(run.spec.get("behavior"), target.replicas, wanted.replicas, run.now)
         run.status["lastScaleTime"] = format_time(run.now)
+        run.is_steady = False
 
 
 class Reconciliation:
     """One look at an autoscaler: its object, what it remembers, and the status that it is getting.
 
     :ivar metrics: the ``currentMetrics`` of this look.
+    :ivar is_steady: the next looks will find the same unless something changes: no time is waited for.
     """
 
     def __init__(self, autoscaler: HorizontalPodAutoscaler, history: ScalingHistory, now: datetime,
@@ -233,6 +236,7 @@ class Reconciliation:
         self.history = history
         self.now = now
         self.metrics: list[Object] | None = None
+        self.is_steady = True
         self.status: Object = {**cast(Object, autoscaler.get("status") or {})}
         self._recorder = recorder
 
@@ -255,6 +259,7 @@ class Reconciliation:
         self.status["conditions"] = conditions
 
     def set_decision(self, decision: ScalingDecision) -> None:
+        self.is_steady &= decision.is_steady
         self.set_condition("AbleToScale", "True", *decision.able)
         self.set_condition("ScalingLimited", str(decision.is_limited), *decision.limited)
 

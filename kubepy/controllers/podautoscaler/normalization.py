@@ -92,6 +92,11 @@ class ScalingDecision(NamedTuple):
     limited: Verdict
     is_limited: bool
 
+    @property
+    def is_steady(self) -> bool:
+        """Tell whether neither a stabilization window nor a rate holds the size back for a time."""
+        return self.able is READY and self.limited not in (UP_LIMIT, DOWN_LIMIT)
+
 
 READY = Verdict("ReadyForNewScale", "recommended size matches current size")
 WITHIN_RANGE = Verdict("DesiredWithinRange", "the desired count is within the acceptable range")

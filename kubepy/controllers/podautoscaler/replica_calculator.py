@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from kubepy.api.clock import parse_time
 from kubepy.api.meta import is_being_deleted, name_of
 from kubepy.api.objects.pods import get_condition, pod_requests
-from kubepy.api.objects.usage import MEASURED, measured_containers
+from kubepy.api.objects.usage import MEASURED, last_usage_change, measured_containers
 from kubepy.api.values.quantity import Quantity
 
 if TYPE_CHECKING:
@@ -179,6 +179,15 @@ def group_pods(sample: Sample) -> PodGroups:
         else:
             groups = groups._replace(ready=groups.ready + 1)
     return groups
+
+
+def is_usage_changing(pod: Pod, now: datetime) -> bool:
+    """Tell whether a pod's usage will change by itself, or the pod started or became Ready so lately that its samples
+    may be left out for a time."""
+    started, ready = (pod.get("status") or {}).get("startTime"), get_condition(pod, "Ready") or {}
+    times = (time for time in (started, ready.get("lastTransitionTime")) if time)
+    settles_after = CPU_INITIALIZATION_PERIOD + last_usage_change(pod)
+    return any(parse_time(time) + settles_after > now for time in times)
 
 
 def is_unready_for_cpu(pod: Pod, metric: PodMetric, now: datetime) -> bool:

@@ -101,6 +101,12 @@ class Access:
         assert self._settings is not None
         return self._settings[1]
 
+    def settings_at(self, stamp: Stamp) -> Object | None:
+        """Return what ``kubepy.yaml`` said when it had a stamp, None if it was not read then."""
+        if self._settings is None or self._settings[0] != stamp or self._settings[2]:
+            return None
+        return self._settings[1]
+
     def _check_settings(self) -> None:
         """Read ``kubepy.yaml`` before anything else is touched: the folder may be of a newer version."""
         stamp = settings.check_cluster(self.folder)
@@ -194,8 +200,8 @@ class Access:
             self._recover(self._create(), was_left)
 
     def _recover(self, database: Database, was_left: bool) -> None:
+        settings.finish(database, self.folder)  # before the rows, by which the next process knows that there is work
         recovery.Recovery(database, self.folder, self.boot).run(unclean=was_left)
-        settings.finish(database, self.folder)
         if self.record_outside_edits():
             recovery.Recovery(database, self.folder, self.boot).run(unclean=False)
 

@@ -388,6 +388,14 @@ class Database:
         self._summaries.change(row.key, **row.stamp._asdict(), digest=row.digest, racy=row.racy, managers=row.managers,
                                canonical=row.canonical)
 
+    def restamp_all(self, rows: Iterable[Row]) -> None:
+        """Store the stamps of many rows' files, in an index that no connection has read yet; they are WRITTEN."""
+        self.connection.executemany(
+            f"UPDATE objects SET mtime_ns = ?, size = ?, inode = ?, ctime_ns = ?, racy = ?, managers = ?, "
+            f"state = {WRITTEN}, replaces = '' WHERE resource = ? AND namespace = ? AND name = ?",
+            ((*row.stamp, row.racy, row.managers, *row[:3]) for row in rows),
+        )
+
     def mark_written(self, rows: Iterable[Row]) -> None:
         """Mark PENDING rows WRITTEN, with the change time of their files and the stamps of their managers' files."""
         rows = list(rows)
@@ -425,6 +433,10 @@ class Database:
         """Return the number of tombstones."""
         (count,) = self.connection.execute("SELECT count(*) FROM objects WHERE json IS NULL").fetchone()
         return int(count)
+
+    def remove_tombstones(self) -> None:
+        """Remove all tombstones, from an index that no connection has read yet."""
+        self.connection.execute("DELETE FROM objects WHERE json IS NULL")
 
     # --- change log ---
 
@@ -488,6 +500,10 @@ class Database:
         if not isinstance(value, str) or zlib.crc32(f"{name}={value}".encode()) != expected:
             raise DamagedError(f"the value of {name} has another checksum")
         return value
+
+    def names(self, table: str) -> list[str]:
+        """Return the names of the values of a table."""
+        return [name for (name,) in self.connection.execute(f"SELECT name FROM {table}").fetchall()]
 
     def set_value(self, table: str, name: str, value: str | None) -> None:
         if value is None:

@@ -217,7 +217,7 @@ def find_damage(database: Database) -> Iterator[str]:
             if not _are(int, (*stamp, problem.line)) or not isinstance(problem.reason, str):
                 yield "a problem has other types"
         for table in ("meta", "internal"):
-            for (name,) in database.connection.execute(f"SELECT name FROM {table}").fetchall():
+            for name in database.names(table):
                 database.value(table, name)
     except (DamagedError, sqlite3.Error, TypeError, ValueError, AttributeError, RecursionError) as error:
         yield str(error)

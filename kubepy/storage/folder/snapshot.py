@@ -91,6 +91,10 @@ class FolderSource:
         """Return a small value that is no object."""
         return self.read(lambda database: database.value("meta", name))
 
+    def meta_names(self) -> list[str]:
+        """Return the names of all such values."""
+        return self.read(lambda database: database.names("meta"))
+
 
 def _record(row: Row) -> MemoryRecord:
     return MemoryRecord(row.key, row.revision, row.json, row.expires)

@@ -23,7 +23,7 @@ from kubepy.storage.model import Admit, Change, Key, Object, Problem, Removal, S
 
 with lazy_imports():
     from kubepy.storage import memory
-    from kubepy.storage.folder import commit_files, fsck, locks, snapshot, transaction
+    from kubepy.storage.folder import commit_files, copying, fsck, locks, snapshot, transaction
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -140,6 +140,13 @@ class FolderStore:
         """
         state = snapshot.take_snapshot(self._access, self._reader, self.lock_timeout)
         return memory.MemoryStore(state, volatile=self._volatile, now=self._access.now, lock_timeout=self.lock_timeout)
+
+    def copy_to(self, folder: str) -> None:
+        """Copy everything to a new state folder: the files as they are, and the index. Raises FolderError,
+        LockTimeoutError."""
+        if self._meta_writes is not None:
+            raise RuntimeError("a transaction is under way in this store: nothing can be copied")
+        self._access.run(lambda: copying.copy_folder(self._access, folder, self.lock_timeout))
 
     # --- reading ---
 

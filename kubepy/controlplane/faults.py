@@ -1,0 +1,362 @@
+"""Faults of a cluster that its settings ask for (docs/faults.md): conflicts, restarts, late watch events, lost nodes.
+
+An afflicted controller is a :class:`FaultyReconciler`. It writes through a :class:`FaultyClient`, which answers with a
+conflict, or ends the controller after a write. It reads from informers of its own, so that a watch event that comes
+late is missing from all that the controller sees, as it would be from the cache of a real one. The
+:class:`NodeFaultController` takes nodes down. Pods' bad outcomes are the kubelet's (``kubelet.lifetimes``). Without
+faults nothing here is imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+
+from kubepy.api import errors
+from kubepy.api.clock import format_micro_time, format_time, later, parse_time
+from kubepy.api.meta import Object, annotations_of, clone, labels_of, name_of, namespace_of, uid_of
+from kubepy.api.objects.nodes import DOWN_UNTIL, down_until
+from kubepy.apiserver.client import Client, Objects
+from kubepy.apiserver.fault_settings import FaultSettings, NodeFault
+from kubepy.apiserver.request import Request
+from kubepy.runtime.informers import NODES, Informers, ResourceClient
+from kubepy.runtime.reconcile import EVERY_RESOURCE, Context, Handler, Key, Reconciler, Remembering, WatchEvent
+from kubepy.runtime.workqueue import WorkQueue
+
+if TYPE_CHECKING:
+    from kubepy.api.typed import Node
+    from kubepy.apiserver.client import ObjectList
+
+T = TypeVar("T")
+NewReconciler = Callable[[Context], Reconciler]
+WATCH = "watch"  # in a queue, the resource of a key that stands for late events; its name is the resource they are of
+OUTAGES_AHEAD = 1000  # so many outages that a rate leaves out are looked at to find the next one
+
+
+# --- writes -------------------------------------------------------------------------------------------------------
+
+
+class Restarted(BaseException):
+    """The end of a controller's process. Not an Exception: no controller is to handle it."""
+
+
+class FaultyClient(Client):
+    """The Client of one afflicted controller; it shares all state with the Client that it stands for.
+
+    After :class:`Restarted` it does nothing any more but raise it again: the process that had it is gone.
+
+    :param conflicts: how many conflicts in a row a write has met, and at which version of its object.
+    """
+
+    __slots__ = ("_conflicts", "_controller", "_faults", "_inner", "_is_dead")
+
+    def __init__(self, inner: Client, faults: FaultSettings, controller: str,
+                 conflicts: dict[str, tuple[str, int]]) -> None:
+        self.__dict__ = inner.__dict__
+        self._inner, self._faults, self._controller, self._conflicts = inner, faults, controller, conflicts
+        self._is_dead = False
+
+    def _get(self, request: Request) -> Object:
+        return self._inner._get(request)
+
+    def _list(self, request: Request) -> ObjectList:
+        return self._inner._list(request)
+
+    def _create(self, request: Request, body: Any) -> Object:
+        return self._written(self._of_object(request, body) if body and not request.subresource else request,
+                             lambda: self._inner._create(request, body))
+
+    def _update(self, request: Request, obj: Object) -> Object:
+        return self._written(self._of_object(request, obj), lambda: self._inner._update(request, obj))
+
+    def _patch(self, request: Request, patch: Any) -> Object:
+        return self._written(request, lambda: self._inner._patch(request, patch))
+
+    def _delete(self, request: Request) -> Object:
+        return self._written(request, lambda: self._inner._delete(request))
+
+    def _delete_collection(self, request: Request) -> Objects:
+        return self._written(request, lambda: self._inner._delete_collection(request))
+
+    def _written(self, request: Request, write: Callable[[], T]) -> T:
+        """Carry out a write, unless it meets a conflict; after it the controller may end."""
+        if self._is_dead:
+            raise Restarted
+        resource = request.resource.group_resource
+        subject = (self._controller, request.verb, resource, request.subresource, request.namespace, request.name)
+        before = self._version(request, request.name)
+        if request.name:
+            self._meet_conflict(subject, before, resource, request.name)
+        result = write()
+        name = request.name or (name_of(cast(Object, result)) if isinstance(result, dict) else "")
+        after = self._version(request, name)
+        restarts = self._faults.restarts
+        if (restarts is not None and after != before and restarts.concerns(self._controller, resource)
+                and self._faults.draw("restart", *subject, name, before, after) < restarts.rate):
+            self._is_dead = True
+            raise Restarted
+        return result
+
+    def _meet_conflict(self, subject: Sequence[str], version: str, resource: str, name: str) -> None:
+        """Raise Conflict if this write is to meet one; the next attempt draws anew."""
+        conflicts = self._faults.conflicts
+        if conflicts is None or not conflicts.concerns(self._controller, resource):
+            return
+        key = "/".join(subject)
+        last, count = self._conflicts.pop(key, ("", 0))
+        count = count if last == version else 0
+        if self._faults.draw("conflict", *subject, version, count) < conflicts.rate:
+            self._conflicts[key] = version, count + 1
+            raise errors.conflict(resource, name, errors.MODIFIED)
+
+    def _version(self, request: Request, name: str) -> str:
+        """Return the version of an object as it is stored now, "" if there is none."""
+        resource, request = self._resolve(request)
+        obj = self._find(Key(resource.key, request.namespace, name)) if name else None
+        return str(obj["metadata"].get("resourceVersion", "")) if obj is not None else ""
+
+
+# --- controllers --------------------------------------------------------------------------------------------------
+
+
+class LateEvent(NamedTuple):
+    """A watch event that the controller has not got yet."""
+
+    due: datetime
+    event: WatchEvent
+
+
+class FaultyReconciler:
+    """A controller with informers of its own, which can lag behind, and that can be ended and begin anew.
+
+    Events of one resource stay in their order, as in a watch: behind a late one all others of its resource wait. At a
+    restart all that the controller knows is gone, its queue included; it lists everything, as a new process does.
+    """
+
+    def __init__(self, name: str, new_reconciler: NewReconciler, context: Context, faults: FaultSettings) -> None:
+        self.name = name
+        self._new_reconciler, self._context, self._faults = new_reconciler, context, faults
+        self._late: dict[str, list[LateEvent]] = {}  # by resource
+        self._conflicts: dict[str, tuple[str, int]] = {}
+        self._listings = context.informers.listings  # when this controller listed everything last
+        self._recalled = False  # the late events are from the process before, which had them missing
+        self._listed_at = 0  # at a restart everything was listed at this revision: older events are not news
+        self._begin()
+        self.queue: WorkQueue[Key] = self._inner.queue
+
+    def _begin(self) -> None:
+        """Start the controller as a new process does."""
+        self._informers = Informers()
+        client = FaultyClient(self._context.client, self._faults, self.name, self._conflicts)
+        self._inner = self._new_reconciler(self._context._replace(client=client, informers=self._informers))
+        self._handlers = self._inner.handlers()
+
+    def _list(self, list_objects: Callable[[str], Iterable[Object]]) -> None:
+        """Fill the informers anew."""
+        self._informers.clear()
+        for resource in self._context.informers.resources():
+            for obj in list_objects(resource):
+                self._informers.observe(WatchEvent(Key(resource, namespace_of(obj), name_of(obj)), None, obj))
+
+    def handlers(self) -> Mapping[str, Handler]:
+        """Watch every resource: the informers here are to have all that the manager's have."""
+        return {EVERY_RESOURCE: self._receive}
+
+    def sync(self, key: Key) -> None:
+        """Sync one key; where the controller ends in the midst of it, begin anew."""
+        self._follow_listing()
+        if key.resource == WATCH:
+            self._deliver_due(key.name)
+            return
+        try:
+            self._inner.sync(key)
+        except Restarted:
+            self._restart()
+
+    def _restart(self) -> None:
+        """Begin anew with what is stored by now, the writes of the sync that was cut short included."""
+        self._late.clear()
+        self._begin()
+        self._list(self._context.client.list_stored)
+        self._listed_at = self._context.client.revision()
+        # Whoever holds the queue has that of the new process now.
+        self.queue.__dict__ = self._inner.queue.__dict__
+        for resource in self._informers.resources():
+            for obj in self._informers.list(resource):
+                self._handle(WatchEvent(Key(resource, namespace_of(obj), name_of(obj)), None, obj))
+
+    # --- watch events
+
+    def _receive(self, event: WatchEvent) -> None:
+        """Take an event from the manager: hand it on, or keep it until it is due."""
+        self._follow_listing()
+        if self._is_old(event):
+            return
+        waiting, delay = self._late.get(event.key.resource, []), self._delay(event)
+        if not waiting and not delay:
+            self._deliver(event)
+            return
+        due = later(self._context.clock.now(), delay)
+        due = max(due, waiting[-1].due) if waiting else due
+        self._late.setdefault(event.key.resource, []).append(LateEvent(due, event))
+        self._wake(event.key.resource, due)
+
+    def _is_old(self, event: WatchEvent) -> bool:
+        """Tell whether the controller knew of a change when it began anew."""
+        if not self._listed_at:
+            return False
+        if event.new is not None:
+            return int(event.new["metadata"].get("resourceVersion") or 0) <= self._listed_at
+        known = self._informers.get(*event.key)
+        return known is None or event.old is None or uid_of(known) != uid_of(event.old)
+
+    def _delay(self, event: WatchEvent) -> float:
+        """Draw how late an event comes, in seconds; one that the controller has no handler for is not late."""
+        fault, resource = self._faults.late_events, event.key.resource
+        is_watched = resource in self._handlers or EVERY_RESOURCE in self._handlers
+        if fault is None or not is_watched or not fault.concerns(self.name, resource):
+            return 0.0
+        obj = cast(Object, event.new or event.old)
+        subject = (self.name, *event.key, obj["metadata"].get("resourceVersion", ""), event.new is None)
+        if self._faults.draw("late", *subject) >= fault.rate:
+            return 0.0
+        return self._faults.draw_from(fault.delay, "delay", *subject)
+
+    def _wake(self, resource: str, due: datetime) -> None:
+        self.queue.add_after(Key(WATCH, "", resource), (due - self._context.clock.now()).total_seconds())
+
+    def _deliver(self, event: WatchEvent) -> None:
+        self._informers.observe(event)
+        self._handle(event)
+
+    def _handle(self, event: WatchEvent) -> None:
+        for pattern in (event.key.resource, EVERY_RESOURCE):
+            if (handler := self._handlers.get(pattern)) is not None:
+                handler(event)
+
+    def _deliver_due(self, resource: str) -> None:
+        waiting, now = self._late.pop(resource, []), self._context.clock.now()
+        for number, late in enumerate(waiting):
+            if late.due > now:
+                self._late[resource] = waiting[number:]
+                self._wake(resource, late.due)
+                return
+            self._deliver(late.event)
+
+    def _follow_listing(self) -> None:
+        """Take over the manager's objects if it has listed everything anew; it hands over all of them afterwards."""
+        if self._listings == self._context.informers.listings:
+            return
+        self._listings, self._listed_at = self._context.informers.listings, 0
+        self._list(self._context.informers.list)
+        if self._recalled:
+            for resource in sorted(self._late):
+                for late in reversed(self._late[resource]):
+                    self._informers.observe(WatchEvent(late.event.key, late.event.new, late.event.old))
+        else:
+            self._late.clear()
+        self._recalled = False
+
+    # --- memory
+
+    def remember(self) -> Any:
+        """Return the controller's memory, the late events and the conflicts, as JSON."""
+        late = [[format_micro_time(late.due), [*late.event.key], *late.event[1:]]
+                for resource in sorted(self._late) for late in self._late[resource]]
+        memory = {"controller": self._inner.remember() if isinstance(self._inner, Remembering) else None,
+                  "late": late, "conflicts": dict(sorted(self._conflicts.items()))}
+        return memory if any(memory.values()) else None
+
+    def recall(self, memory: Any) -> None:
+        """Take over the JSON of :meth:`remember`."""
+        if isinstance(self._inner, Remembering) and memory["controller"]:
+            self._inner.recall(memory["controller"])
+        self._conflicts.update((key, (version, count)) for key, (version, count) in memory["conflicts"].items())
+        if self._context.informers.listings:
+            return  # this process has these events, too
+        self._recalled = True
+        for due, key, old, new, is_update in memory["late"]:
+            event = WatchEvent(Key(*key), old, new, is_update)
+            self._late.setdefault(event.key.resource, []).append(LateEvent(parse_time(due), event))
+
+
+# --- nodes --------------------------------------------------------------------------------------------------------
+
+
+class Outage(NamedTuple):
+    """A time from which to which a node is down."""
+
+    begin: datetime
+    end: datetime
+
+
+class NodeFaultController:
+    """Takes nodes down: at the beginning of an outage it annotates the node with the end, and its kubelet is silent."""
+
+    name = "node-faults"
+
+    def __init__(self, context: Context) -> None:
+        self.queue = context.new_queue()
+        self._nodes = context.informers.lister(NODES)
+        self._node_client = ResourceClient(context.client, NODES)
+        self._clock = context.clock
+        self._faults = context.client.settings.faults or FaultSettings("")
+        self._since: dict[str, datetime] = {}  # uid → when the node was first seen with these faults
+
+    def remember(self) -> Any:
+        """Return when each node was first seen, as JSON."""
+        return {uid: format_micro_time(since) for uid, since in sorted(self._since.items())}
+
+    def recall(self, memory: Any) -> None:
+        """Take over the JSON of :meth:`remember`."""
+        self._since.update((uid, parse_time(since)) for uid, since in memory.items())
+
+    def handlers(self) -> Mapping[str, Handler]:
+        return {NODES: self._node_changed}
+
+    def _node_changed(self, event: WatchEvent) -> None:
+        if event.new is None:
+            self._since.pop(uid_of(event.old) if event.old is not None else "", None)
+            self.queue.cancel(event.key)
+        elif event.old is None or labels_of(event.old) != labels_of(event.new):
+            self._since.setdefault(uid_of(event.new), self._clock.now())
+            self.queue.add(event.key)
+
+    def sync(self, key: Key) -> None:
+        """Take the node down if an outage of it has begun, and come again when the next one begins."""
+        node, now = self._nodes.get("", key.name), self._clock.now()
+        if node is None:
+            return
+        since = self._since.setdefault(uid_of(node), now)
+        for index, fault in enumerate(self._faults.nodes):
+            if (fault.names and key.name not in fault.names) or not fault.selector.matches(labels_of(node)):
+                continue
+            for outage in self._outages(index, fault, key.name, since, now):
+                if outage.begin <= now:
+                    node = self._take_down(node, outage.end)
+                else:
+                    self.queue.add_after(key, (outage.begin - now).total_seconds(), repeating=fault.every is not None)
+
+    def _outages(self, index: int, fault: NodeFault, name: str, since: datetime, now: datetime) -> list[Outage]:
+        """Return the outages that a node is in, and the next one."""
+        found: list[Outage] = []
+        passed = (now - since).total_seconds() - fault.after.high - fault.down_for.high
+        first = max(int(passed // fault.every), 0) if fault.every else 0
+        for number in range(first, first + (OUTAGES_AHEAD if fault.every else 1)):
+            subject = "node", index, name, number
+            begin = later(since, self._faults.draw_from(fault.after, *subject, "after") + number * (fault.every or 0))
+            outage = Outage(begin, later(begin, self._faults.draw_from(fault.down_for, *subject, "downFor")))
+            if outage.end > now and self._faults.draw(*subject, "rate") < fault.rate:
+                found.append(outage)
+                if begin > now:
+                    break
+        return found
+
+    def _take_down(self, node: Node, end: datetime) -> Node:
+        """Annotate a node with the end of its outage, unless it is down for longer already."""
+        if (present := down_until(node)) is not None and present >= end.replace(microsecond=0):
+            return node
+        changed = clone(node)
+        changed["metadata"]["annotations"] = {**annotations_of(node), DOWN_UNTIL: format_time(end)}
+        return self._node_client.update(changed)

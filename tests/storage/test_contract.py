@@ -1,0 +1,422 @@
+"""The contract of every store: objects, resource versions, compare-and-swap, the change log, settings, locks, forks.
+
+Each test runs over a state folder, a store in memory, and forks in memory of both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kubepy.storage import CompactedError, ConflictError, ExistsError, Key, LockTimeoutError, MissingError, memory
+from kubepy.storage.folder import commit_files
+from kubepy.storage.folder.store import FolderStore
+from kubepy.storage.interfaces import Store
+from kubepy.storage.memory import MemoryStore
+
+from .conftest import config_map, create, event, key, names, told
+
+OpenNew = Callable[..., Store]
+
+
+@pytest.fixture(params=["folder", "memory", "fork of a folder", "fork of a memory store"])
+def open_new(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[OpenNew]:
+    """A function that opens a new, empty store; it is checked and closed at the end."""
+    opened: list[Store] = []
+
+    def open_one(**options: Any) -> Store:
+        options = {"volatile": {"events": 3600.0}, **options}
+        store: Store = MemoryStore(**options)
+        if "folder" in request.param:
+            state = tmp_path / f"state-{len(opened)}"
+            FolderStore.initialize(state, {})
+            store = FolderStore(state, **options)
+        opened.append(store)
+        if "fork" in request.param:
+            store = store.fork()
+            opened.append(store)
+        return store
+
+    yield open_one
+    for store in opened:
+        assert store.check() == []
+        store.close()
+
+
+@pytest.fixture
+def store(open_new: OpenNew) -> Store:
+    return open_new()
+
+
+def test_stored_object_is_same_with_resource_version(store: Store) -> None:
+    with store.transaction() as transaction:
+        created = transaction.create(key("a"), config_map("a", labels={"x": "y"}))
+    assert created == config_map("a", labels={"x": "y"}, resourceVersion="1")
+    assert store.get(key("a")) == created
+    assert store.revision() == 1
+
+
+def test_absent_object_is_none(store: Store) -> None:
+    assert store.get(key("a")) is None
+    assert store.list("configmaps") == (0, [], ())
+    assert store.resources() == []
+
+
+def test_create_of_existing_object_fails(store: Store) -> None:
+    create(store, config_map("a"))
+    with pytest.raises(ExistsError), store.transaction() as transaction:
+        transaction.create(key("a"), config_map("a"))
+
+
+def test_update_and_delete_of_absent_object_fail(store: Store) -> None:
+    with store.transaction() as transaction:
+        with pytest.raises(MissingError):
+            transaction.update(key("a"), config_map("a"))
+        with pytest.raises(MissingError):
+            transaction.delete(key("a"))
+
+
+def test_update_that_names_older_version_fails(store: Store) -> None:
+    create(store, config_map("a"))
+    with store.transaction() as transaction:
+        transaction.update(key("a"), config_map("a", "2"), expected="1")
+    with store.transaction() as transaction:
+        with pytest.raises(ConflictError):
+            transaction.update(key("a"), config_map("a", "3"), expected="1")
+        with pytest.raises(ConflictError):
+            transaction.delete(key("a"), expected="1")
+    assert store.get(key("a")) == config_map("a", "2", resourceVersion="2")
+
+
+def test_true_and_one_are_not_same(store: Store) -> None:
+    create(store, {**config_map("a"), "data": {"a": 1}})
+    with store.transaction() as transaction:
+        transaction.update(key("a"), {**config_map("a"), "data": {"a": True}})
+    found = store.get(key("a"))
+    assert found is not None
+    assert found["data"] == {"a": True}
+    assert store.revision() == 2
+
+
+def test_transaction_sees_its_own_writes(store: Store) -> None:
+    create(store, config_map("b"), config_map("d", namespace="other"))
+    with store.transaction() as transaction:
+        assert names(transaction.list("configmaps")) == ["b", "d"]
+        transaction.create(key("c"), config_map("c"))
+        transaction.create(key("a"), config_map("a"))
+        transaction.delete(key("b"))
+        assert names(transaction.list("configmaps")) == ["a", "c", "d"]
+        assert names(transaction.list("configmaps", "default")) == ["a", "c"]
+        assert transaction.get(key("b")) is None
+        assert transaction.revision == 5
+    assert names(store.list("configmaps").objects) == ["a", "c", "d"]
+
+
+def test_lists_are_in_key_order_and_by_namespace(store: Store) -> None:
+    create(
+        store,
+        *(config_map(name, namespace=namespace) for namespace in ("z", "b") for name in ("n-10", "n-2", "n")),
+    )
+    listed = [(obj["metadata"]["namespace"], obj["metadata"]["name"]) for obj in store.list("configmaps").objects]
+    assert listed == [(namespace, name) for namespace in ("b", "z") for name in ("n", "n-10", "n-2")]
+    assert len(store.list("configmaps", "b").objects) == 3
+    assert store.list("configmaps", "c").objects == []
+
+
+def test_object_must_carry_name_of_its_key(store: Store) -> None:
+    with store.transaction() as transaction:
+        with pytest.raises(ValueError, match="name"):
+            transaction.create(key("a"), config_map("b"))
+        with pytest.raises(ValueError, match="namespace"):
+            transaction.create(key("a"), config_map("a", namespace="other"))
+        with pytest.raises(ValueError, match="JSON"):
+            transaction.create(key("a"), config_map("a", x=float("nan")))
+
+
+def test_transactions_do_not_nest(store: Store) -> None:
+    with store.transaction(), pytest.raises(RuntimeError, match="nest"), store.transaction():
+        pass
+
+
+def test_changes_are_in_order_with_state_after_them(store: Store) -> None:
+    create(store, config_map("a"), config_map("b"))
+    with store.transaction() as transaction:
+        transaction.update(key("a"), config_map("a", "2"))
+        transaction.delete(key("b"))
+    assert told(store, 2) == [(3, "MODIFIED", "a"), (4, "DELETED", "b")]
+    modified, deleted = store.changes(2)
+    assert modified.object == config_map("a", "2", resourceVersion="3")
+    assert deleted.object == config_map("b", resourceVersion="4")
+    assert store.changes(4) == []
+
+
+def test_changes_of_one_object_are_merged(store: Store) -> None:
+    create(store, config_map("a"))
+    for value in "23":
+        with store.transaction() as transaction:
+            transaction.update(key("a"), config_map("a", value))
+    assert told(store, 0) == [(3, "ADDED", "a")]
+    assert told(store, 1) == [(3, "MODIFIED", "a")]
+
+
+def test_writes_of_one_object_in_a_transaction_are_one_change(store: Store) -> None:
+    with store.transaction() as transaction:
+        transaction.create(key("a"), config_map("a"))
+        transaction.update(key("a"), config_map("a", "2"))
+    assert told(store, 0) == [(2, "ADDED", "a")]
+
+
+def test_replacing_object_by_another_of_its_name_is_deletion_and_addition(store: Store) -> None:
+    create(store, config_map("a", uid="1"))
+    with store.transaction() as transaction:
+        transaction.delete(key("a"))
+        transaction.create(key("a"), config_map("a", uid="2"))
+    assert told(store, 1) == [(2, "DELETED", "a"), (3, "ADDED", "a")]
+    assert [change.object["metadata"]["uid"] for change in store.changes(1)] == ["1", "2"]
+
+
+def test_change_log_forgets_old_revisions(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (commit_files, memory):
+        monkeypatch.setattr(module, "LOG_LENGTH", 3)
+        monkeypatch.setattr(module, "LOG_SLACK", 2)
+    for number in range(6):
+        create(store, config_map(f"n{number}"))
+    assert told(store, 3) == [(4, "ADDED", "n3"), (5, "ADDED", "n4"), (6, "ADDED", "n5")]
+    with pytest.raises(CompactedError):
+        store.changes(2)
+
+
+def test_revision_beyond_counter_is_compacted(store: Store) -> None:
+    with pytest.raises(CompactedError):
+        store.changes(1)
+
+
+def test_volatile_object_can_be_updated_and_deleted(store: Store) -> None:
+    create(store, event("e"), resource="events")
+    with store.transaction() as transaction:
+        transaction.update(Key("events", "default", "e"), {**event("e"), "count": 2})
+    with store.transaction() as transaction:
+        assert transaction.delete(Key("events", "default", "e"))["count"] == 2
+    assert store.list("events").objects == []
+
+
+def test_update_that_changes_nothing_takes_no_revision(store: Store) -> None:
+    create(store, config_map("a"))
+    with store.transaction() as transaction:
+        same = transaction.update(key("a"), config_map("a", resourceVersion="1"))
+    assert same["metadata"]["resourceVersion"] == "1"
+    assert (store.revision(), store.changes(1)) == (1, [])
+
+
+def test_deleted_object_is_gone_and_returned(store: Store) -> None:
+    create(store, config_map("a"))
+    with store.transaction() as transaction:
+        assert transaction.delete(key("a")) == config_map("a", resourceVersion="1")
+    assert store.get(key("a")) is None
+    assert (store.resources(), store.namespaces()) == ([], [])
+
+
+def test_exception_in_transaction_leaves_everything_as_it_was(store: Store) -> None:
+    create(store, config_map("a"))
+    with pytest.raises(RuntimeError), store.transaction() as transaction:  # noqa: PT012
+        transaction.update(key("a"), config_map("a", "2"))
+        transaction.create(key("b"), config_map("b"))
+        store.set_meta("position", "7")
+        store.set_settings({"seed": 7})
+        raise RuntimeError
+    assert store.list("configmaps") == (1, [config_map("a", resourceVersion="1")], ())
+    assert store.meta("position") is None
+    assert store.settings() == {"formatVersion": 1}
+    assert told(store, 0) == [(1, "ADDED", "a")]
+
+
+def test_object_given_to_a_transaction_may_be_changed_after_it(store: Store) -> None:
+    given = config_map("a")
+    create(store, given)
+    given["data"]["a"] = "changed"
+    assert store.get(key("a"))["data"] == {"a": "1"}  # type: ignore[index]
+
+
+def test_whole_floats_are_stored_as_integers(store: Store) -> None:
+    create(store, {**config_map("a"), "data": {"a": 2.0, "b": [1.5]}})
+    assert repr(store.get(key("a"))["data"]) == "{'a': 2, 'b': [1.5]}"  # type: ignore[index]
+
+
+def test_resources_and_namespaces_are_those_of_live_objects(open_new: OpenNew) -> None:
+    now = [0.0]
+    store = open_new(now=lambda: now[0])
+    create(store, {"kind": "Node", "metadata": {"name": "n"}}, resource="nodes")
+    create(store, event("e"), resource="events")
+    create(store, config_map("a", namespace="z"), config_map("a", namespace="b"))
+    assert (store.resources(), store.namespaces()) == (["configmaps", "events", "nodes"], ["b", "z"])
+    now[0] = 4000
+    assert (store.resources(), store.namespaces()) == (["configmaps", "nodes"], ["b", "z"])
+
+
+def test_revisions_taken_by_writes_that_come_to_nothing_are_not_given_again(store: Store) -> None:
+    with store.transaction() as transaction:
+        transaction.create(key("a"), config_map("a"))
+        transaction.delete(key("a"))
+    create(store, config_map("b"))
+    assert told(store, 0) == [(3, "ADDED", "b")]
+
+
+# --- volatile objects ---
+
+
+def test_volatile_object_expires_before_the_next_write(open_new: OpenNew) -> None:
+    now = [1000.0]
+    store = open_new(now=lambda: now[0])
+    create(store, event("old"), resource="events")
+    now[0] += 3000
+    create(store, event("new"), resource="events")
+    now[0] += 1000
+    assert names(store.list("events").objects) == ["new"]
+    assert store.get(Key("events", "default", "old")) is None
+    assert store.revision() == 2
+    create(store, config_map("a"))
+    assert told(store, 2) == [(3, "DELETED", "old"), (4, "ADDED", "a")]
+
+
+@pytest.mark.parametrize("cuts", [(), (1,), (2,), (1, 2, 3), (3,)])
+def test_revisions_of_expiry_do_not_depend_on_how_writes_are_grouped(open_new: OpenNew, cuts: tuple[int, ...]) -> None:
+    now = [0.0]
+    store = open_new(now=lambda: now[0])
+    steps = [(0.0, "events", event("e1")), (10.0, "events", event("e0")), (3605.0, "configmaps", config_map("a")),
+             (9000.0, "configmaps", config_map("b"))]
+    while steps:
+        count = next((cut for cut in cuts if cut < len(steps)), len(steps))
+        with store.transaction() as transaction:
+            for moment, resource, obj in steps[:count]:
+                now[0] = moment
+                transaction.create(Key(resource, "default", obj["metadata"]["name"]), obj)
+        steps = steps[count:]
+    versions = [obj["metadata"]["resourceVersion"] for obj in store.list("configmaps").objects]
+    assert (versions, store.revision()) == (["4", "6"], 6)
+
+
+def test_expired_object_can_be_made_again_within_a_transaction(open_new: OpenNew) -> None:
+    now = [0.0]
+    store = open_new(now=lambda: now[0])
+    create(store, event("e"), resource="events")
+    with store.transaction() as transaction:
+        now[0] = 5000.0
+        assert transaction.list("events") == []
+        with pytest.raises(MissingError):
+            transaction.update(Key("events", "default", "e"), event("e"))
+        transaction.create(Key("events", "default", "e"), event("e"))
+    assert told(store, 1) == [(2, "DELETED", "e"), (3, "ADDED", "e")]
+    now[0] = 8000.0
+    assert names(store.list("events").objects) == ["e"]
+
+
+# --- settings, small values, locks ---
+
+
+def test_settings_change_with_the_transaction(store: Store) -> None:
+    store.set_settings({"seed": 7, "clock": "2026-01-01T00:00:00Z"})
+    assert store.settings() == {"formatVersion": 1, "seed": 7, "clock": "2026-01-01T00:00:00Z"}
+    with store.transaction() as transaction:
+        store.set_settings({"clock": "2026-01-02T00:00:00Z"})
+        transaction.create(key("a"), config_map("a"))
+        assert store.settings()["clock"] == "2026-01-02T00:00:00Z"
+    store.set_settings({"seed": None})
+    assert store.settings() == {"formatVersion": 1, "clock": "2026-01-02T00:00:00Z"}
+    assert store.revision() == 1
+
+
+def test_meta_value_set_in_a_transaction_is_read_in_it(store: Store) -> None:
+    store.set_meta("position", "1")
+    with store.transaction():
+        store.set_meta("position", "2")
+        assert store.meta("position") == "2"
+    assert store.meta("position") == "2"
+    store.set_meta("position", None)
+    assert store.meta("position") is None
+
+
+def test_named_lock_has_one_holder(store: Store) -> None:
+    assert store.holder("manager.lock") is None
+    with store.hold("manager.lock") as is_lost:
+        assert not is_lost()
+        assert "process" in (store.holder("manager.lock") or "")
+        with pytest.raises(LockTimeoutError, match=r"manager\.lock is held by"), store.hold("manager.lock"):
+            pass
+        create(store, config_map("a"))
+        with store.hold("other.lock"):
+            pass
+    assert store.holder("manager.lock") is None
+    with store.hold("manager.lock"):
+        pass
+
+
+# --- forks ---
+
+
+def test_fork_and_origin_do_not_see_each_others_writes(store: Store) -> None:
+    create(store, config_map("a"), config_map("b"))
+    store.set_meta("position", "1")
+    fork = store.fork()
+    with store.transaction() as transaction:
+        transaction.update(key("a"), config_map("a", "origin"))
+        transaction.delete(key("b"))
+        store.set_meta("position", "2")
+        store.set_settings({"seed": 1})
+    with fork.transaction() as transaction:
+        transaction.create(key("c"), config_map("c"))
+        fork.set_meta("position", "3")
+    assert [(names(s.list("configmaps").objects), s.meta("position")) for s in (store, fork)] == [
+        (["a"], "2"), (["a", "b", "c"], "3")]
+    assert fork.get(key("a")) == config_map("a", resourceVersion="1")
+    assert (store.settings(), fork.settings()) == ({"formatVersion": 1, "seed": 1}, {"formatVersion": 1})
+    assert (told(store, 2), told(fork, 1)) == (
+        [(3, "MODIFIED", "a"), (4, "DELETED", "b")], [(2, "ADDED", "b"), (3, "ADDED", "c")])
+
+
+def test_fork_within_a_transaction_is_of_what_is_committed(store: Store) -> None:
+    create(store, config_map("a"))
+    with store.transaction() as transaction:
+        transaction.create(key("b"), config_map("b"))
+        fork = store.fork()
+        create(fork, config_map("c"))
+    assert names(store.list("configmaps").objects) == ["a", "b"]
+    assert names(fork.list("configmaps").objects) == ["a", "c"]
+
+
+def test_fork_keeps_events_that_expire_and_the_change_log(open_new: OpenNew) -> None:
+    now = [0.0]
+    store = open_new(now=lambda: now[0])
+    create(store, event("e"), resource="events")
+    create(store, config_map("a"))
+    fork = store.fork()
+    assert told(fork, 0) == [(1, "ADDED", "e"), (2, "ADDED", "a")]
+    now[0] = 4000.0
+    assert fork.list("events").objects == []
+    create(fork, config_map("b"))
+    assert told(fork, 2) == [(3, "DELETED", "e"), (4, "ADDED", "b")]
+    with pytest.raises(CompactedError):
+        fork.changes(5)
+
+
+def test_fork_has_locks_of_its_own(store: Store) -> None:
+    with store.hold("manager.lock"):
+        fork = store.fork()
+        assert fork.holder("manager.lock") is None
+        with fork.hold("manager.lock"), fork.transaction():
+            pass
+
+
+def test_chain_of_forks_stays_readable(store: Store) -> None:
+    create(store, *(config_map(f"n{number:03}") for number in range(200)))
+    fork = store
+    for number in range(1000):
+        fork = fork.fork()
+        with fork.transaction() as transaction:
+            transaction.update(key("n100"), config_map("n100", str(number)))
+    assert fork.get(key("n100"))["data"] == {"a": "999"}  # type: ignore[index]
+    assert len(fork.list("configmaps").objects) == 200
+    assert told(fork, 200) == [(1200, "MODIFIED", "n100")]
+    assert store.revision() == 200

@@ -138,8 +138,8 @@ def test_bad_input_is_one_clear_line(own: Kubepy, folder: Path, words: tuple[str
 def test_time_of_the_system_cannot_be_moved(kubepy: Kubepy, words: tuple[str, ...]) -> None:
     done = kubepy("clock", *words)
     assert (done.status, done.err.count("\n")) == (1, 1)
-    assert done.err.startswith("error: the time of this cluster is the system's, which cannot be moved: to give it a time "
-                               "of its own, add the line 'clock: \"")
+    assert done.err.startswith("error: the time of this cluster is the system's, which cannot be moved: to give it a "
+                               "time of its own, add the line 'clock: \"")
 
 
 # --- init
@@ -151,8 +151,9 @@ def test_init_gives_clock_and_seed(bare: Kubepy, folder: Path) -> None:
     assert bare("get", "node", "node-1", "-o", "jsonpath={.metadata.creationTimestamp}").out == START
 
 
-@pytest.mark.parametrize(("flag", "message"), [("--clock=noon", '"noon" is not a time'), ("--clock=", '"" is not a time'),
-                                               ("--clock=1600-01-01T00:00:00Z", "the clock must stay between")])
+@pytest.mark.parametrize(("flag", "message"), [
+    ("--clock=noon", '"noon" is not a time'), ("--clock=", '"" is not a time'),
+    ("--clock=1600-01-01T00:00:00Z", "the clock must stay between")])
 def test_init_refuses_what_is_no_clock(bare: Kubepy, folder: Path, flag: str, message: str) -> None:
     done = bare("init", flag)
     assert (done.status, done.err.startswith(f"error: {message}")) == (1, True)

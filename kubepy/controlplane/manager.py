@@ -133,6 +133,7 @@ class Manager:
             ``until`` is only a limit, and None is no limit.
         :param done: see :meth:`go_on`, as for the others.
         """
+        self._client.take_over_time()
         horizon = Horizon(until or (None if settled else self._clock.now()), math.inf if settled else None)
         return self.go_on(horizon, done, stop=stop, skip_waits=skip_waits)
 

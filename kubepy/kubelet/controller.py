@@ -71,12 +71,14 @@ class Kubelet:
         self._rules = Rules(self._draw, context.client.settings.kubelet.annotations(), self._moments.exact)
 
     def remember(self) -> Any:
-        memory = {"terminations": self._backoff.remember(), "moments": self._moments.remember()}
+        memory = {"terminations": self._backoff.remember(), "moments": self._moments.remember(),
+                  "address": self._addresses.last}
         return {name: value for name, value in memory.items() if value}
 
     def recall(self, memory: Any) -> None:
         self._backoff.recall(memory.get("terminations", {}))
         self._moments.recall(memory.get("moments", {}))
+        self._addresses.last = memory.get("address", 0)
 
     def handlers(self) -> Mapping[str, Handler]:
         return {NODES: self._node_changed, PODS: self._pod_changed}

@@ -76,18 +76,21 @@ def internal_ip(node: Node) -> str:
 
 
 class PodAddresses:
-    """Assigns each pod an address of its own: the next free one above the last, so that a run repeats itself."""
+    """Assigns each pod an address of its own: the next free one above the last, so that a run repeats itself.
+
+    :ivar last: the number of the last one, which the kubelet remembers.
+    """
 
     def __init__(self, informers: Informers) -> None:
         self._by_address: Index[Pod, None] = informers.add_index(
             PODS, lambda pod: ((pod.get("status") or {}).get("podIP") or "", None))
-        self._last = 0
+        self.last = 0
 
     def next(self) -> str:
         """Return an address that no pod has. Raises RuntimeError when the network is full."""
         for _ in range(0xFFFE):
-            self._last = self._last % 0xFFFE + 1
-            address = POD_NETWORK.format(self._last >> 8, self._last & 0xFF)
+            self.last = self.last % 0xFFFE + 1
+            address = POD_NETWORK.format(self.last >> 8, self.last & 0xFF)
             if not self._by_address.group(address):
                 return address
         raise RuntimeError(f"every address of {POD_NETWORK.format(0, 0)}/16 belongs to a pod")

@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 
 # Unit tests: those of the packages below the command line. Acceptance tests: those that run whole commands.
 UNIT := tests/api tests/apiserver tests/controllers tests/kubelet tests/runtime tests/scheduler tests/storage
-ACCEPTANCE := tests/bundles tests/cli tests/conformance tests/torture $(wildcard tests/test_*.py)
+ACCEPTANCE := tests/bundles tests/cli tests/conformance tests/python tests/torture $(wildcard tests/test_*.py)
 PYTEST := $(BIN)/pytest -n 4 --dist worksteal
 
 .PHONY: demo test unit acceptance torture bundles check bench completions docs generated clean
@@ -41,8 +41,10 @@ check: $(VENV)/.installed
 
 bench: $(VENV)/.installed
 	$(BIN)/python tests/benchmarks/start_up.py
+	$(BIN)/python tests/benchmarks/python_api.py
 	$(BIN)/python tests/benchmarks/daemonset_1000_nodes.py
 	$(BIN)/python tests/benchmarks/statefulset_update.py
+	$(BIN)/python tests/benchmarks/fork.py
 	$(BIN)/python tests/benchmarks/min_ready_seconds.py
 	$(BIN)/python tests/benchmarks/seven_days.py
 

@@ -9,8 +9,12 @@ import os
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from types import CodeType
+from typing import TYPE_CHECKING
 
 from kubepy.quoting import quote
+
+if TYPE_CHECKING:
+    from kubepy.api.clock import Clock
 
 Value = str | int | bool | float | datetime | timedelta | list[str]
 
@@ -20,15 +24,15 @@ class Logger:
 
     :param verbosity: the value of ``-v``.
     :param write: takes a line without its end.
-    :param now: the time of the cluster.
+    :param clock: the time of the cluster.
     :param modules: the verbosity of single modules (``--vmodule``), by patterns of their names.
     """
 
-    def __init__(self, verbosity: int, write: Callable[[str], None], now: Callable[[], datetime],
+    def __init__(self, verbosity: int, write: Callable[[str], None], clock: Clock,
                  modules: Mapping[str, int] | None = None) -> None:
         self.verbosity = verbosity
         self._write = write
-        self.now = now
+        self.clock = clock
         self._modules = dict(modules or {})
 
     @property
@@ -40,7 +44,7 @@ class Logger:
         """Write a line if the verbosity is as high as its level."""
         if level <= self.verbosity or (self._modules and level <= self.verbosity_of(place)):
             text = "".join(f" {key}={formatted(value)}" for key, value in values.items())
-            self._write(f"{header('I', self.now(), place)} {quote(message)}{text}")
+            self._write(f"{header('I', self.clock, place)} {quote(message)}{text}")
 
     def verbosity_of(self, place: str) -> int:
         from fnmatch import fnmatchcase
@@ -50,9 +54,12 @@ class Logger:
                      if any(fnmatchcase(name, pattern) for name in names)), self.verbosity)
 
 
-def header(severity: str, now: datetime, place: str) -> str:
-    """Return the beginning of a line: ``I1122 17:42:05.123456   12345 deployment.go:598]``."""
-    return f"{severity}{now:%m%d %H:%M:%S.%f} {os.getpid():7} {place}]"
+def header(severity: str, clock: Clock, place: str) -> str:
+    """Return the beginning of a line: ``I1122 17:42:05.123456   12345 deployment.go:598]``.
+
+    Where time is the cluster's own, the number of the process is 1: lines repeat with their command.
+    """
+    return f"{severity}{clock.now():%m%d %H:%M:%S.%f} {1 if clock.own else os.getpid():7} {place}]"
 
 
 def place_of(code: CodeType) -> str:

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import builtins
 import sys
+from _thread import RLock
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from types import ModuleType
 from typing import Any
+
+_patching = RLock()  # one thread at a time may have its own import function in place
 
 
 class LazyModule(ModuleType):
@@ -42,8 +45,11 @@ class _LazyNames:
         self._importer = importer
 
     def __getattr__(self, name: str) -> ModuleType:
-        module = f"{self._package}.{name}"
-        return sys.modules.get(module) or LazyModule(module, self._importer)
+        name = f"{self._package}.{name}"
+        module = sys.modules.get(name)
+        if module is None or getattr(module.__spec__, "_initializing", False):  # another thread may be importing it
+            return LazyModule(name, self._importer)
+        return module
 
 
 @contextmanager
@@ -53,7 +59,6 @@ def lazy_imports() -> Iterator[None]:
     Raises ImportError for any other import in the block.
     """
     importer = sys._getframe(2).f_globals
-    import_now = builtins.__import__
 
     def import_later(name: str, globals: Mapping[str, object] | None = None, locals: Mapping[str, object] | None = None,
                      fromlist: Sequence[str] | None = (), level: int = 0) -> Any:
@@ -63,8 +68,10 @@ def lazy_imports() -> Iterator[None]:
             raise ImportError(f"lazy_imports: only `from package import module` can be lazy, not {name!r}")
         return _LazyNames(name, importer)
 
-    builtins.__import__ = import_later
-    try:
-        yield
-    finally:
-        builtins.__import__ = import_now
+    with _patching:
+        import_now = builtins.__import__
+        builtins.__import__ = import_later
+        try:
+            yield
+        finally:
+            builtins.__import__ = import_now

@@ -95,6 +95,7 @@ class Client:
         self._store = store
         self._server = server
         self._batch: Batch | None = None
+        self.event_memories: dict[str, Any] = {}  # of recorders of events, by component; the manager keeps them
         self._since: int | None = None
 
     @property

@@ -9,8 +9,8 @@ of answers and the bodies, cut off at 1,024 characters, 10,240 (9) or not at all
 from __future__ import annotations
 
 import base64
-import time
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from http import HTTPStatus
 from typing import Any, TypeVar
 from urllib.parse import quote, urlencode
@@ -88,7 +88,7 @@ class LoggingClient(Client):
             return do(request)
         self._last_read = url if request.verb in ("get", "list") else ""
         self._log_request(request, url, body, content_type)
-        start = time.perf_counter()
+        start = self.clock.now()
         self._depth += 1
         try:
             answer = result = do(request)
@@ -100,7 +100,7 @@ class LoggingClient(Client):
         finally:
             self._depth -= 1
             if code:
-                elapsed = int((time.perf_counter() - start) * 1000)
+                elapsed = (self.clock.now() - start) // timedelta(milliseconds=1)
                 self._log_response(request, url, (code, elapsed), answer)
                 for page in self.further_pages(request, path, answer):
                     self._log_request(request, page, None)

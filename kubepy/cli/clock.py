@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from types import FrameType
+from typing import Any
 
 from kubepy.api.clock import format_exact_time, later, parse_time
 from kubepy.apiserver.settings import CLOCK_YEARS
@@ -189,8 +190,10 @@ def stop_signals() -> Iterator[list[int]]:
         for handled in before:
             signal.signal(handled, signal.SIG_DFL)
 
-    before = {handled: signal.signal(handled, receive) for handled in (signal.SIGINT, signal.SIGTERM)}
+    before: dict[signal.Signals, Any] = {}
     try:
+        with suppress(ValueError):  # in another than the main thread, which a Python program may run a command in
+            before = {handled: signal.signal(handled, receive) for handled in (signal.SIGINT, signal.SIGTERM)}
         yield received
     finally:
         for handled, handler in before.items():

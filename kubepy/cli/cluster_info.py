@@ -44,7 +44,8 @@ kubepy cluster-info dump --output-directory=/tmp/dump
 def cluster_info(factory: Factory, options: Options) -> None:
     """Display the folder that is the cluster."""
     factory.require_cluster()
-    factory.print(f"Kubernetes control plane is running at file://{printable(os.path.abspath(factory.folder))}\n")
+    place = f"file://{printable(os.path.abspath(factory.folder))}" if factory.folder else "memory"
+    factory.print(f"Kubernetes control plane is running at {place}\n")
     factory.print(f"To further debug and diagnose cluster problems, use '{factory.program} cluster-info dump'.")
 
 

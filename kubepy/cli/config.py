@@ -653,7 +653,7 @@ def view(factory: Factory, options: ViewOptions) -> None:
     config = factory.kubeconfig
     if options.minify:
         config = minified(config._replace(current=factory.options.context or config.current))
-    home_server = FOLDER + os.path.abspath(factory.home)
+    home_server = FOLDER + os.path.abspath(factory.home) if factory.home else "memory"
     config = config._replace(clusters={name: {**entry, "server": entry.get("server") or home_server}
                                        for name, entry in config.clusters.items()})
     if not options.raw and not options.flatten:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import UTC
+
 from kubepy.api.meta import Object, name_of, uid_of
 from kubepy.cli.describers import describer_for
-from kubepy.cli.describers.writer import DescribeContext, PrefixWriter
+from kubepy.cli.describers.writer import ZONE, DescribeContext, PrefixWriter
 from kubepy.cli.errors import CliError, raise_together
 from kubepy.cli.runtime.builder import Builder
 from kubepy.cli.runtime.command import command
@@ -94,9 +96,10 @@ def description(factory: Factory, info: Info, with_events: bool) -> str:
         return factory.client.list(resource, namespace=namespace).items
 
     events = _events_about(factory, info.content) if with_events else None
-    writer = PrefixWriter()
+    writer, clock = PrefixWriter(), factory.cluster.clock
+    ZONE.set(UTC if clock.own else None)
     describer_for(info.resource.key)(writer, info.content,
-                                     DescribeContext(factory.cluster.clock.now(), events, list_objects))
+                                     DescribeContext(clock.now(), events, list_objects))
     return writer.text()
 
 

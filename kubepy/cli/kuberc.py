@@ -134,7 +134,7 @@ def load(place: KubercFile, factory: Factory, verbosity: int) -> Object | None:
 def log(factory: Factory, verbosity: int, text: str) -> None:
     """Write a line as klog's V(5) does."""
     if verbosity >= 5:
-        factory.say(f"{klog.header('I', Clock().now(), klog.place_of(log.__code__))} kuberc: {text}")
+        factory.say(f"{klog.header('I', Clock(), klog.place_of(log.__code__))} kuberc: {text}")
 
 
 def validate(preference: Object) -> None:

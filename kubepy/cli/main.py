@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 import click
 
@@ -18,6 +18,9 @@ from kubepy.cli.runtime.flags import Parser, bool_flag
 from kubepy.cli.runtime.options import GLOBAL_FLAGS, Options
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
+
+if TYPE_CHECKING:
+    from kubepy.apiserver.cluster import LocalCluster
 
 with lazy_imports():
     from kubepy.cli import kuberc, plugins
@@ -33,9 +36,13 @@ class RootOptions(Options):
 
 
 def main(words: Sequence[str], *, program: str = KUBEPY, stdin: IO[str] | None = None, stdout: IO[str] | None = None,
-         stderr: IO[str] | None = None) -> int:
-    """Run one command line (without the program's name); returns the exit status."""
-    factory = Factory(stdin, stdout, stderr)
+         stderr: IO[str] | None = None, open_cluster: LocalCluster | None = None) -> int:
+    """Run one command line (without the program's name); returns the exit status.
+
+    :param open_cluster: the cluster to work on, in place of that of a folder; then neither the user's own file of
+        preferences nor plugins count.
+    """
+    factory = Factory(stdin, stdout, stderr, open_cluster)
     factory.program, factory.words = program, words
     root = Root(program)
 
@@ -59,8 +66,9 @@ def with_preferences(root: Root, words: list[str], factory: Factory) -> list[str
     The file is the one that --kuberc or $KUBERC names, or the user's own, which counts under the name of kubectl.
     """
     if os.environ.get("KUBECTL_KUBERC", "").lower() == "false" or not (
-            any(word.startswith("--kuberc") for word in words) or os.environ.get("KUBERC")
-            or (factory.program == KUBECTL and os.path.exists(os.path.expanduser("~/.kube/kuberc")))):
+            any(word.startswith("--kuberc") for word in words) or (not factory.open_cluster and (
+                os.environ.get("KUBERC")
+                or (factory.program == KUBECTL and os.path.exists(os.path.expanduser("~/.kube/kuberc")))))):
         return words
     return kuberc.applied(root, words, factory)
 
@@ -82,7 +90,7 @@ class Root(Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         position = Parser(GLOBAL_FLAGS).first_word(args)
         if position is not None and not self.canonical(args[position]):
-            self._run_plugin(args)
+            self._run_plugin(ctx.obj, args)
             word = args[position]
             message = f'error: unknown command {quote(word)} for "{self.name}"'  # as cobra's legacyArgs
             if names := suggestions(word, self.listed):
@@ -90,7 +98,7 @@ class Root(Command):
             raise UnprefixedError(message)
         if args[:1] == ["create"] and args[1:] and not args[1].startswith("-") \
                 and args[1] not in COMMANDS["create"].commands:
-            self._run_plugin(args, least=2)
+            self._run_plugin(ctx.obj, args, least=2)
         return super().parse_args(ctx, args)
 
     @property
@@ -110,9 +118,9 @@ class Root(Command):
         text = renamed("\n\n".join([description(self.help or ""), *parts]), path)
         return f"{text}\n\nUsage:\n  {path} [flags] [options]\n\n{footer(path, path)}"
 
-    def _run_plugin(self, words: list[str], least: int = 1) -> None:
-        """Become the plugin that the words name; return if there is none."""
-        if plugin := plugins.find(words, least, self.name or KUBEPY):
+    def _run_plugin(self, factory: Factory, words: list[str], least: int = 1) -> None:
+        """Become the plugin that the words name; return if there is none, or the process is another program's."""
+        if not factory.open_cluster and (plugin := plugins.find(words, least, self.name or KUBEPY)):
             plugins.run(plugin)
 
 

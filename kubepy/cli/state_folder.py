@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from contextlib import closing
 
 from kubepy.api.clock import format_exact_time
@@ -12,7 +13,6 @@ from kubepy.apiserver.settings import FULL, MINIMAL
 from kubepy.cli.clock import parse_moment
 from kubepy.cli.errors import CliError, SilentExit, unless_missing
 from kubepy.cli.runtime.command import command
-from kubepy.cli.runtime.driver import settle
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import bool_flag, int_flag, string_flag
 from kubepy.cli.runtime.options import Options
@@ -67,6 +67,8 @@ def init(factory: Factory, options: InitOptions) -> None:
     if options.nodes < 0:
         raise CliError(f"--nodes={options.nodes} is invalid: must be greater than or equal to 0")
     settings = options.settings()
+    if factory.open_cluster:
+        raise CliError("there is a cluster already: this command line works on one that is open")
     if factory.has_cluster:
         with closing(LocalCluster.open(factory.folder)) as cluster:
             is_unfinished = cluster.is_unfinished()
@@ -74,15 +76,8 @@ def init(factory: Factory, options: InitOptions) -> None:
             raise CliError(f"there is a cluster in {quote(factory.folder)} already")
     LocalCluster.begin(factory.folder, settings)
     factory.may_create = True  # also with $KUBEPY_MUST_EXIST
-    names = [f"node-{number}" for number in range(1, options.nodes + 1)]
-    with factory.client.joined():
-        _ensure(factory, "storageclasses.storage.k8s.io", standard_class())
-        for number, name in enumerate(names, 1):
-            factory.progress.show("making nodes", number, len(names))
-            _ensure(factory, "nodes", new_node(name))
-    with manager_lock(factory.cluster) as is_lost:
-        if is_lost is not None:  # kubelets register and taints of new nodes go, so that the cluster begins ready
-            settle(factory.progress, build_manager(factory.cluster))
+    names = furnish(factory.cluster, options.nodes, lambda number: factory.progress.show("making nodes", number,
+                                                                                         options.nodes))
     factory.cluster.finish()
     factory.print(f"cluster created in {printable(factory.folder)}")
     factory.print("storageclass.storage.k8s.io/standard created")
@@ -92,10 +87,24 @@ def init(factory: Factory, options: InitOptions) -> None:
         factory.say(f"note: there are no nodes, so pods will stay Pending: make one with {factory.notes.new_node()}")
 
 
-def _ensure(factory: Factory, resource: str, obj: Object) -> None:
-    """Create an object unless an earlier run that was killed has created it."""
-    if unless_missing(factory.client.get, resource, obj["metadata"]["name"]) is None:
-        factory.client.create(resource, obj)
+def furnish(cluster: LocalCluster, nodes: int, show: Callable[[int], None] = lambda number: None) -> list[str]:
+    """Give a new cluster its StorageClass and Ready nodes, but for those that it has; return the nodes' names.
+
+    :param show: is called with the number of each node.
+    """
+    names = [f"node-{number}" for number in range(1, nodes + 1)]
+    client = cluster.client
+    with client.joined():
+        if unless_missing(client.get, "storageclasses.storage.k8s.io", "standard") is None:
+            client.create("storageclasses.storage.k8s.io", standard_class())
+        for number, name in enumerate(names, 1):
+            show(number)
+            if unless_missing(client.get, "nodes", name) is None:
+                client.create("nodes", new_node(name))
+    with manager_lock(cluster) as is_lost:
+        if is_lost is not None:  # kubelets register and taints of new nodes go, so that the cluster begins ready
+            build_manager(cluster).run_until_settled()
+    return names
 
 
 def new_node(name: str) -> Object:
@@ -163,8 +172,7 @@ def fsck(factory: Factory, options: FsckOptions) -> None:
     Exits with 1 if anything is wrong. Nothing is changed unless --repair is given. A file that cannot be an object is
     never changed: edit or remove it."""
     options.require_no_args()
-    if not factory.cluster.store.folder:
-        raise CliError("this cluster is in memory: it has no state folder to check")
+    factory.require_folder()
     if options.repair:
         for line in factory.cluster.store.repair():
             factory.print(printable(line))

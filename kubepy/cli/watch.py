@@ -154,7 +154,7 @@ def _follow(factory: Factory, scope: Scope, since: int, known: Known, show: Show
     """
     def show_changes() -> None:
         nonlocal since
-        since, events = _changes(factory, scope, since, known)
+        since, events = changes_since(factory, scope, since, known)
         for event in events:
             show([event])
         factory.stdout.flush()
@@ -166,7 +166,7 @@ def _follow(factory: Factory, scope: Scope, since: int, known: Known, show: Show
             raise CliError("watch closed before UntilWithoutRetry timeout")
 
 
-def _changes(factory: Factory, scope: Scope, since: int, known: Known) -> tuple[int, list[Event]]:
+def changes_since(factory: Factory, scope: Scope, since: int, known: Known) -> tuple[int, list[Event]]:
     """Return the events after a revision, in order, and the revision reached; brings ``known`` up to date."""
     try:
         reached, changes = factory.client.changes(since)

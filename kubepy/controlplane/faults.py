@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 NewReconciler = Callable[[Context], Reconciler]
+# Controllers that do nothing for an object before they have seen their own writes for it (v1.36:
+# ``StaleControllerConsistencyDaemonSet`` and the like, ``pkg/controller/util/consistency``).
+CONSISTENT = ("daemonset-controller", "job-controller", "replicaset-controller", "replication-controller",
+              "statefulset-controller")
 WATCH = "watch"  # in a queue, the resource of a key that stands for late events; its name is the resource they are of
 OUTAGES_AHEAD = 1000  # so many outages that a rate leaves out are looked at to find the next one
 
@@ -47,14 +51,16 @@ class FaultyClient(Client):
     After :class:`Restarted` it does nothing any more but raise it again: the process that had it is gone.
 
     :param conflicts: how many conflicts in a row a write has met, and at which version of its object.
+    :param wrote: is called with the resource after each write that has changed something.
     """
 
-    __slots__ = ("_conflicts", "_controller", "_faults", "_inner", "_is_dead")
+    __slots__ = ("_conflicts", "_controller", "_faults", "_inner", "_is_dead", "_wrote")
 
-    def __init__(self, inner: Client, faults: FaultSettings, controller: str,
-                 conflicts: dict[str, tuple[str, int]]) -> None:
+    def __init__(self, inner: Client, faults: FaultSettings, controller: str, conflicts: dict[str, tuple[str, int]],
+                 wrote: Callable[[str], None]) -> None:
         self.__dict__ = inner.__dict__
         self._inner, self._faults, self._controller, self._conflicts = inner, faults, controller, conflicts
+        self._wrote = wrote
         self._is_dead = False
 
     def _get(self, request: Request) -> Object:
@@ -92,6 +98,8 @@ class FaultyClient(Client):
         name = request.name or (name_of(cast(Object, result)) if isinstance(result, dict) else "")
         after = self._version(request, name)
         restarts = self._faults.restarts
+        if after != before:
+            self._wrote(resource)
         if (restarts is not None and after != before and restarts.concerns(self._controller, resource)
                 and self._faults.draw("restart", *subject, name, before, after) < restarts.rate):
             self._is_dead = True
@@ -139,6 +147,9 @@ class FaultyReconciler:
         self._new_reconciler, self._context, self._faults = new_reconciler, context, faults
         self._late: dict[str, list[LateEvent]] = {}  # by resource
         self._conflicts: dict[str, tuple[str, int]] = {}
+        self._writes: dict[Key, dict[str, int]] = {}  # by the key of the sync: resource → revision of the last write
+        self._written: set[str] = set()  # resources
+        self._syncing: Key | None = None
         self._listings = context.informers.listings  # when this controller listed everything last
         self._recalled = False  # the late events are from the process before, which had them missing
         self._listed_at = 0  # at a restart everything was listed at this revision: older events are not news
@@ -148,14 +159,16 @@ class FaultyReconciler:
     def _begin(self) -> None:
         """Start the controller as a new process does."""
         self._informers = Informers()
-        client = FaultyClient(self._context.client, self._faults, self.name, self._conflicts)
+        self._writes.clear()
+        client = FaultyClient(self._context.client, self._faults, self.name, self._conflicts, self._note_write)
         self._inner = self._new_reconciler(self._context._replace(client=client, informers=self._informers))
         self._handlers = self._inner.handlers()
 
     def _list(self, list_objects: Callable[[str], Iterable[Object]]) -> None:
-        """Fill the informers anew."""
+        """Fill the informers anew; the manager's do not know yet of resources that this sync was the first to write."""
         self._informers.clear()
-        for resource in self._context.informers.resources():
+        watched = {resource for resource in self._handlers if resource != EVERY_RESOURCE}
+        for resource in sorted({*self._context.informers.resources(), *watched, *self._written}):
             for obj in list_objects(resource):
                 self._informers.observe(WatchEvent(Key(resource, namespace_of(obj), name_of(obj)), None, obj))
 
@@ -169,10 +182,28 @@ class FaultyReconciler:
         if key.resource == WATCH:
             self._deliver_due(key.name)
             return
+        self._ensure_ready(key)
+        self._syncing = key
         try:
             self._inner.sync(key)
         except Restarted:
             self._restart()
+        finally:
+            self._syncing = None
+
+    def _note_write(self, resource: str) -> None:
+        self._written.add(resource)
+        if self._syncing is not None and self.name in CONSISTENT:
+            self._writes.setdefault(self._syncing, {})[resource] = self._context.client.revision()
+
+    def _ensure_ready(self, key: Key) -> None:
+        """Raise Status while the controller has not seen what it has written for this key (``EnsureReady``)."""
+        for resource, revision in self._writes.get(key, {}).items():
+            seen = min((_version(late.event) for late in self._late.get(resource, ())), default=revision + 1)
+            if seen <= revision:
+                raise errors.Status(f"read version: {seen - 1} is not as new as written version: {revision} for group "
+                                    f"resource {resource}")
+        self._writes.pop(key, None)
 
     def _restart(self) -> None:
         """Begin anew with what is stored by now, the writes of the sync that was cut short included."""
@@ -207,7 +238,7 @@ class FaultyReconciler:
         if not self._listed_at:
             return False
         if event.new is not None:
-            return int(event.new["metadata"].get("resourceVersion") or 0) <= self._listed_at
+            return _version(event) <= self._listed_at
         known = self._informers.get(*event.key)
         return known is None or event.old is None or uid_of(known) != uid_of(event.old)
 
@@ -256,6 +287,7 @@ class FaultyReconciler:
                     self._informers.observe(WatchEvent(late.event.key, late.event.new, late.event.old))
         else:
             self._late.clear()
+            self._writes.clear()
         self._recalled = False
 
     # --- memory
@@ -265,7 +297,8 @@ class FaultyReconciler:
         late = [[format_micro_time(late.due), [*late.event.key], *late.event[1:]]
                 for resource in sorted(self._late) for late in self._late[resource]]
         memory = {"controller": self._inner.remember() if isinstance(self._inner, Remembering) else None,
-                  "late": late, "conflicts": dict(sorted(self._conflicts.items()))}
+                  "late": late, "conflicts": dict(sorted(self._conflicts.items())),
+                  "writes": [[[*key], writes] for key, writes in sorted(self._writes.items())] if late else []}
         return memory if any(memory.values()) else None
 
     def recall(self, memory: Any) -> None:
@@ -276,9 +309,15 @@ class FaultyReconciler:
         if self._context.informers.listings:
             return  # this process has these events, too
         self._recalled = True
+        self._writes.update((Key(*key), writes) for key, writes in memory["writes"])
         for due, key, old, new, is_update in memory["late"]:
             event = WatchEvent(Key(*key), old, new, is_update)
             self._late.setdefault(event.key.resource, []).append(LateEvent(parse_time(due), event))
+
+
+def _version(event: WatchEvent) -> int:
+    """Return the version that an event leads to; of a deletion the last one."""
+    return int(cast(Object, event.new or event.old)["metadata"].get("resourceVersion") or 0)
 
 
 # --- nodes --------------------------------------------------------------------------------------------------------

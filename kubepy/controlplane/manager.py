@@ -37,6 +37,7 @@ MOVED_POLL_SECONDS = 0.01  # … or the clock that another process moves from mo
 POLL_COST_RATIO = 20  # … unless polling takes more than a twentieth of that
 MAX_POLL_SECONDS = 1.0
 MAX_CONFLICTS = 20  # in a row
+EVENTS = "events"  # the memory of the recorders among those of the reconcilers
 
 
 class CheckpointStore(NamedTuple):
@@ -255,8 +256,10 @@ class Manager:
                     self._observe(batch.drain(), ours=True)
                     passed = time.monotonic() - start
                     is_turn_over = not (self._keys_left and len(self._reconcilers[self._turn].queue))
-                    ends_turn = is_turn_over and (self.commits_each_turn or self._turn == 0)
-                    if (ends_turn and (self.commits_each_turn or passed > BATCH_SECONDS)) or passed > MAX_BATCH_SECONDS:
+                    if self.commits_each_turn:  # watchers see the same states on a slow machine
+                        if is_turn_over:
+                            break
+                    elif (is_turn_over and self._turn == 0 and passed > BATCH_SECONDS) or passed > MAX_BATCH_SECONDS:
                         break
                 self._revision = self._delivered = self._client.revision()
                 if self._clock.own or not self._has_keys():
@@ -450,6 +453,8 @@ class Manager:
         for reconciler in self._reconcilers:
             if isinstance(reconciler, Remembering) and (memory := checkpoint.memories.get(reconciler.name)):
                 reconciler.recall(memory)
+        for component, recorder in self._client.event_memories.items():
+            recorder.recall(checkpoint.memories.get(EVENTS, {}).get(component))
 
     def _save(self) -> None:
         if self._checkpoints is None or self._stale:
@@ -459,6 +464,9 @@ class Manager:
                    for name, queue in self._queues.items() for key, due in queue.pending()]
         memories = {reconciler.name: memory for reconciler in self._reconcilers
                     if isinstance(reconciler, Remembering) and (memory := reconciler.remember())}
+        now, recorders = self._clock.now(), self._client.event_memories
+        memories[EVENTS] = {component: memory for component, recorder in recorders.items()
+                            if (memory := recorder.remember(now))}
         turn = (self._turn, self._keys_left) if self._has_keys() else ()
         text = dump(Checkpoint(self._delivered, (*self._carried, *pending), memories, turn), self._checkpoints.identity)
         if text != self._saved:

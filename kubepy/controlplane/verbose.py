@@ -8,9 +8,7 @@ silence have lines of the same kind. Upstream: the calls of ``logger.V(4).Info``
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
-from datetime import timedelta
 from typing import Any, NamedTuple
 
 from kubepy.api.meta import labels_of
@@ -268,20 +266,20 @@ class LoggedReconciler:
     def sync(self, key: Key) -> None:
         """Log the beginning and the end of a sync, and its error."""
         words = self._words if key.resource != "nodes" or self._words.label == "key" else _NODE
+        start = self._logger.clock.now()
         label: dict[str, Value] = {words.label: _reference(key)}
         if self.name == "garbage-collector-controller":  # its keys are of all resources
             label = {"item": f"[{key.resource}, namespace: {key.namespace}, name: {key.name}]"}
         if words.started:
-            started: dict[str, Value] = {"startTime": self._logger.now()} if words.started.startswith("Started") else {}
+            started: dict[str, Value] = {"startTime": start} if words.started.startswith("Started") else {}
             self._logger.info(words.level, self._place, words.started, {**label, **started})
-        start = time.perf_counter()
         try:
             self.reconciler.sync(key)
         except Exception as error:
             self._logger.info(2, self._place, "Error syncing", {"controller": self.name, **label, "err": str(error)})
             raise
         finally:
-            elapsed = timedelta(seconds=time.perf_counter() - start)
+            elapsed = self._logger.clock.now() - start
             self._logger.info(words.level, self._place, words.finished,
                               {**words.values, **label, words.elapsed: elapsed})
 

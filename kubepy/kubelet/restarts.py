@@ -154,9 +154,9 @@ def begin(lifetime: Lifetime, runs: int, waited: int, ended: PodOutcome | None =
             return UNPULLED._replace(phase="Running" if runs else "Pending", ended=ended)
         if lifetime.run_length(attempt.outcome) != 0:
             return lifetime.running(attempt.outcome)._replace(restarts=runs, ended=ended)
-        ended, starts_again = lifetime.end_of(attempt.outcome)
+        before, (ended, starts_again) = ended, lifetime.end_of(attempt.outcome)
         if not starts_again:
-            return ended._replace(restarts=runs)
+            return ended._replace(restarts=runs, ended=before)
         if delay := next_backoff(runs, waited, 0):
             return crashed(runs, delay, ended)
         runs, waited, pulled = runs + 1, 0, False

@@ -49,10 +49,12 @@ def pod_status(pod: Pod, outcome: PodOutcome, host_ip: str, pod_ip: str, now: da
 def container_status(pod: Pod, container: Container, outcome: PodOutcome, time: str) -> ContainerStatus:
     """Return one entry of ``containerStatuses``. The count of restarts never goes down."""
     before = _status_before(pod, container["name"])
+    is_new_run = outcome.state != "running" and outcome.restarts > before.get("restartCount", 0)
+    last_state = _terminated({} if is_new_run else before, outcome.ended, time) if outcome.ended else None
     return {
         "image": container["image"],
         "imageID": "",
-        "lastState": _terminated(before, outcome.ended, time) if outcome.ended else before.get("lastState") or {},
+        "lastState": last_state or before.get("lastState") or {},
         "name": container["name"],
         "ready": outcome.ready,
         "restartCount": max(outcome.restarts, before.get("restartCount", 0)),
@@ -73,7 +75,7 @@ def _state(pod: Pod, container: Container, outcome: PodOutcome, time: str) -> Co
     if outcome.state == "running":
         return {"running": {"startedAt": time if outcome.ended else _started(before, time)}}
     if outcome.state == "terminated":
-        return _terminated(before, outcome, time)
+        return _terminated({} if outcome.ended else before, outcome, time)
     message = outcome.message.format(
         container=container["name"],
         image=container["image"],

@@ -39,6 +39,8 @@ class SeriesRecorder:
         self._component, self._instance = component, f"{component}-{instance}"
         self._recorded: dict[str, _Recorded] = {}  # by isomorphism; the one that came last is last
         self._known: set[str] = set()  # namespaces whose stored events have been looked at
+        self._series: dict[str, datetime] = {}  # of another process: when each was last observed, stored or not
+        client.event_memories[component] = self
 
     def event(self, regarding: Mapping[str, Any], event_type: str, reason: str, action: str, note: str, *,
               related: Mapping[str, Any] | None = None) -> None:
@@ -70,6 +72,8 @@ class SeriesRecorder:
             while self._recorded and now - self._recorded[oldest := next(iter(self._recorded))].last > SERIES_END:
                 del self._recorded[oldest]
             recorded = self._recorded.pop(key := _isomorphism(event), None)
+            if recorded is not None and now - recorded.last > SERIES_END:
+                recorded = None
             if takes_events(transaction, namespace):
                 write = self._begin if recorded is None else partial(self._continue, recorded)
                 self._recorded[key] = write(transaction, event, now)
@@ -98,8 +102,18 @@ class SeriesRecorder:
         own = (event for event in transaction.list(EVENTS, namespace)
                if event.get("reportingInstance") == self._instance)
         for event in sorted(own, key=_last_time):
-            last = parse_time(_last_time(event))
-            self._recorded[_isomorphism(event)] = _Recorded(name_of(event), last, "series" in event)
+            key, last = _isomorphism(event), parse_time(_last_time(event))
+            self._recorded[key] = _Recorded(name_of(event), max(last, self._series.get(key, last)), "series" in event)
+
+    def remember(self, now: datetime) -> Any:
+        """Return when the series that go on were last observed, as JSON; None for none."""
+        return {key: last.isoformat() for key, (_, last, is_series) in self._recorded.items()
+                if is_series and now - last <= SERIES_END} or None
+
+    def recall(self, memory: Any) -> None:
+        """Go on from what ``remember`` gave in another process."""
+        self._series = {key: parse_time(last) for key, last in (memory or {}).items()}
+        self._recorded, self._known = {}, set()
 
 
 def _last_time(event: Object) -> str:

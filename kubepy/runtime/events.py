@@ -32,8 +32,7 @@ class Recorder:
         self._client = client
         self._clock, self._ids = client.clock, client.ids
         self._component = component
-        self._correlator = Correlator()
-        self._known: set[str] = set()  # namespaces whose stored events the correlator has seen
+        self._correlator: Correlator = client.event_memories.setdefault(component, Correlator())
 
     def event(self, obj: Mapping[str, Any], event_type: str, reason: str, message: str, *,
               field_path: str = "", host: str = "") -> None:
@@ -71,9 +70,9 @@ class Recorder:
 
     def _load_stored(self, transaction: RequestTransaction, namespace: str) -> None:
         """Read the events that earlier processes have recorded."""
-        if namespace in self._known:
+        if namespace in self._correlator.namespaces:
             return
-        self._known.add(namespace)
+        self._correlator.namespaces.add(namespace)
         for event in transaction.list(EVENTS, namespace):
             if event.get("source", {}).get("component") == self._component:
                 self._correlator.add_stored(event)
@@ -85,7 +84,9 @@ class Recorder:
             if (old := transaction.get(key)) is not None:
                 metadata = dict(old["metadata"])
                 transaction.update(key, {**event, "metadata": metadata}, old)
+                self._correlator.set_written()
                 return
+            event |= {"count": 1, "firstTimestamp": event["lastTimestamp"]}  # it was deleted, or is over
         store_event(transaction, event, now, self._ids)
         self._correlator.set_name(event)
 
@@ -126,84 +127,112 @@ class EventDecision(NamedTuple):
 
 
 class _Log(NamedTuple):
-    """The last state of an event that may come again."""
+    """The last state of an event that may come again; ``written``: how often it had come when it was last stored."""
 
     name: str
     times: int
     first: str
+    written: int
 
 
-class _Similar:
+class _Similar(NamedTuple):
     """The different messages about one object with one reason, of late."""
 
-    def __init__(self, messages: Mapping[str, None], last: datetime) -> None:
-        self.messages = dict(messages)
-        self.last = last
+    messages: dict[str, None]
+    last: datetime
 
 
-class _Allowance:
-    """A token bucket for the events about one object."""
+class _Allowance(NamedTuple):
+    """A token bucket for the events about one object, as it was when the last event came."""
 
-    def __init__(self, now: datetime) -> None:
-        self._tokens, self._last = float(BURST), now
+    tokens: float
+    last: datetime
 
-    def take(self, now: datetime) -> bool:
-        self._tokens = min(float(BURST), self._tokens + (now - self._last).total_seconds() * PER_SECOND)
-        self._last = now
-        if self._tokens < 1:
-            return False
-        self._tokens -= 1
-        return True
+    def tokens_at(self, now: datetime) -> float:
+        return min(float(BURST), self.tokens + (now - self.last).total_seconds() * PER_SECOND)
+
+
+EventKey = tuple[str, ...]
 
 
 class Correlator:
     """Decides whether an event is new, counted, put into one with others, or dropped (``EventCorrelator``).
 
-    Reads no clock and writes nothing.
+    Reads no clock and writes nothing. Where there is a checkpoint it goes on in the next process as in this one.
+
+    :ivar namespaces: those whose stored events it has seen.
     """
 
     def __init__(self) -> None:
-        self._logs: dict[tuple[str, ...], _Log] = {}
-        self._similar: dict[tuple[str, ...], _Similar] = {}
-        self._allowances: dict[tuple[str, ...], _Allowance] = {}
-        self._key: tuple[str, ...] = ()
+        self.namespaces: set[str] = set()
+        self._logs: dict[EventKey, _Log] = {}
+        self._similar: dict[EventKey, _Similar] = {}
+        self._allowances: dict[EventKey, _Allowance] = {}
+        self._counts: dict[EventKey, int] = {}  # how often an event has come, for those stored with a lower count
+        self._is_recalled = False
+        self._key: EventKey = ()
 
     def correlate(self, event: Object, now: datetime) -> EventDecision | None:
         """Decide what to write; None drops the event."""
         event, self._key = self._aggregate(event, now)
         name = self._observe(event)
-        allowance = self._allowances.get(subject := _subject(event))
-        if allowance is None:
-            allowance = self._allowances[subject] = _Allowance(now)
-        return EventDecision(event, name) if allowance.take(now) else None
+        subject = _subject(event)
+        tokens = self._allowances.get(subject, _Allowance(BURST, now)).tokens_at(now)
+        self._allowances[subject] = _Allowance(tokens - 1 if tokens >= 1 else tokens, now)
+        return EventDecision(event, name) if tokens >= 1 else None
 
     def set_name(self, event: Object) -> None:
         """Note the name under which the event of the last decision was stored."""
-        self._logs[self._key] = _Log(name_of(event), event["count"], event["firstTimestamp"])
+        self._logs[self._key] = _Log(name_of(event), event["count"], event["firstTimestamp"], event["count"])
+
+    def set_written(self) -> None:
+        """Note that the event of the last decision was stored with its count."""
+        self._logs[self._key] = self._logs[self._key]._replace(written=self._logs[self._key].times)
 
     def add_stored(self, event: Object) -> None:
         """Add an event that is stored already."""
         similar = _similar_key(event)
         is_combined = event["message"].startswith(COMBINED)
         key = similar if is_combined else (*similar, event["message"])
-        self._logs[key] = _Log(name_of(event), event.get("count", 1), event["firstTimestamp"])
+        count = event.get("count", 1)
+        self._logs[key] = _Log(name_of(event), max(count, self._counts.get(key, 0)), event["firstTimestamp"], count)
         last = parse_time(event["lastTimestamp"])
-        if not is_combined:
-            record = self._similar.setdefault(similar, _Similar({}, last))
-            record.messages[event["message"]] = None
-            record.last = max(record.last, last)
+        if not is_combined and not self._is_recalled:
+            messages, latest = self._similar.get(similar, _Similar({}, last))
+            self._similar[similar] = _Similar({**messages, event["message"]: None}, max(latest, last))
 
-    def _aggregate(self, event: Object, now: datetime) -> tuple[Object, tuple[str, ...]]:
+    def remember(self, now: datetime) -> Any:
+        """Return what cannot be read off the stored events, as JSON; None for nothing."""
+        for similar in [similar for similar, record in self._similar.items() if _is_over(record, now)]:
+            del self._similar[similar]
+        for subject in [key for key, allowance in self._allowances.items() if allowance.tokens_at(now) >= BURST]:
+            del self._allowances[subject]
+        memory = (
+            [[key, list(messages), last.isoformat()] for key, (messages, last) in self._similar.items()],
+            [[key, tokens, last.isoformat()] for key, (tokens, last) in self._allowances.items()],
+            [[key, log.times] for key, log in self._logs.items() if log.times > log.written],
+        )
+        return memory if any(memory) else None
+
+    def recall(self, memory: Any) -> None:
+        """Go on from what ``remember`` gave in another process."""
+        similar, allowances, counts = memory or ((), (), ())
+        self._similar = {tuple(key): _Similar(dict.fromkeys(messages), parse_time(last))
+                         for key, messages, last in similar}
+        self._allowances = {tuple(key): _Allowance(tokens, parse_time(last)) for key, tokens, last in allowances}
+        self._counts = {tuple(key): times for key, times in counts}
+        self.namespaces, self._logs, self._is_recalled = set(), {}, True
+
+    def _aggregate(self, event: Object, now: datetime) -> tuple[Object, EventKey]:
         """Return the event and its key, or one in place of many similar ones (``EventAggregate``)."""
         key, message = _similar_key(event), event["message"]
         record = self._similar.get(key)
-        if record is None or (now - record.last).total_seconds() > SIMILAR_WITHIN:
-            record = self._similar[key] = _Similar({}, now)
-        record.messages[message] = None
-        record.last = now
-        if len(record.messages) < MAX_SIMILAR:
+        messages = {} if record is None or _is_over(record, now) else record.messages
+        messages[message] = None
+        self._similar[key] = _Similar(messages, now)
+        if len(messages) < MAX_SIMILAR:
             return event, (*key, message)
-        record.messages.pop(next(iter(record.messages)))  # upstream drops any one
+        messages.pop(next(iter(messages)))  # upstream drops any one
         return {**event, "message": COMBINED + message}, key
 
     def _observe(self, event: Object) -> str | None:
@@ -214,6 +243,10 @@ class Correlator:
         event["count"], event["firstTimestamp"] = log.times + 1, log.first
         self._logs[self._key] = log._replace(times=log.times + 1)
         return log.name
+
+
+def _is_over(record: _Similar, now: datetime) -> bool:
+    return (now - record.last).total_seconds() > SIMILAR_WITHIN
 
 
 def _subject(event: Object) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ converges. It reads from the :class:`Informers` (or the Client) and writes throu
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
@@ -16,7 +17,7 @@ from kubepy.api.meta import AnyObject, namespace_of
 from kubepy.api.scheme import Scheme
 from kubepy.api.watch import WatchEvent
 from kubepy.runtime.informers import Informers
-from kubepy.runtime.workqueue import BASE_DELAY, MAX_DELAY, WorkQueue
+from kubepy.runtime.workqueue import BASE_DELAY, BURST, MAX_DELAY, WorkQueue
 from kubepy.storage import Key
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ class Context(NamedTuple):
 
     def new_queue(self, delays: tuple[float, float] = (BASE_DELAY, MAX_DELAY)) -> WorkQueue[Key]:
         """``delays``: the first back-off and the longest, in seconds."""
-        return WorkQueue(self.clock.now, delays)
+        return WorkQueue(self.clock.now, delays, BURST if self.clock.own else math.inf)
 
 
 def enqueue_object(queue: WorkQueue[Key], predicate: Callable[[Any], bool] = lambda obj: True) -> Handler:

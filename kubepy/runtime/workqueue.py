@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Callable, Hashable
 from datetime import datetime
 from typing import Generic, TypeVar
@@ -13,6 +14,7 @@ K = TypeVar("K", bound=Hashable)
 
 BASE_DELAY = 0.005  # seconds; the default controller rate limiter's exponential part
 MAX_DELAY = 1000.0
+BURST = 10_000.0  # more than a rollout of 1,000 pods takes, one pod after the other and each in no time
 MOST_STALE = 64  # entries of the heap that do not count any more, beside as many as there are others
 
 
@@ -21,10 +23,15 @@ class WorkQueue(Generic[K]):
 
     A key that is handed out is not put off any more: its sync decides anew when it falls due next.
     ``now`` is the cluster's time: delays are counted in it. ``delays``: the first back-off and the longest, in seconds.
+    ``burst``: a key that is handed out so many times more often than once a second waits for a second. Controllers that
+    undo each other's work would otherwise never let a time go on that moves only when nothing is left to do.
     """
 
-    def __init__(self, now: Callable[[], datetime], delays: tuple[float, float] = (BASE_DELAY, MAX_DELAY)) -> None:
+    def __init__(self, now: Callable[[], datetime], delays: tuple[float, float] = (BASE_DELAY, MAX_DELAY),
+                 burst: float = math.inf) -> None:
         self._now = now
+        self._burst = burst
+        self._handed_out: dict[K, tuple[datetime, float]] = {}  # how often beyond once a second, up to when
         self._base_delay, self._max_delay = delays
         self._ready: dict[K, None] = {}
         self._processing: set[K] = set()
@@ -118,15 +125,31 @@ class WorkQueue(Generic[K]):
     def get(self) -> K | None:
         """Return the next key that is ready, or None. Give it back with ``done``."""
         self._promote()
-        if not self._ready:
-            return None
-        return self._take(next(iter(self._ready)))
+        while self._ready:
+            key = next(iter(self._ready))
+            if self._is_in_time(key):
+                return self._take(key)
+            del self._ready[key]
+            self.add_after(key, 1.0)
+        return None
 
     def _take(self, key: K) -> K:
         del self._ready[key]
         self._processing.add(key)
         self.cancel(key)
         return key
+
+    def _is_in_time(self, key: K) -> bool:
+        """Count a key that is to be handed out; return False, and don't, where that would be too often."""
+        if self._burst == math.inf:
+            return True
+        now = self._now()
+        since, count = self._handed_out.get(key, (now, 0.0))
+        count = max(count - (now - since).total_seconds(), 0.0)
+        if count >= self._burst:
+            return False
+        self._handed_out[key] = now, count + 1
+        return True
 
     def done(self, key: K) -> None:
         self._processing.discard(key)

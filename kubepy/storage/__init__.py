@@ -6,7 +6,10 @@ A store knows nothing of kinds: it sees a :class:`Key` and a dict. A ``Store`` r
     interfaces  Store and Transaction: the protocol of every store
     model       keys, snapshots, changes of the change log, files that cannot be objects
     errors      what a store raises
+    transaction changes that are gathered until they are committed: the same in every store
     folder/     FolderStore, in a folder of YAML files, one object a file; its map is in the package
+    memory      MemoryStore, which is gone with its process: empty, or a fork of another store
+    sortedmap   the immutable maps that forks share
     yaml/       YAML as kubectl reads and writes it, and edits of a text that keep its comments
 """
 

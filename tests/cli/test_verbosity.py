@@ -161,8 +161,10 @@ def test_without_v_nothing_of_logging_is_imported(kubepy: Kubepy) -> None:
 def test_log_writes_values_as_klog() -> None:
     from datetime import UTC, datetime, timedelta
 
+    from kubepy.api.clock import Clock
+
     lines: list[str] = []
-    logger = Logger(4, lines.append, lambda: datetime(2026, 11, 22, 17, 42, 5, 123456, UTC))
+    logger = Logger(4, lines.append, Clock(datetime(2026, 11, 22, 17, 42, 5, 123456, UTC)))
     logger.info(4, "job.py:7", 'say "hi"', {"text": "a b", "count": 3, "right": True, "pods": ["x/a", "x/b"],
                                              "took": timedelta(milliseconds=1.5), "lines": "one\ntwo\n"})
     logger.info(5, "job.py:7", "unseen", {})

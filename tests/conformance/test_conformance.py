@@ -1,4 +1,5 @@
-"""Transcripts of a real v1.36 cluster hold for kubepy: once with ``controller --once``, once beside ``--watch``.
+"""Transcripts of a real v1.36 cluster hold for kubepy: once with ``controller --once``, once beside ``--watch``, and in
+clusters with time of their own, where nothing waits: ``sleep`` is ``kubepy clock advance`` there.
 
 The cases of the command line begin in an existing cluster (``kubepy init``) with running controllers, as when they were
 recorded. ``pending.txt`` names the cases that do not hold yet, one ``folder/name`` per line. A listed case that holds
@@ -8,6 +9,7 @@ fails its test, so that the list can only shrink.
 import argparse
 import importlib.util
 import os
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -19,6 +21,10 @@ PENDING = set((HERE / "pending.txt").read_text().split())
 CASES = sorted((HERE / "cases").glob("*/*.txt"))
 ONCE = {"daemonset", "deployment", "statefulset"}  # folders whose cases run without a background controller
 WATCHED = {"cli", "daemonset", "deployment", "statefulset"}  # folders whose cases run beside one
+
+TIMED = re.compile(r"^\$ .*(\bsleep [0-9]|--timeout|\bkubectl wait\b)", re.MULTILINE)  # commands that wait
+EVERY = 30  # so many other cases are left to the runs above for each one that runs in the cluster's own time, too
+OWN_TIME = [case for index, case in enumerate(CASES) if TIMED.search(case.read_text()) or index % EVERY == 0]
 
 
 def load_runner():
@@ -36,11 +42,13 @@ def case_id(case: Path) -> str:
     return f"{case.parent.name}/{case.stem}"
 
 
-def differences(case: Path, watch: str) -> str:
+def differences(case: Path, watch: str, clock: str) -> str:
+    init = f"{KUBEPY} init --nodes=0"
     args = argparse.Namespace(
         kubectl=KUBEPY, settle="kubectl controller --once --quiet-for=1.5s",
-        setup=f"{KUBEPY} init --nodes=0" if case.parent.name == "cli" else "",
-        watch=watch and f"{KUBEPY} controller --watch", sleep="", exact_hash=False, timeout=60,
+        setup=f"{init} --clock={clock}" if clock else init if case.parent.name == "cli" else "",
+        watch=watch and f"{KUBEPY} controller --watch", sleep=clock and f"{KUBEPY} clock advance",
+        exact_hash=False, timeout=60,
     )
     _, wrong = RUNNER.run_case(case, args)
     return "\n".join(
@@ -48,8 +56,8 @@ def differences(case: Path, watch: str) -> str:
     )
 
 
-def check(case: Path, watch: str) -> None:
-    found = differences(case, watch)
+def check(case: Path, watch: str = "", clock: str = "") -> None:
+    found = differences(case, watch, clock)
     if case_id(case) in PENDING:
         assert found, f"{case_id(case)} holds now: take it out of pending.txt"
         pytest.xfail("listed in pending.txt")
@@ -58,9 +66,14 @@ def check(case: Path, watch: str) -> None:
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.parent.name in ONCE], ids=case_id)
 def test_recorded_case_holds(case: Path) -> None:
-    check(case, "")
+    check(case)
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.parent.name in WATCHED], ids=case_id)
 def test_recorded_case_holds_beside_background_controller(case: Path) -> None:
-    check(case, "watch")
+    check(case, watch="watch")
+
+
+@pytest.mark.parametrize("case", OWN_TIME, ids=case_id)
+def test_recorded_case_holds_in_clusters_own_time(case: Path) -> None:
+    check(case, clock="2026-01-01T00:00:00Z")

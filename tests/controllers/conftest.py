@@ -40,6 +40,10 @@ class Lab:
         """Run the controllers as ``kubepy controller --once`` does, with a manager of its own."""
         return build_manager(self.cluster).run_until_settled(skip_waits=True)
 
+    def recover(self) -> None:
+        """Let an hour pass at most, in which controllers overcome their faults."""
+        build_manager(self.cluster).advance(self.now + timedelta(hours=1), settled=True)
+
     def watch(self) -> Summary:
         """Run the controllers as ``kubepy controller --watch`` does, until nothing is left to do now."""
         return build_manager(self.cluster).run_until_settled()

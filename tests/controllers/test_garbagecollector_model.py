@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kubepy.api.meta import FOREGROUND, ORPHAN, Object, name_of, owner_references, uid_of
 from kubepy.apiserver.request import DeleteOptions
 from tests.controllers.conftest import Lab
-from tests.controllers.watched_lab import if_there
+from tests.controllers.watched_lab import FAULTS, if_there
 
 HOLD = "example.org/hold"
 NOBODY = -1  # an owner that does not exist
@@ -190,17 +190,17 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Any]:
 @given(spaces=st.lists(st.sampled_from(SPACES), min_size=SIZE, max_size=SIZE),
        held=st.sets(NUMBERS, max_size=3),
        links=st.lists(LINKS, min_size=SIZE, max_size=SIZE),
-       operations=st.lists(st.one_of(DELETE, DELETE, RELEASE), max_size=5))
-@example(spaces=["default"] * SIZE, held=set(), operations=[("delete", 0, "Foreground")],
+       operations=st.lists(st.one_of(DELETE, DELETE, RELEASE), max_size=5), faults=FAULTS)
+@example(faults=None, spaces=["default"] * SIZE, held=set(), operations=[("delete", 0, "Foreground")],
          links=[{1: True}, {0: True}, {0: True, 1: True}, {2: True, 5: True}, {NOBODY: False, 5: True}, {}])
-@example(spaces=["default"] * SIZE, held=set(), operations=[],
+@example(faults=None, spaces=["default"] * SIZE, held=set(), operations=[],
          links=[{NOBODY: True}, {NOBODY: False}, {NOBODY: True, 5: True}, {0: True}, {}, {}])
 def test_remaining_objects_are_those_of_upstreams_rules(folders: Callable[[], Any], spaces: list[str], held: set[int],
                                                         links: list[dict[int, bool]],
-                                                        operations: list[tuple[Any, ...]]) -> None:
+                                                        operations: list[tuple[Any, ...]], faults: Any) -> None:
     """Compare at the end and, without foreign finalizers, after each step: while such a finalizer holds an object,
     the result for owners and dependents depends on the order of syncs."""
-    lab = Lab(folders())
+    lab = Lab(folders(), faults)
     lab.create("namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "north"}})
     lab.create("clusterroles.rbac.authorization.k8s.io", {
         "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "namesake"}})
@@ -215,7 +215,7 @@ def test_remaining_objects_are_those_of_upstreams_rules(folders: Callable[[], An
         if arguments != [NOBODY]:
             getattr(world, name)(*arguments)
             getattr(model, name)(*arguments)
-        lab.settle()
+        lab.recover() if faults else lab.settle()
         model.settle()
         if not held:
             assert world.picture() == model.picture()

@@ -108,8 +108,8 @@ def commands(kind: str, chance: Random, steps: int) -> Iterator[Command]:
 class Play:
     """A cluster of its own, and a way to run its controllers."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, faults: dict[str, Any] | None = None) -> None:
+        self.folder, self.faults = folder, faults
         folder.mkdir()
         self.now = START
         self.set_clock()
@@ -118,7 +118,8 @@ class Play:
         self.manager = build_manager(self.cluster)
 
     def set_clock(self) -> None:
-        settings = {"formatVersion": 1, "clock": format_time(self.now), "seed": 1}
+        settings = {"formatVersion": 1, "clock": format_time(self.now), "seed": 1,
+                    **({"faults": self.faults} if self.faults else {})}
         (self.folder / "kubepy.yaml").write_text(dump(settings))
 
     def command(self, words: list[str], stdin: str = "") -> tuple[int, str]:
@@ -209,9 +210,10 @@ def without_chance(text: str) -> str:
     return text
 
 
-def play(tmp_path: Path, kind: str, seed: int, other: type[Play], look: Callable[[Play], list[str]]) -> None:
+def play(tmp_path: Path, kind: str, seed: int, other: type[Play], look: Callable[[Play], list[str]],
+         faults: dict[str, Any] | None = None) -> None:
     """Run the same commands in both ways; compare after each, once at once and once 30 seconds later."""
-    plays = [Once(tmp_path / "once"), other(tmp_path / "other")]
+    plays = [Once(tmp_path / "once", faults), other(tmp_path / "other", faults)]
     history = []
     for words, stdin in commands(kind, Random(f"{kind} {seed}"), steps=8):
         history.append((words, stdin))
@@ -231,6 +233,37 @@ def play(tmp_path: Path, kind: str, seed: int, other: type[Play], look: Callable
 @pytest.mark.parametrize("kind", KINDS)
 def test_watch_leaves_what_run_after_each_command_leaves(tmp_path: Path, kind: str, seed: int) -> None:
     play(tmp_path, kind, seed, Watching, Play.state)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("faults", [
+    {"conflicts": {"rate": 0.2}}, {"lateEvents": {"rate": 0.3, "delay": "0s..40s"}}, {"restarts": {"rate": 0.1}},
+    {"nodes": [{"after": "0s..100s", "downFor": "70s"}], "pods": [{"rate": 0.3, "outcome": "crash-loop*2, ready"}]},
+], ids=lambda faults: next(iter(faults)))
+def test_faults_are_overcome_in_one_process_and_in_many(tmp_path: Path, kind: str, faults: dict[str, Any]) -> None:
+    """The names of pods differ, and with them the faults; what the workload comes to does not."""
+    plays = [Once(tmp_path / "once", faults), Watching(tmp_path / "other", faults)]
+    for one in plays:
+        replicas = "" if kind == "ds" else "replicas: 3, "
+        text = (f"{{apiVersion: apps/v1, kind: {KINDS[kind][0]}, metadata: {{name: app}}, spec: {{{replicas}selector: "
+                "{matchLabels: {app: a}}, template: {metadata: {labels: {app: a}}, spec: {containers: "
+                "[{name: c, image: 'i:1'}]}}}}")
+        for words, stdin in ((["apply", "-f", "-"], text), (["set", "image", f"{kind}/app", "c=i:2"], ""),
+                             (["scale", f"{kind}/app", "--replicas=4"], ""),
+                             (["set", "image", f"{kind}/app", "c=i:3"], "")):
+            one.command(words, stdin)
+            for _ in range(3):
+                one.settle()
+                one.pass_time()
+        for _ in range(30):
+            one.settle()
+            one.pass_time()
+    first, second = (one.outline() for one in plays)
+    assert first == second
+    assert any("i:3" in line for line in first)
+    for one in plays:
+        assert one.cluster.store.check() == []
+        one.cluster.close()
 
 
 @pytest.mark.parametrize("seed", range(3))

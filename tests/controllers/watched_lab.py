@@ -175,7 +175,8 @@ class WatchedLab(Lab):
 def _next_recovery(reconcilers: list[Reconciler]) -> datetime | None:
     """Return when the next late event comes, or a sync that has failed is tried again; None if all have."""
     return min((due for reconciler in reconcilers for key, due in reconciler.queue.pending()
-                if due is not None and (key.resource == WATCH or 0 < reconciler.queue.failures(key) < 8)), default=None)
+                if due is not None and (key.resource == WATCH or 0 < reconciler.queue.failures(key) < 15)),
+               default=None)
 
 
 def if_there(act: Callable[[], object]) -> None:

@@ -188,7 +188,7 @@ def test_moments_are_forgotten_with_their_pods(new_paced: Callable[..., Paced]) 
     paced.until(500)
     assert [len(moments) for moments in kubelet.remember()["moments"].values()] == [4]
     paced.delete("q")
-    assert kubelet.remember() == {}
+    assert "moments" not in kubelet.remember()
 
 
 def test_crash_loop_costs_one_write_a_restart_and_no_event(paced: Paced) -> None:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import copy
 from datetime import timedelta
 from typing import NamedTuple
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kubepy.api.clock import format_time
 from kubepy.kubelet.lifetimes import NO_RULES, Rules, lifetime_of
 from kubepy.kubelet.restarts import next_backoff
 from kubepy.kubelet.stages import Expire, Refuse, Remove, Start, StepDue, next_due, next_step
 from kubepy.kubelet.statuses import expired_status, pod_status
-from tests.kubelet.objects import NOW, Object, new_node, new_pod
+from tests.kubelet.objects import NOW, Object, check_golden, new_node, new_pod
 
 
 class Life:
@@ -42,7 +45,9 @@ class Life:
 
     def act(self) -> None:
         """Do everything that is due now."""
+        most = len(self.seen) + 5
         while (step := next_step(self.pod, self.node, self.now, rules=self.rules)) is not None:
+            assert len(self.seen) < most
             if isinstance(step, Start):
                 status = pod_status(self.pod, step.outcome, "192.168.0.1", "10.244.0.1", self.now)
                 self.pod = {**self.pod, "status": status}
@@ -217,6 +222,14 @@ def test_crash_is_last_state_of_container_that_waits() -> None:
     assert (life.pod["status"]["phase"], life.container["started"]) == ("Running", False)
 
 
+@pytest.mark.parametrize(("name", "outcome", "seconds"), [
+    ("crash-loop-restarted", "crash-loop", 40), ("image-pull-error", "image-pull-backoff", 10),
+    ("recovered", "crash-loop*2, ready", 30), ("image-pull-after-crash", "crash-loop*2, image-pull-backoff", 25),
+])
+def test_status_after_time_has_passed(name: str, outcome: str, seconds: float) -> None:
+    check_golden(name, Life(outcome=outcome, ready_after="5s").until(seconds).pod["status"])
+
+
 def test_gates_hold_back_pod_that_takes_time_to_be_ready() -> None:
     life = Life(spec={"readinessGates": [{"conditionType": "example.org/lb"}]}, ready_after="5s")
     life.until(2)
@@ -268,6 +281,25 @@ def test_ready_pod_that_is_to_crash_keeps_its_end() -> None:
     assert life.until(100).seen[-1] == (100, "0/1 CrashLoopBackOff 40s")
     assert life.container["lastState"]["terminated"]["finishedAt"] == format_time(NOW + timedelta(seconds=100))
     assert life.until(140).seen[-1] == (140, "0/1 CrashLoopBackOff 1m20s")
+
+
+@pytest.mark.parametrize(("outcome", "started"), [("crash-loop, ready", 0), ("crash-loop*2, ready", 100)])
+def test_last_run_of_several_that_crash_at_once_began_with_its_crash(outcome: str, started: float) -> None:
+    life = Life().until(100)
+    life.annotate(outcome=outcome)
+    life.act()
+    assert life.container["lastState"]["terminated"]["startedAt"] == format_time(NOW + timedelta(seconds=started))
+
+
+def test_crash_is_last_state_of_pod_that_ends_at_once_after_it() -> None:
+    life = Life("OnFailure").until(100)
+    life.annotate(outcome="crash-loop, succeeded")
+    life.act()
+    now = format_time(NOW + timedelta(seconds=100))
+    last, present = life.container["lastState"]["terminated"], life.container["state"]["terminated"]
+    assert (last["exitCode"], last["startedAt"], last["finishedAt"]) == (1, now, now)
+    assert (present["exitCode"], present["startedAt"], present["finishedAt"]) == (0, now, now)
+    assert life.container["restartCount"] == 1
 
 
 def test_status_set_by_hand_stays_until_next_change() -> None:
@@ -394,3 +426,63 @@ def test_removal_is_a_step_of_deleted_pod_only() -> None:
     life = Life(stops_after="5s").until(1)
     assert next_step(life.pod, life.node, life.now) is None
     assert next_step(deleted(life).pod, life.node, life.now + timedelta(seconds=5)) == Remove()
+
+
+# --- whatever happens ----------------------------------------------------------------------------------------------
+
+OUTCOMES = ("ready", "not-ready", "pending", "crash-loop", "image-pull-backoff", "failed", "succeeded")
+RECOVERABLE = st.sampled_from(["crash-loop", "image-pull-backoff", "crash-loop*2", "image-pull-backoff*3"])
+SEQUENCES = st.builds(lambda before, last: ", ".join([*before, last]), st.lists(RECOVERABLE, max_size=3),
+                      st.sampled_from(OUTCOMES))
+LENGTHS = st.sampled_from(["0s", "1s", "1500ms", "7s", "11m"])
+ANNOTATIONS = st.fixed_dictionaries({}, optional={
+    "outcome": SEQUENCES, "ready_after": LENGTHS, "runs_for": LENGTHS, "stops_after": LENGTHS,
+    "exit_code": st.sampled_from(["0", "1", "143"])})
+EDITS = st.sampled_from([
+    {}, {"lastState": {}}, {"restartCount": 0}, {"restartCount": 7}, {"state": {}}, {"ready": True}, {"ready": False},
+    {"state": {"running": {}}}, {"state": {"terminated": {"exitCode": 0}}},
+    {"state": {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off soon restarting"}}},
+    {"state": {"waiting": {"reason": "ErrImagePull"}}}, {"state": {"waiting": {"reason": "CrashLoopBackOff"}}}])
+
+
+@given(restart=st.sampled_from(["Always", "OnFailure", "Never"]),
+       acts=st.lists(st.tuples(ANNOTATIONS, EDITS, st.sampled_from([0, 0.5, 3, 10, 45, 700])), min_size=1, max_size=4))
+def test_pod_never_spins_and_its_restarts_never_go_back(
+        restart: str, acts: list[tuple[dict[str, str], Object, float]]) -> None:
+    """At each moment few steps are due, what is due next lies ahead, and the count of restarts only grows."""
+    life = Life(restart)
+    for texts, edit, seconds in acts:
+        life.annotate(**texts)
+        if life.pod["status"].get("containerStatuses"):
+            life.container.update(copy.deepcopy(edit))
+        end, steps, restarts = life.seconds + seconds, len(life.seen), 0
+        while True:
+            before = len(life.seen)
+            life.act()
+            assert len(life.seen) - before <= 3
+            if life.pod["status"].get("containerStatuses"):
+                assert life.container["restartCount"] >= restarts
+                restarts = life.container["restartCount"]
+            due = life.due()
+            assert due is None or life.is_over or due.at > life.now
+            if life.is_over or due is None or (due.at - NOW).total_seconds() > end:
+                break
+            life.now = due.at
+        life.is_over = False
+        life.now = NOW + timedelta(seconds=end)
+        assert len(life.seen) - steps < 2 * seconds + 20
+
+
+@given(before=st.lists(RECOVERABLE, max_size=3), last=st.sampled_from(["ready", "not-ready", "succeeded", "failed"]),
+       looks=st.lists(st.integers(1, 400), max_size=20), ready_after=LENGTHS)
+def test_sequence_comes_to_its_last_outcome_however_seldom_it_is_looked_at(
+        before: list[str], last: str, looks: list[int], ready_after: str) -> None:
+    life = Life(outcome=", ".join([*before, last]), ready_after=ready_after)
+    life.act()
+    for seconds in [*looks, *[5000] * 30]:
+        life.now += timedelta(seconds=seconds)
+        life.act()
+    crashes = sum({"crash-loop": 1, "crash-loop*2": 2}.get(part, 0) for part in before)
+    assert life.container["restartCount"] == crashes
+    assert life.state().startswith({"ready": "1/1 Running", "not-ready": "0/1 Running", "succeeded": "0/1 Completed",
+                                    "failed": "0/1 Error"}[last])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, datetime, timedelta
 from random import Random
 
@@ -15,9 +16,9 @@ START = datetime(2026, 11, 20, 10, tzinfo=UTC)
 class Hands:
     """A queue, and a clock that the test moves."""
 
-    def __init__(self, delays: tuple[float, float] = (1, 4)) -> None:
+    def __init__(self, delays: tuple[float, float] = (1, 4), burst: float = math.inf) -> None:
         self.now = START
-        self.queue: WorkQueue[str] = WorkQueue(lambda: self.now, delays)
+        self.queue: WorkQueue[str] = WorkQueue(lambda: self.now, delays, burst)
 
     def pass_time(self, seconds: float) -> None:
         self.now += timedelta(seconds=seconds)
@@ -71,6 +72,24 @@ def test_back_off_doubles_up_to_its_limit():
         hands.now = due
         hands.ready()
     assert waits == [1, 2, 4, 4]
+
+
+def test_key_that_comes_too_often_waits_for_a_second():
+    hands = Hands(burst=3)
+    handed_out = []
+    for _ in range(5):
+        hands.queue.add("again")
+        hands.queue.add("other") if not handed_out else None
+        handed_out += hands.ready()
+    assert handed_out == ["again", "other", "again", "again"]
+    assert hands.queue.next_single_due() == START + timedelta(seconds=1)
+    hands.pass_time(1)
+    hands.queue.add("again")
+    assert hands.ready() == ["again"]
+    hands.queue.add("again")
+    assert hands.ready() == []
+    hands.pass_time(3)
+    assert hands.ready() == ["again"]
 
 
 def test_key_that_was_put_off_cancelled_and_put_off_again_waits_once():

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from contextvars import ContextVar
+from datetime import UTC, datetime, tzinfo
 from typing import Any, NamedTuple
 
 from kubepy.api.clock import parse_time
@@ -29,6 +30,7 @@ class DescribeContext(NamedTuple):
 
 PADDING = 2
 MAX_ANNOTATION = 140
+ZONE: ContextVar[tzinfo | None] = ContextVar("zone", default=None)  # of the times; None: the machine's
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 HIDDEN_ANNOTATIONS = {LAST_APPLIED}
 
@@ -74,7 +76,7 @@ class PrefixWriter:
 
 
 def format_date(text: str | None) -> str:
-    """Format a time as RFC 1123 in the local zone: ``Fri, 20 Nov 2026 10:45:20 +0000``.
+    """Format a time as RFC 1123 in the zone of ``ZONE``: ``Fri, 20 Nov 2026 10:45:20 +0000``.
 
     None becomes Go's zero time.
     """
@@ -90,7 +92,7 @@ def format_time(text: str | None) -> str:
 
 
 def _moment(text: str | None) -> datetime:
-    return parse_time(text).astimezone() if text else datetime(1, 1, 1, tzinfo=UTC)
+    return parse_time(text).astimezone(ZONE.get()) if text else datetime(1, 1, 1, tzinfo=UTC)
 
 
 MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]

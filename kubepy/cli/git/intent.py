@@ -112,7 +112,7 @@ def refresh(factory: Factory, options: Options) -> None:
     Where only intent is kept, git compares sizes before it looks at contents, calls such files modified and refuses to
     merge. Changes that `git diff` shows stay as they are, neither staged nor undone."""
     options.require_no_args()
-    factory.require_cluster()
+    factory.require_folder()
     repository = Repository(factory.folder)
     suspected = _paths(repository, "ls-files", "-m")
     changed = {*_paths(repository, "diff", "--name-only", "--relative"), *_paths(repository, "ls-files", "-d")}

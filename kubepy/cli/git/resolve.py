@@ -51,7 +51,7 @@ def resolve(factory: Factory, options: Options) -> None:
     side changed in nothing but what the system writes. What is left for somebody to decide is listed, and the exit
     status is 1."""
     options.require_no_args()
-    factory.require_cluster()
+    factory.require_folder()
     repository = Repository(factory.folder)
     unmerged = unmerged_paths(repository)
     if not unmerged:

@@ -66,7 +66,7 @@ def setup(factory: Factory, options: GitSetupOptions) -> None:
     turned off for merges, since a file in a state folder is never another one renamed. What stands there already stays;
     a second run changes nothing."""
     options.require_no_args()
-    factory.require_cluster()
+    factory.require_folder()
     repository = Repository(factory.folder)
     attributes = os.path.join(factory.folder, ATTRIBUTES)
     is_intent_only = options.intent_only if options.changed("intent-only") else _keeps_intent_only(attributes)

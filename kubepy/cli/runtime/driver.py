@@ -62,6 +62,8 @@ def is_git_at_work(folder: str) -> bool:
 
 def is_git_amid_changes(folder: str) -> bool:
     """Return whether git is changing the working tree around a folder, or waits for a merge or rebase to be ended."""
+    if not folder:  # a cluster in memory
+        return False
     directory = _git_directory(os.path.realpath(folder))
     return is_git_at_work(folder) or (
         directory is not None and any(os.path.lexists(os.path.join(directory, name)) for name in UNDER_WAY))
@@ -124,9 +126,9 @@ class Driver:
     def react(self, watch: Callable[[], None] | None = None) -> bool:
         """Let the controllers do what is due now, as they would have done by now in a cluster; wait for nothing.
 
-        Returns whether there was work. What takes longer than READ_SECONDS is left to the next command. Work stays
-        undone where another process runs the controllers or writes, where git is in the midst of changing the folder,
-        and where the folder cannot be written.
+        Returns whether there was work. What takes longer than READ_SECONDS is left to the next command, unless time is
+        the cluster's own: then the same is done on any machine. Work stays undone where another process runs the
+        controllers or writes, where git is in the midst of changing the folder, and where the folder cannot be written.
 
         :param watch: shows what has changed, after the turn of each controller.
         """
@@ -149,7 +151,7 @@ class Driver:
             def is_over() -> bool:
                 if watch:
                     watch()
-                return clock.real_monotonic() >= deadline
+                return clock.own is None and clock.real_monotonic() >= deadline
 
             summary = settle(self._progress, manager, stop=is_over)
             if self._progress.is_watched and not watch and manager.has_work():

@@ -45,6 +45,7 @@ class Factory:
     folder is made, and an empty temporary cluster answers in its place.
 
     :ivar program: the name that the program was called by.
+    :ivar open_cluster: the cluster to work on, which a Python program has opened and goes on with.
     """
 
     program = KUBEPY
@@ -54,10 +55,11 @@ class Factory:
     request_parameters: Mapping[str, str] = {}
 
     def __init__(self, stdin: IO[str] | None = None, stdout: IO[str] | None = None,
-                 stderr: IO[str] | None = None) -> None:
+                 stderr: IO[str] | None = None, open_cluster: clusters.LocalCluster | None = None) -> None:
         self.stdin = stdin or sys.stdin or io.StringIO()  # a closed stream is None
         self.stdout = stdout or sys.stdout or io.StringIO()
         self.stderr = stderr or sys.stderr or io.StringIO()
+        self.open_cluster = open_cluster
         self.options = GlobalOptions()
         self.may_create = False
         self.catches_up = True  # False for commands that never write, such as diff
@@ -72,6 +74,8 @@ class Factory:
         """Work with the global flags of a command line from now on. Raises CliError for wrong ones."""
         options.validate()
         options.timeout_seconds()
+        if self.open_cluster and options.state:
+            raise CliError("--state cannot be given: this command line works on a cluster that is open already")
         self.options = options
         must_exist = options.must_exist or os.environ.get("KUBEPY_MUST_EXIST", "") not in ("", "0", "false")
         self.may_create = may_create and not must_exist
@@ -92,7 +96,9 @@ class Factory:
 
     @property
     def home(self) -> str:
-        """The folder whose contexts count."""
+        """The folder whose contexts count; "" for a cluster in memory."""
+        if self.open_cluster:
+            return self.open_cluster.store.folder
         return self.options.state or os.environ.get("KUBEPY_STATE") or "state"
 
     @cached_property
@@ -102,8 +108,9 @@ class Factory:
 
     @property
     def config_access(self) -> kubeconfigs.ConfigAccess:
-        """The file of contexts."""
-        return kubeconfigs.ConfigAccess(self.home, self.options.kubeconfig)
+        """The file of contexts; a cluster in memory keeps them itself."""
+        store = self.open_cluster.store if self.open_cluster and not self.home else None
+        return kubeconfigs.ConfigAccess(self.home, self.options.kubeconfig, store)
 
     @cached_property
     def _target(self) -> kubeconfigs.Target:
@@ -128,8 +135,14 @@ class Factory:
 
     def require_home(self) -> None:
         """Raise CliError unless there is a cluster in the home folder."""
-        if not os.path.exists(os.path.join(self.home, "kubepy.yaml")):
+        if not self.open_cluster and not os.path.exists(os.path.join(self.home, "kubepy.yaml")):
             raise self._no_cluster(self.home)
+
+    def require_folder(self) -> None:
+        """Raise CliError unless the cluster is a folder that exists."""
+        if not self.folder:
+            raise CliError("this cluster is in memory: it has no folder")
+        self.require_cluster()
 
     def require_cluster(self) -> None:
         """Raise CliError unless there is a cluster in the folder."""
@@ -142,13 +155,18 @@ class Factory:
 
     @property
     def has_cluster(self) -> bool:
-        return os.path.exists(os.path.join(self.folder, "kubepy.yaml"))
+        return bool(self.open_cluster) or os.path.exists(os.path.join(self.folder, "kubepy.yaml"))
 
     @cached_property
     def cluster(self) -> clusters.LocalCluster:
         """The opened cluster. Raises CliError when there is none and the command only reads."""
         try:
-            if self._is_dry_run and not self.has_cluster:
+            if self.open_cluster:
+                cluster = self.open_cluster
+                if self.folder != self.home and not (self.home and os.path.samefile(self.folder, self.home)):
+                    raise CliError(f"the context is one of another cluster, {quote(self.folder)}: this command line "
+                                   "works on a cluster that is open already")
+            elif self._is_dry_run and not self.has_cluster:
                 cluster = clusters.LocalCluster.open(self._scratch.name, create=True)
             else:
                 is_new = self.may_create and not self.has_cluster
@@ -158,6 +176,9 @@ class Factory:
                              + self.notes.new_node())
         except storage_errors.NoClusterError:
             raise self._no_cluster(self.folder) from None
+        client = cluster.client
+        self._as_found = (client, client.warn, client.requester, cluster.logger, cluster.controller_client,
+                          cluster.settings.faults)
         cluster.client.warn = self.warn
         cluster.store.set_warn(self.warn)
         if self.options.faults or cluster.settings.faults is not None:
@@ -168,16 +189,16 @@ class Factory:
         if user := self.options.impersonated_user(self._target.user_name, self._target.user):
             cluster.client.requester = user
         if self.options.v or self.options.vmodule:
-            logger = klog.Logger(self.options.v, self.say, cluster.clock.now, self.options.module_levels())
+            logger = klog.Logger(self.options.v, self.say, cluster.clock, self.options.module_levels())
             if logger.highest >= 2:
                 cluster.logger = logger
             if logger.highest >= 6:
-                cluster.client = client = roundtrips.LoggingClient(cluster.client, logger)
-                client.limit = self.chunk_size
-                client.headers, client.parameters = self.request_headers, self.request_parameters
-                client.disable_compression = self.options.disable_compression
+                cluster.client = logging = roundtrips.LoggingClient(cluster.client, logger)
+                logging.limit = self.chunk_size
+                logging.headers, logging.parameters = self.request_headers, self.request_parameters
+                logging.disable_compression = self.options.disable_compression
                 if self.program == KUBECTL:
-                    client.user_agent = f"kubectl/{KUBERNETES_VERSION}"
+                    logging.user_agent = f"kubectl/{KUBERNETES_VERSION}"
         return cluster
 
     @cached_property
@@ -187,11 +208,18 @@ class Factory:
         return TemporaryDirectory()
 
     def close(self) -> None:
-        """Close the cluster, if it was opened, and clear the line that shows progress."""
+        """Close the cluster, if this run opened it, else leave it as it was; clear the line that shows progress."""
         if self._progress is not None:
             self._progress.clear()
         if "cluster" in self.__dict__:
-            self.cluster.close()
+            cluster = self.cluster
+            if self.open_cluster:
+                cluster.client, warn, requester, cluster.logger, cluster.controller_client, its_faults = self._as_found
+                cluster.client.warn, cluster.client.requester = warn, requester
+                if self.options.faults:
+                    cluster.use_faults(its_faults)
+            else:
+                cluster.close()
         if "_scratch" in self.__dict__:
             self._scratch.cleanup()
 
@@ -312,7 +340,7 @@ class Factory:
         if (place, text) in self._logged:
             return
         self._logged.add((place, text))
-        self.say(f"{klog.header('W', self.cluster.clock.now(), place)} {text}")
+        self.say(f"{klog.header('W', self.cluster.clock, place)} {text}")
 
     def finish(self) -> None:
         """Fail a command that succeeded with warnings, when warnings count as errors."""

@@ -73,6 +73,9 @@ class FaultRun:
         if self._before is None:
             return
         text = f"faults: seed {self.seed}"
+        if not self._folder:  # a Python program has made this cluster in memory, and can make it again
+            self._say(text)
+            return
         try:
             command = self._save(self._before)
         except (FolderError, OSError) as error:

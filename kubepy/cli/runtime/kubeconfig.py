@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kubepy.cli.errors import CliError, UnprefixedError, os_error_text
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable, quote
+
+if TYPE_CHECKING:
+    from kubepy.storage.interfaces import Store
 
 with lazy_imports():
     from kubepy.api.values import goformat
@@ -24,6 +27,7 @@ with lazy_imports():
 FILE = os.path.join(".kubepy", "config")
 FIRST = "kubepy"  # the context, cluster and user of a folder in which nothing has been chosen
 FOLDER = "file://"
+CONTEXTS = "contexts"  # in the meta values of a store in memory
 
 Entry = dict[str, Any]
 Entries = dict[str, Entry]
@@ -56,10 +60,14 @@ class Target(NamedTuple):
 
 
 class ConfigAccess(NamedTuple):
-    """The file of contexts: that of the home folder, or the one that ``--kubeconfig`` names."""
+    """The file of contexts: that of the home folder, or the one that ``--kubeconfig`` names.
+
+    ``store``: that of a cluster in memory, which keeps the contexts in place of a folder.
+    """
 
     home: str
     explicit: str = ""
+    store: Store | None = None
 
     @property
     def path(self) -> str:
@@ -70,6 +78,9 @@ class ConfigAccess(NamedTuple):
         try:
             if self.explicit:
                 return decode(parse(files.read_bytes(self.explicit).decode(errors="replace")))
+            if self.store:
+                text = self.store.meta(CONTEXTS)
+                return decode(json.loads(text)) if text else _first()
             with open(self.path, encoding="utf-8") as file:
                 return decode(json.load(file))
         except FileNotFoundError:
@@ -95,9 +106,12 @@ class ConfigAccess(NamedTuple):
 
     def write(self, config: Kubeconfig) -> None:
         """Replace the file, which only its owner may read. Raises CliError when it cannot be written, FolderError."""
+        content = as_object(config)
+        if self.store and not self.explicit:
+            self.store.set_meta(CONTEXTS, json.dumps(content))
+            return
         path = os.path.realpath(self.path)
         temporary = f"{path}.{os.getpid()}.tmp"
-        content = as_object(config)
         try:
             if self.explicit:
                 os.makedirs(os.path.dirname(path), exist_ok=True)

@@ -17,7 +17,9 @@ change log, events) and is made again from the files when it is gone.
     database       the tables of the index and their queries
     index          the index opened, rebuilt, or copied into memory
     access         folder and index of one process: opened, locked, brought up to date, rebuilt when damaged
-    settings       ``kubepy.yaml``
+    settings       ``kubepy.yaml``, and its changes as parts of commits
+    snapshot       the index at one revision, for a fork in memory
+    copying        a new state folder: a copy of another, or what another store holds
     locks          locks that die with their process
     fsck           everything in which files and index disagree, and its repair
 """

@@ -39,6 +39,7 @@ from kubepy.storage.folder.files import (
 from kubepy.storage.folder.manifest import managers_of, to_file
 from kubepy.storage.folder.paths import SUFFIX, encode, folder_of, parent_of, path_of
 from kubepy.storage.memory import StoreState
+from kubepy.storage.model import Object
 
 NOT_COPIED = frozenset((index.OWN, ".git", settings.FILE))  # of the state folder itself; the last is copied at the end
 AT_ONCE = 1 << 20  # bytes that are read at a time
@@ -323,11 +324,18 @@ def _copy_settings(access: Access, target: str) -> None:
     if file is None:
         raise FolderError(printable(f"{access.folder.root} is not a cluster any more"))
     folder.rename_into_place(temporary, settings.FILE)
-    values, stamp = access.settings_at(file.original), folder.stamp(settings.FILE)
-    if values is not None and stamp is not None:
-        with closing(Database(os.path.join(target, index.OWN, index.INDEX))) as database:
-            settings.remember(database, stamp, values, time.time_ns())
+    values = access.settings_at(file.original)
+    if values is not None:
+        _remember_settings(folder, values)
     folder.sync_directories([""])
+
+
+def _remember_settings(folder: StateFolder, values: Object) -> None:
+    """Note in the index what ``kubepy.yaml`` says."""
+    stamp = folder.stamp(settings.FILE)
+    if stamp is not None:
+        with closing(Database(folder.absolute(f"{index.OWN}/{index.INDEX}"))) as database:
+            settings.remember(database, stamp, values, time.time_ns())
 
 
 # --- writing what another store holds ---
@@ -348,6 +356,7 @@ def write_state(state: StoreState, target: str) -> None:
             database.set_built()
             database.set_value("internal", "boot", index.boot_id() or "")
         settings.initialize(target, {name: value for name, value in state.settings.items() if name != "formatVersion"})
+        _remember_settings(folder, {"formatVersion": settings.FORMAT_VERSION, **state.settings})
 
 
 def _written_rows(state: StoreState, folder: StateFolder) -> Iterator[Row]:

@@ -251,11 +251,11 @@ class RowSummaries:
 class Database:
     """A connection to the index; its methods are the queries. A statement outside :meth:`write` commits on its own."""
 
-    def __init__(self, path: str, *, of_any_thread: bool = False) -> None:
+    def __init__(self, path: str) -> None:
         self.path = path
         self.in_memory = path == ":memory:"
         self.connection = sqlite3.connect(path, timeout=10.0, isolation_level=None,
-                                          check_same_thread=not of_any_thread)
+                                          check_same_thread=False)  # threads of a Python program take turns
         self.connection.execute("PRAGMA cache_size = -65536")  # KiB at most; SQLite's own limit is below our usual size
         self.identity = None if self.in_memory else identity(path)
         self._summaries = RowSummaries(self.connection)
@@ -267,7 +267,7 @@ class Database:
 
     def snapshot_copy(self) -> Database:
         """Return a connection that sees the present state for ever, and that any thread may use."""
-        copy = Database(self.path, of_any_thread=True)
+        copy = Database(self.path)
         if self.in_memory:
             self.connection.backup(copy.connection)
         copy.connection.execute("BEGIN")

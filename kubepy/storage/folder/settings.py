@@ -11,6 +11,7 @@ import json
 import os
 import sqlite3
 import stat
+import time
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -18,7 +19,7 @@ from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable
 from kubepy.storage.errors import FolderError, NoClusterError
 from kubepy.storage.folder.database import Database, Stamp
-from kubepy.storage.folder.files import StateFolder, UnreadableError, is_racy
+from kubepy.storage.folder.files import TICK_NS, StateFolder, UnreadableError, is_racy
 from kubepy.storage.folder.index import OWN, make_own_folder
 from kubepy.storage.folder.manifest import ContentError, parse
 from kubepy.storage.model import Object
@@ -61,6 +62,8 @@ def _write_new(root: str, name: str, text: str) -> bool:
         with open(temporary, "w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
+            now = time.time_ns()
+            os.utime(file.fileno(), ns=(now, now - 2 * TICK_NS))  # no later edit can have this stamp
             os.fsync(file.fileno())
         os.link(temporary, path)
     except FileExistsError:

@@ -1,0 +1,521 @@
+"""The cluster for Python programs: ``from kubepy import Cluster``. docs/python.md describes it.
+
+What that page names is stable; everything else in the package is private and may change with any version.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shlex
+import signal
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from threading import RLock
+from types import TracebackType
+from typing import Any, Literal, Self
+
+from kubepy.api.clock import format_exact_time, format_time, later, parse_time
+from kubepy.api.errors import Expired
+from kubepy.api.meta import Object, clone, name_of, namespace_of
+from kubepy.api.scheme import Resource
+from kubepy.apiserver import request as requests
+from kubepy.apiserver.client import Client
+from kubepy.apiserver.cluster import LocalCluster
+from kubepy.cli.clock import parse_span
+from kubepy.cli.main import main
+from kubepy.cli.names import KUBECTL, KUBEPY
+from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.infos import Scope
+from kubepy.cli.runtime.output import without_managers
+from kubepy.cli.state_folder import furnish
+from kubepy.cli.watch import Event, changes_since
+from kubepy.controlplane import build_manager, manager_lock
+from kubepy.quoting import quote
+from kubepy.storage import FolderError, LockTimeoutError
+
+# Aliases, because the method ``ObjectClient.list`` hides the builtin inside its class.
+Objects = list[Object]
+Events = list[Event]
+
+FIRST_MOMENT = "2026-01-01T00:00:00Z"  # at which a temporary cluster's own time begins
+DEFAULT_NAMESPACE = "default"
+FIELD_MANAGER = "kubepy-python"
+POLL_SECONDS = 0.02
+PATCH_TYPES = {"strategic": requests.STRATEGIC_MERGE_PATCH, "merge": requests.MERGE_PATCH, "json": requests.JSON_PATCH}
+
+
+@dataclass(frozen=True, slots=True)
+class CommandResult:
+    """The output of a command line and its exit status; true if that is 0."""
+
+    stdout: str
+    stderr: str
+    status: int
+
+    def __bool__(self) -> bool:
+        return self.status == 0
+
+
+class CommandError(Exception):
+    """A command line failed that was run with ``check=True``.
+
+    :ivar command: the command line.
+    :ivar result: its output and exit status.
+    """
+
+    def __init__(self, command: str, result: CommandResult) -> None:
+        super().__init__(f"{command}: exit status {result.status}\n{result.stderr or result.stdout}".rstrip())
+        self.command = command
+        self.result = result
+
+
+class Cluster:
+    """A cluster: a state folder, or one in memory.
+
+    Make one with :meth:`open`, :meth:`create`, :meth:`temporary` or :meth:`fork`. It may be used from several threads:
+    they take turns. As a context manager it closes itself.
+    """
+
+    def __init__(self, local: LocalCluster, folder: str = "") -> None:
+        """Private: use :meth:`open`, :meth:`create` or :meth:`temporary`."""
+        local.use_faults(local.settings.faults)
+        self._lock = RLock()
+        self._local: LocalCluster | None = local
+        self._folder = folder
+        self._settings_file = _identity_of_settings(folder)
+        self._revision = local.client.revision()  # custom kinds are known as they were then
+        self.client = ObjectClient(self)
+
+    # --- clusters -----------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> Self:
+        """Open the cluster of a state folder. Raises NoClusterError, FolderError."""
+        folder = os.path.abspath(path)
+        return cls(LocalCluster.open(folder), folder)
+
+    @classmethod
+    def create(cls, path: str | os.PathLike[str], *, nodes: int = 1, clock: datetime | str | None = None,
+               seed: int | str | None = None, settings: Mapping[str, Any] | None = None) -> Self:
+        """Make a cluster in a folder, as ``kubepy init`` does, and open it.
+
+        :param nodes: how many Ready nodes to make: node-1, node-2 …
+        :param clock: the moment at which the cluster's own time begins; None: its time is the system's.
+        :param seed: what everything random is a function of; None: it is random.
+        :param settings: other settings for ``kubepy.yaml``.
+
+        Raises FolderError where there is a cluster already, the folder cannot be written, or a setting is wrong.
+        """
+        folder = os.path.abspath(path)
+        if os.path.exists(os.path.join(folder, "kubepy.yaml")):
+            raise FolderError(f"there is a cluster in {quote(folder)} already")
+        _check_nodes(nodes)
+        LocalCluster.begin(folder, _settings(clock, seed, settings))
+        local = LocalCluster.open(folder, create=True)
+        local.use_faults(local.settings.faults)
+        furnish(local, nodes)
+        local.finish()
+        return cls(local, folder)
+
+    @classmethod
+    def temporary(cls, *, nodes: int = 1, clock: datetime | str | None = FIRST_MOMENT, seed: int | str | None = 1,
+                  settings: Mapping[str, Any] | None = None) -> Self:
+        """Make a cluster in memory, which is gone with its last reference.
+
+        Unlike those of :meth:`create`, its time is its own unless ``clock`` is None, and begins at
+        2026-01-01T00:00:00Z; nothing in it is random unless ``seed`` is None.
+        """
+        _check_nodes(nodes)
+        return cls(_new_in_memory(nodes, _settings(clock, seed, settings)))
+
+    def fork(self) -> Cluster:
+        """Return a copy of the cluster in memory; neither sees what is written to the other from then on."""
+        with self._open() as local:
+            return Cluster(local.fork())
+
+    def close(self) -> None:
+        """Let go of the cluster. Closing it again does nothing."""
+        with self._lock:
+            if self._local is not None:
+                self._local.close()
+            self._local = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 traceback: TracebackType | None) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        place, local = repr(self._folder) if self._folder else "in memory", self._local
+        state = "closed" if local is None else f"at {format_time(local.clock.now())}"
+        return f"<kubepy.Cluster {place}, {state}>"
+
+    @property
+    def folder(self) -> str:
+        """The absolute path of the state folder; "" for a cluster in memory."""
+        return self._folder
+
+    @property
+    def seed(self) -> int | str | None:
+        """The seed of everything random; None where that is random."""
+        with self._open() as local:
+            return local.settings.seed
+
+    # --- command lines ------------------------------------------------------------------------------------------------
+
+    def run(self, command: str | Sequence[str], *, stdin: str = "", check: bool = False) -> CommandResult:
+        """Run a command line of kubepy in this process, on this cluster.
+
+        :param command: the command line, in which words are quoted as for a POSIX shell, or its words. It may begin
+            with ``kubepy`` or ``kubectl``: the program calls itself so then.
+        :param check: raise CommandError if the exit status is not 0.
+
+        Raises ValueError for a quote that is not closed.
+        """
+        words = shlex.split(command) if isinstance(command, str) else list(command)
+        program = words.pop(0) if words[:1] in ([KUBEPY], [KUBECTL]) else KUBEPY
+        stdout, stderr = io.StringIO(), io.StringIO()
+        with self._open() as local:
+            status = main(words, program=program, stdin=io.StringIO(stdin, newline=None), stdout=stdout, stderr=stderr,
+                          open_cluster=local)
+        if status in (128 + signal.SIGINT, 128 + signal.SIGTERM):  # the process was asked to stop, not the command
+            signal.raise_signal(status - 128)
+        result = CommandResult(stdout.getvalue(), stderr.getvalue(), status)
+        if check and not result:
+            raise CommandError(shlex.join([program, *words]), result)
+        return result
+
+    # --- time ---------------------------------------------------------------------------------------------------------
+
+    @property
+    def now(self) -> datetime:
+        """The cluster's time, in UTC."""
+        with self._open() as local:
+            return local.clock.now()
+
+    @property
+    def clock(self) -> datetime | None:
+        """The moment at which the cluster's own time stands; None: its time is the system's."""
+        with self._open() as local:
+            return local.clock.own
+
+    def settle(self, limit: timedelta | str | float = "24h") -> bool:
+        """Let the controllers work, and time go on, until nothing is due but what repeats for ever.
+
+        Return whether they got there within the limit; otherwise the clock stands at the limit.
+
+        :param limit: of cluster time: ``"30m"``, a timedelta, or seconds. With 0 only what is due now is done.
+
+        With the system's time it waits for what is due. Raises LockTimeoutError where another process runs the
+        controllers.
+        """
+        return self._work(_seconds(limit), settled=True)
+
+    def advance(self, by: timedelta | str | float) -> None:
+        """Let the cluster's own time go on: everything that falls due on the way happens at its own moment.
+
+        :param by: ``"30m"``, ``"7d"``, a timedelta, or seconds.
+
+        Raises ValueError if the cluster's time is the system's, LockTimeoutError where another process runs the
+        controllers.
+        """
+        if self.clock is None:
+            raise ValueError("the cluster's time is the system's, which cannot be moved: give the cluster a clock")
+        self._work(_seconds(by), settled=False)
+
+    def _work(self, seconds: float, *, settled: bool) -> bool:
+        with self._open() as local, manager_lock(local) as is_lost:
+            if is_lost is None:
+                raise LockTimeoutError("another process runs the controllers of this cluster")
+            manager = build_manager(local)
+            manager.advance(later(local.clock.now(), seconds), settled=settled)
+            return manager.is_settled()
+
+    # --- the open cluster ---------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _open(self) -> Iterator[LocalCluster]:
+        """Take this thread's turn, with the open cluster as it is now, whoever has changed its folder meanwhile."""
+        with self._lock:
+            if self._local is None:
+                raise ValueError("this cluster is closed")
+            if self._folder and not self._is_current(self._local):
+                self._local.close()
+                self._local = None  # unless it can be opened again
+                self._settings_file = _identity_of_settings(self._folder)
+                self._local = LocalCluster.open(self._folder)
+                self._local.use_faults(self._local.settings.faults)
+                self._revision = self._local.client.revision()
+            yield self._local
+
+    def _is_current(self, local: LocalCluster) -> bool:
+        """Return whether the open cluster knows all that others have changed: settings, and custom kinds."""
+        if _identity_of_settings(self._folder) != self._settings_file:
+            return False
+        try:
+            self._revision, _ = local.client.changes(self._revision)  # forgets custom kinds that have changed
+        except Expired:
+            return False
+        return True
+
+
+class ObjectClient:
+    """The objects of a cluster: ``cluster.client``.
+
+    A kind is named as on the command line: ``deployments``, ``deploy``, ``Deployment``, ``deployments.apps``; an object
+    by its kind and name, or as ``deploy/web``. Objects are plain dicts, shaped as the JSON of the API, without
+    managedFields; each is the caller's own. The API's errors are raised: NotFound, AlreadyExists, Conflict, Invalid …
+
+    No controller runs: :meth:`Cluster.settle`, :meth:`Cluster.advance` and command lines let them work.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        """Private: it is ``cluster.client``."""
+        self._cluster = cluster
+
+    def get(self, kind: str, name: str = "", *, namespace: str = DEFAULT_NAMESPACE, subresource: str = "") -> Object:
+        """Return an object: ``get("deploy/web")``, ``get("deployments", "web")``. Raises NotFound."""
+        with self._request(kind, name) as (client, resource, name):
+            return _own_copy(client.get(resource.gvr, name, namespace=namespace, subresource=subresource))
+
+    def list(self, kind: str, *, namespace: str | None = DEFAULT_NAMESPACE, labels: str | Mapping[str, str] = "",
+             fields: str | Mapping[str, str] = "") -> Objects:
+        """Return the objects of a kind, ordered by namespace and name.
+
+        :param namespace: None: those of all namespaces.
+        :param labels: a selector: ``{"app": "web"}`` or ``"app=web,tier!=cache"``.
+        :param fields: likewise by fields: ``"spec.nodeName=node-1"``.
+        """
+        with self._cluster._open() as local:
+            resource = _resource_of(local, kind)
+            listed = local.client.list(resource.gvr, namespace=namespace if resource.namespaced else None,
+                                       label_selector=_selector(labels), field_selector=_selector(fields))
+            return [_own_copy(obj) for obj in listed.items]
+
+    def create(self, obj: Mapping[str, Any], *, namespace: str = "") -> Object:
+        """Create an object from its manifest, and return it. Raises AlreadyExists, Invalid, NotFound (no namespace)."""
+        with self._manifest(obj, namespace) as (client, resource, content):
+            options = requests.CreateOptions(field_manager=FIELD_MANAGER)
+            return _own_copy(client.create(resource.gvr, content, namespace=namespace_of(content), options=options))
+
+    def update(self, obj: Mapping[str, Any], *, namespace: str = "", subresource: str = "") -> Object:
+        """Replace an object, its ``status`` or its ``scale``, and return it.
+
+        With ``metadata.resourceVersion`` only that version. Raises NotFound, Conflict, Invalid.
+        """
+        with self._manifest(obj, namespace) as (client, resource, content):
+            options = requests.UpdateOptions(field_manager=FIELD_MANAGER)
+            return _own_copy(client.update(resource.gvr, content, namespace=namespace_of(content),
+                                           subresource=subresource, options=options))
+
+    def apply(self, obj: Mapping[str, Any], *, namespace: str = "", field_manager: str = FIELD_MANAGER,
+              force: bool = False) -> Object:
+        """Create or change an object by server-side apply, and return it.
+
+        :param force: take fields over from other managers. Raises Conflict without it, Invalid.
+        """
+        with self._manifest(obj, namespace) as (client, resource, content):
+            options = requests.PatchOptions(field_manager=field_manager, force=force)
+            return _own_copy(client.patch(resource.gvr, name_of(content), requests.Patch(requests.APPLY_PATCH, content),
+                                          namespace=namespace_of(content), options=options))
+
+    def patch(self, target: str, patch: Mapping[str, Any] | Sequence[Mapping[str, Any]], *,
+              type: Literal["strategic", "merge", "json"] = "strategic", namespace: str = DEFAULT_NAMESPACE,
+              subresource: str = "") -> Object:
+        """Change an object by a patch, and return it: ``patch("deploy/web", {"spec": {"replicas": 5}})``.
+
+        Raises NotFound, Conflict, Invalid, BadRequest; UnsupportedMediaType for a strategic patch of a custom resource.
+        """
+        if type not in PATCH_TYPES:
+            raise ValueError(f"type {type!r} is none of {', '.join(PATCH_TYPES)}")
+        with self._request(target, "") as (client, resource, name):
+            options = requests.PatchOptions(field_manager=FIELD_MANAGER)
+            change = requests.Patch(PATCH_TYPES[type], _plain(patch))
+            return _own_copy(client.patch(resource.gvr, name, change, namespace=namespace, subresource=subresource,
+                                          options=options))
+
+    def delete(self, kind: str, name: str = "", *, namespace: str = DEFAULT_NAMESPACE,
+               grace_period: int | None = None,
+               propagation: Literal["Background", "Foreground", "Orphan"] | None = None) -> None:
+        """Delete an object; one with a grace period or finalizers only begins to go. Raises NotFound.
+
+        :param grace_period: seconds, in place of the object's own; 0 deletes a pod at once.
+        """
+        with self._request(kind, name) as (client, resource, name):
+            options = requests.DeleteOptions(grace_period, propagation)
+            client.delete(resource.gvr, name, namespace=namespace, options=options)
+
+    def watch(self, kind: str, *, namespace: str | None = DEFAULT_NAMESPACE, labels: str | Mapping[str, str] = "",
+              fields: str | Mapping[str, str] = "", timeout: float | None = 0.0) -> ObjectWatch:
+        """Return a watch of the changes from now on; each iteration over it yields those since the last one.
+
+        The parameters are those of :meth:`list`.
+
+        :param timeout: seconds of real time for which an iteration waits for a further change; None: for ever. Without
+            it the iteration ends at once when there is none, which suits a program that changes the cluster itself.
+        """
+        with self._cluster._open() as local:
+            resource = _resource_of(local, kind)
+            scope = Scope(resource, (namespace or None) if resource.namespaced else "", _selector(labels),
+                          _selector(fields))
+            known = {(namespace_of(obj), name_of(obj)): obj for obj in local.client.list(
+                resource.gvr, namespace=scope.namespace if resource.namespaced else None,
+                label_selector=scope.selector, field_selector=scope.field_selector).items}
+            return ObjectWatch(self._cluster, scope, local.client.revision(), known, timeout)
+
+    @contextmanager
+    def _request(self, kind: str, name: str) -> Iterator[tuple[Client, Resource, str]]:
+        """Open the cluster for a request about an object. Raises ValueError for an unknown kind or without a name."""
+        with self._cluster._open() as local:
+            if not name:
+                kind, _, name = kind.partition("/")
+            if not name:
+                raise ValueError(f"name an object: {kind}/NAME")
+            yield local.client, _resource_of(local, kind), name
+
+    @contextmanager
+    def _manifest(self, obj: Mapping[str, Any], namespace: str) -> Iterator[tuple[Client, Resource, Object]]:
+        """Open the cluster for a request with an object, which becomes a copy in its namespace."""
+        content = _plain(obj)
+        api_version, kind, metadata = (content.get(key) for key in ("apiVersion", "kind", "metadata"))
+        if not isinstance(api_version, str) or not isinstance(kind, str) or not isinstance(metadata, dict):
+            raise ValueError("an object needs apiVersion, kind and metadata")
+        with self._cluster._open() as local:
+            resource = local.scheme.for_kind(api_version, kind)
+            if resource is None:
+                raise ValueError(f"no matches for kind {quote(kind)} in version {quote(api_version)}")
+            resource = resource.at(api_version.rpartition("/")[2])
+            if resource.namespaced:
+                own = metadata.setdefault("namespace", namespace or DEFAULT_NAMESPACE)
+                if namespace and own != namespace:
+                    raise ValueError(f"the object's namespace {quote(own)} is not {quote(namespace)}")
+            yield local.client, resource, content
+
+
+class ObjectWatch:
+    """A watch of objects. An iteration yields events: ``type`` is ADDED, MODIFIED or DELETED, ``object`` the object."""
+
+    def __init__(self, cluster: Cluster, scope: Scope, revision: int, known: dict[tuple[str, str], Object],
+                 timeout: float | None) -> None:
+        """Private: use :meth:`ObjectClient.watch`."""
+        self._cluster = cluster
+        self._scope = scope
+        self._revision = revision
+        self._known = known
+        self._timeout = timeout
+
+    def __iter__(self) -> Iterator[Event]:
+        while True:
+            end = None if self._timeout is None else time.monotonic() + self._timeout
+            while not (events := self._read()):
+                if end is not None and time.monotonic() >= end:
+                    return
+                time.sleep(POLL_SECONDS)
+            for event in events:
+                yield event._replace(object=_own_copy(event.object))
+
+    def _read(self) -> Events:
+        with self._cluster._open() as local:
+            factory = Factory(open_cluster=local)
+            self._revision, events = changes_since(factory, self._scope, self._revision, self._known)
+            return events
+
+
+# --- values -------------------------------------------------------------------------------------------------------
+
+
+def _settings(clock: datetime | str | None, seed: int | str | None, others: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the settings for ``kubepy.yaml``. Raises ValueError for a time without a zone."""
+    if clock is not None:
+        moment = parse_time(clock) if isinstance(clock, str) else clock
+        if moment.tzinfo is None:
+            raise ValueError(f"the clock {moment.isoformat()} has no time zone")
+        clock = format_exact_time(moment)
+    given = {"clock": clock, "seed": seed}
+    return {**(others or {}), **{name: value for name, value in given.items() if value is not None}}
+
+
+def _check_nodes(nodes: int) -> None:
+    if nodes < 0:
+        raise ValueError(f"nodes={nodes}: must be greater than or equal to 0")
+
+
+def _seconds(duration: timedelta | str | float) -> float:
+    """Return a length of time in seconds. Raises ValueError for one that cannot be read, or is negative."""
+    if isinstance(duration, timedelta):
+        seconds = duration.total_seconds()
+    else:
+        seconds = parse_span(duration) if isinstance(duration, str) else float(duration)
+    if not seconds >= 0:
+        raise ValueError(f"a length of time must not be negative: {duration}")
+    return seconds
+
+
+def _plain(value: Any) -> Any:
+    """Return a copy of a value as plain JSON data. Raises TypeError, ValueError for what JSON does not have."""
+    return json.loads(json.dumps(value, allow_nan=False, default=_as_json))
+
+
+def _as_json(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, datetime):
+        return format_time(value)
+    raise TypeError(f"an object cannot hold {value!r}: it must be what JSON has")
+
+
+def _own_copy(obj: Object) -> Object:
+    copy: Object = clone(without_managers(obj))
+    return copy
+
+
+def _selector(selector: str | Mapping[str, str]) -> str:
+    return selector if isinstance(selector, str) else ",".join(f"{key}={value}" for key, value in selector.items())
+
+
+def _resource_of(local: LocalCluster, kind: str) -> Resource:
+    """Return the resource that a word names. Raises ValueError."""
+    resource = local.scheme.find(kind)
+    if resource is None:
+        raise ValueError(f"the server doesn't have a resource type {quote(kind)}")
+    return resource
+
+
+# --- clusters in memory -------------------------------------------------------------------------------------------
+
+_templates: dict[str, LocalCluster] = {}  # new clusters by their settings, to be forked; nothing ever changes them
+_templates_lock = RLock()
+
+
+def _identity_of_settings(folder: str) -> tuple[int, ...]:
+    """Return what tells one version of a folder's ``kubepy.yaml`` from another."""
+    try:
+        status = os.stat(os.path.join(folder, "kubepy.yaml")) if folder else None
+    except OSError:
+        status = None
+    return (status.st_ino, status.st_mtime_ns, status.st_size) if status else ()
+
+
+def _new_in_memory(nodes: int, settings: dict[str, Any]) -> LocalCluster:
+    """Make a cluster in memory: a fork of one that was made before with the same settings and own time."""
+    with _templates_lock:
+        key = json.dumps([nodes, settings], sort_keys=True, default=str)
+        template = _templates.get(key)
+        if template is None:
+            template = LocalCluster.in_memory(settings)
+            template.use_faults(template.settings.faults)
+            furnish(template, nodes)
+            if "clock" not in settings:
+                return template  # its nodes would be older than the next cluster
+            _templates[key] = template
+        return template.fork()
+
+
+_new_in_memory(1, _settings(FIRST_MOMENT, 1, None))  # imports all that a cluster needs: the first does not wait then

@@ -1,0 +1,237 @@
+"""The pytest plugin: the fixture ``kubepy``, transcripts ``*.kubepy.txt`` as tests, and reports of what changed.
+
+docs/python.md describes it. pytest imports this module in every project in whose environment kubepy is installed, so
+functions import everything else when a test uses it. (pytest reads every attribute of a plugin, which would import
+lazy modules at once.)
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from kubepy.cluster import Cluster
+    from kubepy.testing.transcripts import StepDifference
+
+SUFFIX = ".kubepy.txt"
+INI_OPTIONS = {
+    "nodes": ("1", "kubepy: how many Ready nodes a test's cluster has (default: 1)"),
+    "clock": ("2026-01-01T00:00:00Z", "kubepy: when the time of a test's cluster begins, or 'system' for the system's "
+                                      "time (default: 2026-01-01T00:00:00Z)"),
+    "seed": ("1", "kubepy: what everything random in a test's cluster is a function of, or 'random' for another one "
+                  "in each run (default: 1)"),
+}
+MARKER = ("kubepy(nodes=1, clock='2026-01-01T00:00:00Z', seed=1, folder=False, settings=None): the cluster of the "
+          "fixture kubepy; with folder=True it is a state folder in tmp_path")
+UPDATED = "kubepy_updated_transcript"  # a test's user property
+WORKER_SEED = "kubepy_seed"  # in the input of a worker of xdist
+
+
+class ClusterUse:
+    """The cluster of a test, and a fork of it as it was when the test began."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.began = cluster.now
+        self.before = cluster.fork()
+
+    def describe(self) -> str:
+        """Return the cluster's time, and what has changed in it."""
+        from kubepy.api.clock import format_time
+        from kubepy.testing.changes import describe_changes
+
+        began, now = (format_time(moment) for moment in (self.began, self.cluster.now))
+        time = began if began == now else f"{began} to {now}"
+        with self.before._open() as before, self.cluster._open() as after:
+            return f"time: {time}, seed: {self.cluster.seed}\n{describe_changes(before, after)}"
+
+    def close(self) -> None:
+        """Let go of both."""
+        self.cluster.close()
+        self.before.close()
+
+
+USE = pytest.StashKey[ClusterUse]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("kubepy")
+    group.addoption("--kubepy-seed", metavar="SEED", default=None,
+                    help="the seed of the tests' clusters, in place of the ini option's: repeats a run; 'random' "
+                         "draws one")
+    group.addoption("--kubepy-update", action="store_true", default=False,
+                    help=f"let transcripts (*{SUFFIX}) expect what their commands print now")
+    for name, (default, text) in INI_OPTIONS.items():
+        parser.addini(f"kubepy_{name}", text, default=default)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", MARKER)
+    if (seed := getattr(config, "workerinput", {}).get(WORKER_SEED)) is not None:
+        config.option.kubepy_seed = seed
+    elif (config.getoption("kubepy_seed") or config.getini("kubepy_seed")) == "random":
+        from random import SystemRandom
+
+        config.option.kubepy_seed = str(SystemRandom().randrange(10**6))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tell a worker of xdist the seed of the run."""
+    node.workerinput[WORKER_SEED] = node.config.getoption("kubepy_seed")
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    seed = config.getoption("kubepy_seed")
+    return f"kubepy: --kubepy-seed={seed}" if seed else None
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    if file_path.name.endswith(SUFFIX):
+        return TranscriptFile.from_parent(parent, path=file_path)
+    return None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
+    report = yield
+    use = item.stash.get(USE, None)
+    if report.failed and call.when == "call" and use is not None:
+        try:
+            text = use.describe()
+        except Exception as error:  # a test may have closed the cluster, or damaged its folder
+            text = f"what changed cannot be shown: {error}"
+        report.sections.append(("kubepy: the cluster", f"{text}\nrepeat with: {repeat_command(item)}"))
+    return report
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    reports = [report for reports in terminalreporter.stats.values() for report in reports]
+    updated = sorted({value for report in reports for name, value in getattr(report, "user_properties", ())
+                      if name == UPDATED})
+    for path in updated:
+        terminalreporter.write_line(f"kubepy: updated {path}")
+
+
+@pytest.fixture
+def kubepy(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    """A new cluster in memory for each test: a ``kubepy.Cluster``.
+
+    ``@pytest.mark.kubepy(nodes=3, clock=…, seed=…, folder=True, settings={…})`` decides about it, where the ini options
+    kubepy_nodes, kubepy_clock and kubepy_seed do not.
+    """
+    options: dict[str, Any] = {}
+    for marker in request.node.iter_markers("kubepy"):  # the closest first
+        if marker.args or marker.kwargs.keys() - {*INI_OPTIONS, "folder", "settings"}:
+            pytest.fail(f"wrong marker: must be {MARKER.partition(': ')[0]}", pytrace=False)
+        options = {**marker.kwargs, **options}
+    folder = request.getfixturevalue("tmp_path") / "state" if options.pop("folder", False) else None
+    use = request.node.stash[USE] = ClusterUse(new_cluster(request.config, options, folder))
+    yield use.cluster
+    use.close()
+
+
+def new_cluster(config: pytest.Config, options: dict[str, Any], folder: Path | None) -> Cluster:
+    """Make a cluster for a test.
+
+    :param options: go before the ini options; each may be a text, as those are.
+    """
+    from kubepy.cluster import Cluster
+    from kubepy.storage import FolderError
+    from kubepy.testing.transcripts import cluster_settings
+
+    defaults = {name: config.getini(f"kubepy_{name}") for name in INI_OPTIONS}
+    if seed := config.getoption("kubepy_seed"):
+        defaults["seed"] = seed
+    try:
+        settings = cluster_settings({**defaults, **options})
+        if folder is not None:
+            return Cluster.create(folder, **settings)
+        return Cluster.temporary(**settings)
+    except (ValueError, FolderError) as error:
+        pytest.fail(f"the cluster of this test cannot be made: {error}", pytrace=False)
+
+
+def repeat_command(item: pytest.Item) -> str:
+    """Return the command that runs a test again, on the same cluster."""
+    seed = item.config.getoption("kubepy_seed")
+    return f"pytest {f'--kubepy-seed={seed} ' if seed else ''}{shlex.quote(item.nodeid)}"
+
+
+class TranscriptFile(pytest.File):
+    """A file with one transcript."""
+
+    def collect(self) -> Iterator[pytest.Item]:
+        from kubepy.testing.transcripts import TranscriptError, cluster_settings, read
+
+        try:
+            cluster_settings(read(self.path).settings)
+        except TranscriptError as error:
+            raise self.CollectError(str(error)) from None
+        except (ValueError, OSError) as error:
+            raise self.CollectError(f"{self.path}: {error}") from None
+        yield TranscriptItem.from_parent(self, name=self.path.name.removesuffix(SUFFIX))
+
+
+class TranscriptFailure(Exception):
+    """Commands of a transcript print something else than it says."""
+
+
+class TranscriptItem(pytest.Item):
+    """Runs a transcript: every command, also behind one that prints something else."""
+
+    def setup(self) -> None:
+        from kubepy.testing.transcripts import read
+
+        self.transcript = read(self.path)
+        self._folder = TemporaryDirectory(prefix="kubepy-")
+        folder = Path(self._folder.name)
+        settings: dict[str, Any] = dict(self.transcript.settings)
+        for name, content in self.transcript.files.items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(content, encoding="utf-8")
+        state = folder / "state" if settings.pop("folder", None) is not None else None
+        self.stash[USE] = ClusterUse(new_cluster(self.config, settings, state))
+
+    def teardown(self) -> None:
+        if (use := self.stash.get(USE, None)) is not None:
+            use.close()
+        self._folder.cleanup()
+
+    def runtest(self) -> None:
+        from kubepy.testing import shell, transcripts
+
+        transcript, path = self.transcript, self.nodeid.rpartition("::")[0]
+        runner = shell.Shell(self.stash[USE].cluster, Path(self._folder.name))
+        differences: list[StepDifference] = []
+        for step in transcript.steps:
+            try:
+                result = runner.run(step.command)
+            except TimeoutError as error:
+                raise TranscriptFailure(f"{path}:{step.line}: $ {step.command}\n{error}") from None
+            printed = transcripts.rendered(result.stdout, result.stderr, result.status)
+            if not transcripts.is_as_expected(step, printed):
+                differences.append(transcripts.StepDifference(step, printed))
+        if differences and self.config.getoption("kubepy_update"):
+            try:
+                self.path.write_text(transcripts.updated(transcript, differences), encoding="utf-8")
+            except OSError as error:
+                raise TranscriptFailure(f"{path} cannot be updated: {error}") from None
+            self.user_properties.append((UPDATED, path))
+        elif differences:
+            raise TranscriptFailure(transcripts.report(transcript, differences, path))
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        if isinstance(excinfo.value, TranscriptFailure):
+            return str(excinfo.value)
+        return super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        return self.path, 0, self.name

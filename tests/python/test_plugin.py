@@ -1,0 +1,521 @@
+"""The pytest plugin: fixture, marker, ini options, transcripts, updates, reports."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from kubepy.testing import transcripts
+
+pytest_plugins = ["pytester"]
+
+PASSING = """
+# A rollout.
+
+$ kubectl create deployment web --image=nginx
+deployment.apps/web created
+$ settle
+$ kubectl get deploy web
+NAME   READY   UP-TO-DATE   AVAILABLE   AGE
+web    1/1     1            1           0s
+"""
+
+
+@pytest.fixture(autouse=True)
+def _narrow_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.delenv("KUBEPY_STATE", raising=False)
+
+
+def transcript(pytester: pytest.Pytester, text: str, name: str = "case") -> Path:
+    path = pytester.path / f"{name}.kubepy.txt"
+    path.write_text(textwrap.dedent(text).lstrip("\n"))
+    return path
+
+
+# --- the fixture --------------------------------------------------------------------------------------------------
+
+
+def test_fixture_is_new_cluster_for_each_test(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("""
+        import unittest
+        import pytest
+        from kubepy import Cluster
+
+        @pytest.mark.parametrize("number", [1, 2])
+        def test_function(kubepy: Cluster, number: int) -> None:
+            assert kubepy.run("create deployment web --image=nginx")
+            assert kubepy.settle()
+            assert len(kubepy.client.list("pods")) == 1
+            assert repr(kubepy) == "<kubepy.Cluster in memory, at 2026-01-01T00:00:00Z>"
+            assert (kubepy.seed, len(kubepy.client.list("nodes"))) == (1, 1)
+
+        @pytest.mark.kubepy(nodes=2)
+        class TestCase(unittest.TestCase):
+            @pytest.fixture(autouse=True)
+            def set_cluster(self, kubepy):
+                self.kubepy = kubepy
+
+            def test_method(self):
+                self.assertEqual(len(self.kubepy.client.list("nodes")), 2)
+
+        @pytest.mark.kubepy(nodes=2, seed=5)
+        class TestMarkers:
+            @pytest.mark.kubepy(nodes=3, clock="2027-01-01T00:00:00Z", folder=True, settings={"reconcile": "never"})
+            def test_closest_marker_counts(self, kubepy, tmp_path):
+                assert (kubepy.seed, len(kubepy.client.list("nodes"))) == (5, 3)
+                assert kubepy.folder == str(tmp_path / "state")
+                assert kubepy.now.year == 2027
+                assert "reconcile: never" in (tmp_path / "state" / "kubepy.yaml").read_text()
+
+            @pytest.mark.kubepy(clock="system", seed="random")
+            def test_system(self, kubepy):
+                assert (kubepy.clock, kubepy.seed) == (None, None)
+    """)
+    pytester.runpytest().assert_outcomes(passed=5)
+
+
+def test_ini_options_decide_about_clusters(pytester: pytest.Pytester) -> None:
+    pytester.makeini("[pytest]\nkubepy_nodes = 4\nkubepy_clock = 2030-05-05T05:05:05Z\nkubepy_seed = abc\n")
+    pytester.makepyfile("""
+        def test_cluster(kubepy):
+            assert (len(kubepy.client.list("nodes")), kubepy.seed) == (4, "abc")
+            assert kubepy.now.isoformat() == "2030-05-05T05:05:05+00:00"
+    """)
+    pytester.runpytest().assert_outcomes(passed=1)
+
+
+@pytest.mark.parametrize(("option", "message"), [
+    ("kubepy_nodes = many", "nodes=many: must be a number"),
+    ("kubepy_clock = noon", "Invalid isoformat string: 'noon'"),
+])
+def test_wrong_ini_option_is_named(pytester: pytest.Pytester, option: str, message: str) -> None:
+    pytester.makeini(f"[pytest]\n{option}\n")
+    pytester.makepyfile("def test_cluster(kubepy): pass")
+    result = pytester.runpytest()
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines([f"the cluster of this test cannot be made: {message}*"])
+
+
+@pytest.mark.parametrize("arguments", ["3", "node=3"])
+def test_wrong_marker_is_refused(pytester: pytest.Pytester, arguments: str) -> None:
+    pytester.makepyfile(f"""
+        import pytest
+
+        @pytest.mark.kubepy({arguments})
+        def test_cluster(kubepy): pass
+    """)
+    result = pytester.runpytest("--strict-markers")
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["wrong marker: must be kubepy(nodes=1, *"])
+
+
+def test_random_seed_is_shown_and_repeats(pytester: pytest.Pytester) -> None:
+    pytester.makeini("[pytest]\nkubepy_seed = random\n")
+    pytester.makepyfile("def test_seed(kubepy): assert kubepy.seed == 'other'")
+    result = pytester.runpytest()
+    seed = re.search(r"kubepy: --kubepy-seed=(\d+)", result.stdout.str())
+    assert seed
+    command = f"repeat with: pytest --kubepy-seed={seed[1]} test_random_seed_is_shown_and_repeats.py::test_seed"
+    result.stdout.fnmatch_lines([f"time: 2026-01-01T00:00:00Z, seed: {seed[1]}", command])
+    again = pytester.runpytest(f"--kubepy-seed={seed[1]}")
+    again.stdout.fnmatch_lines([f"time: 2026-01-01T00:00:00Z, seed: {seed[1]}", command])
+
+
+def test_seed_is_one_for_all_workers(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("""
+        import pytest
+
+        @pytest.mark.parametrize("number", range(4))
+        def test_seed(kubepy, number, request):
+            with open("seeds", "a") as file:
+                file.write(f"{kubepy.seed}\\n")
+    """)
+    pytester.runpytest_subprocess("-n2", "--kubepy-seed=random").assert_outcomes(passed=4)
+    seeds = (pytester.path / "seeds").read_text().split()
+    assert len(seeds) == 4
+    assert len(set(seeds)) == 1
+
+
+def test_plugin_can_be_turned_off(pytester: pytest.Pytester) -> None:
+    transcript(pytester, "$ false\n")
+    pytester.makepyfile("def test_cluster(kubepy): pass")
+    result = pytester.runpytest("-p", "no:kubepy")
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*fixture 'kubepy' not found"])
+
+
+def test_fixture_of_a_project_with_the_same_name_goes_first(pytester: pytest.Pytester) -> None:
+    pytester.makeconftest("import pytest\n\n@pytest.fixture\ndef kubepy(): return 'own'")
+    pytester.makepyfile("def test_own(kubepy): assert kubepy == 'own'")
+    pytester.runpytest().assert_outcomes(passed=1)
+
+
+def test_project_that_does_not_use_plugin_imports_nothing(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("""
+        import sys
+
+        def test_modules():
+            assert sorted(name for name in sys.modules if name.partition(".")[0] == "kubepy") == [
+                "kubepy", "kubepy.testing"]
+    """)
+    pytester.runpytest_subprocess("-p", "no:hypothesispytest").assert_outcomes(passed=1)
+
+
+# --- the report of a failure --------------------------------------------------------------------------------------
+
+
+def test_report_shows_what_changed(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("""
+        import pytest
+
+        @pytest.fixture
+        def web(kubepy):
+            kubepy.run("create cm old --from-literal=a=1", check=True)
+            kubepy.run("create cm gone --from-literal=a=1", check=True)
+
+        def test_web(kubepy):
+            kubepy.run("create deployment web --image=nginx --replicas=2", check=True)
+            kubepy.settle()
+            kubepy.run("label node node-1 team=a", check=True)
+            kubepy.advance("10m")
+            assert kubepy.run("get cm nothing"), "no config map"
+    """)
+    result = pytester.runpytest()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines([
+        "*kubepy: the cluster*",
+        "time: 2026-01-01T00:00:00Z to 2026-01-01T00:10:00Z, seed: 1",
+        "changes since the test began: 4 created, 1 changed, 0 deleted",
+        "diff --git a/cluster/nodes/node-1.yaml b/cluster/nodes/node-1.yaml",
+        "--- a/cluster/nodes/node-1.yaml",
+        "+++ b/cluster/nodes/node-1.yaml",
+        "+    team: a",
+        "diff --git a/namespaces/default/deployments.apps/web.yaml b/*",
+        "new file mode 100644",
+        "--- /dev/null",
+        "+++ b/namespaces/default/deployments.apps/web.yaml",
+        "+  replicas: 2",
+        "created by controllers:",
+        "  default     pod/web-*-* * 1/1     Running   0          10m",
+        "  default     replicaset.apps/web-* 2         2         2       10m",
+        "repeat with: pytest test_report_shows_what_changed.py::test_web",
+    ])
+    section = result.stdout.str().partition("kubepy: the cluster")[2].partition("short test summary")[0]
+    assert not re.search("resourceVersion|managedFields|uid:", section)
+    assert max(len(line) for line in section.splitlines() if not line.startswith("diff --git")) <= 80
+
+
+def test_report_survives_closed_cluster(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("""
+        def test_closed(kubepy):
+            kubepy.close()
+            assert kubepy.folder
+    """)
+    result = pytester.runpytest()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["what changed cannot be shown: this cluster is closed"])
+
+
+def test_long_reports_are_cut(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("""
+        def test_many(kubepy):
+            data = {f"key-{number}": "x" for number in range(100)}
+            for number in range(60):
+                kubepy.client.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"cm-{number:02d}"},
+                                      "data": data})
+            assert False
+    """)
+    lines = pytester.runpytest().stdout.lines
+    assert "… 69 more lines" in lines
+    assert "… and namespaces/default/configmaps/cm-59.yaml" in lines
+    assert len(lines) < 600
+
+
+# --- transcripts --------------------------------------------------------------------------------------------------
+
+
+def test_transcripts_are_collected_as_tests(pytester: pytest.Pytester) -> None:
+    transcript(pytester, PASSING, "good")
+    transcript(pytester, PASSING.replace("1/1", "2/2"), "bad")
+    transcript(pytester, "no transcript", "other").rename(pytester.path / "other.txt")
+    pytester.runpytest().assert_outcomes(passed=1, failed=1)
+    listed = pytester.runpytest("--collect-only", "-q").stdout
+    listed.fnmatch_lines(["bad.kubepy.txt::bad", "good.kubepy.txt::good", "2 tests collected*"])
+    pytester.runpytest("-k", "good").assert_outcomes(passed=1, deselected=1)
+    pytester.runpytest("--lf").assert_outcomes(failed=1)
+    pytester.runpytest("good.kubepy.txt").assert_outcomes(passed=1)
+
+
+def test_failure_shows_place_and_lines(pytester: pytest.Pytester) -> None:
+    transcript(pytester, """
+        # Two commands of three are wrong.
+        $ kubectl create cm a --from-literal=x=y
+        configmap/b created
+        $ kubectl get cm a -o name
+        configmap/a
+        $ kubectl get cm b
+        configmap/b
+    """)
+    result = pytester.runpytest()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines([
+        "case.kubepy.txt:2: $ kubectl create cm a --from-literal=x=y",
+        "- configmap/b created",
+        "+ configmap/a created",
+        "case.kubepy.txt:6: $ kubectl get cm b",
+        "- configmap/b",
+        '+ ! Error from server (NotFound): configmaps "b" not found',
+        "+ [[]1]",
+        "2 of 3 commands printed something else (-: expected, +: printed)",
+        "changes since the test began: 1 created, 0 changed, 0 deleted",
+        "repeat with: pytest case.kubepy.txt::case",
+    ], consecutive=False)
+
+
+@pytest.mark.parametrize(("content", "message"), [
+    (b"# only a comment\n", "1: there is no command ($ …)"),
+    (b"", "1: there is no command ($ …)"),
+    (b"# a\nkubectl get pods\n$ kubectl get pods\n", "2: a command ($ …) or a comment (# …) must come first"),
+    (b"# a\n\n$ kubectl get\nb\xe4r\n", "4: not UTF-8: byte 0xe4"),
+    (b"# kubepy: nods=3\n$ true\n", "1: unknown setting 'nods=3': must be one of nodes=, clock=, seed=, bootstrap=, "
+     "reconcile=, folder"),
+    (b"# kubepy: nodes='3\n$ true\n", "1: # kubepy: no closing quotation"),
+    (b"# kubepy: nodes=x\n$ true\n", " nodes=x: must be a number"),
+    (b"$ true\n-- a --\n-- a --\n", "3: the file a is there already"),
+    (b"$ true\n-- ../a --\n", "2: the file ../a is outside the folder of the transcript"),
+    (b"$ true\n-- /etc/a --\n", "2: the file /etc/a is outside the folder of the transcript"),
+    (b"$ \n", "1: a command must follow the $"),
+])
+def test_broken_transcript_is_an_error_with_its_line(pytester: pytest.Pytester, content: bytes, message: str) -> None:
+    (pytester.path / "case.kubepy.txt").write_bytes(content)
+    result = pytester.runpytest()
+    result.assert_outcomes(errors=1)
+    assert f"case.kubepy.txt:{message}" in result.stdout.str()
+
+
+def test_transcript_reads_files_and_settings(pytester: pytest.Pytester) -> None:
+    transcript(pytester, """
+        # kubepy: nodes=2 seed=7
+        # kubepy: clock=2030-01-01T00:00:00Z
+        $ kubectl get nodes --no-headers -o custom-columns=N:metadata.name,T:metadata.creationTimestamp
+        node-1   2030-01-01T00:00:00Z
+        node-2   2030-01-01T00:00:00Z
+        $ kubectl apply -f sub/a.yaml
+        configmap/a created
+        $ cat sub/a.yaml
+        apiVersion: v1
+        kind: ConfigMap
+        metadata: {name: a}
+
+        # An empty line, then a comment.
+        $ test -e state
+        [1]
+        -- sub/a.yaml --
+        apiVersion: v1
+        kind: ConfigMap
+        metadata: {name: a}
+        -- empty --
+    """)
+    transcript(pytester, """
+        # kubepy: folder
+        $ ls state
+        cluster
+        kubepy.yaml
+        $ kubectl create cm a -o name
+        configmap/a
+        $ ls state/namespaces/default/configmaps
+        a.yaml
+        $ kubepy fsck | sed 's|.*/||'
+        state: no problems
+    """, "folder")
+    result = pytester.runpytest()
+    result.assert_outcomes(passed=2)
+
+
+def test_transcript_lines_are_those_of_a_shell(pytester: pytest.Pytester) -> None:
+    transcript(pytester, r"""
+        $ kubectl create cm a --from-literal=x=one >/dev/null && kubepy get cm a --no-headers | awk '{print $1, $2}'
+        a 1
+        $ for n in b c; do kubectl create cm $n -o name; done; kubectl get nothing || echo no
+        configmap/b
+        configmap/c
+        no
+        ! error: the server doesn't have a resource type "nothing"
+        $ kubectl get cm a -o yaml | sed 's/one/two/' | kubectl replace -f - && kubectl get cm a -o 'jsonpath={.data.x}'
+        configmap/a replaced
+        two
+        $ kubectl create -f - <<END
+        > apiVersion: v1
+        > kind: ConfigMap
+        > metadata: {name: "$(kubectl get cm a -o 'jsonpath={.metadata.name}')-2"}
+        > END
+        configmap/a-2 created
+        $ kubectl get cm -o name | while read name; do kubectl get "$name" -o jsonpath='{.metadata.name} '; done; echo
+        a a-2 b c
+        $ mkdir sub && cd sub && echo 'apiVersion: v1' > x.yaml && kubectl apply -f x.yaml
+        ! error: error validating "x.yaml": error validating data: kind not set; if you choose to ignore ...
+        [1]
+        $ kubectl create -f <(echo '{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "d"}}')
+        configmap/d created
+        $ GREETING=hello; echo "$GREETING $HOME" | sed "s|$PWD|here|"; exit 3
+        hello here
+        [3]
+        $ kubectl get cm a -o 'jsonpath={.data.x}' "--namespace=default"
+        two
+        $ date -d @0 +%H
+        00
+        $ echo '$ kubectl'; echo '# no comment'; echo '\ x'; echo '-- a --'
+        \$ kubectl
+        \# no comment
+        \ x
+        \-- a --
+    """)
+    result = pytester.runpytest()
+    assert result.parseoutcomes() == {"passed": 1}, result.stdout.str()
+
+
+def test_sleep_and_settle_move_the_clusters_time(pytester: pytest.Pytester) -> None:
+    transcript(pytester, """
+        $ kubectl create cronjob tick --image=nginx --schedule='*/10 * * * *' -- true
+        cronjob.batch/tick created
+        $ sleep 3000
+        $ kubectl get jobs -o name | wc -l
+        3
+        $ sleep 10m; kubectl get jobs -o name | tail -1
+        job.batch/tick-29453820
+        $ settle 1h
+        $ settle soon
+        ! settle: time: invalid duration "soon"
+        [2]
+        $ sleep
+        ! usage: sleep SECONDS
+        [2]
+    """)
+    result = pytester.runpytest()
+    assert result.parseoutcomes() == {"passed": 1}, result.stdout.str()
+    assert result.duration < 20
+
+
+def test_placeholders_match_what_varies(pytester: pytest.Pytester) -> None:
+    transcript(pytester, """
+        # kubepy: seed=random clock=system
+        $ kubectl create deployment web --image=nginx
+        deployment.apps/web created
+        $ kubectl rollout status deploy/web
+        ...
+        deployment "web" successfully rolled out
+        $ kubectl get pods -o wide
+        NAME   READY   STATUS   RESTARTS   AGE   IP   NODE   NOMINATED NODE   READINESS GATES
+        web-<hash>-<rand>  1/1  Running  0  <age>  <ip>  node-...  <none>  <none>
+        $ kubectl get deploy web -o yaml
+        ...
+          creationTimestamp: "<time>"
+        ...
+          uid: <uid>
+        spec:
+        ...
+    """)
+    result = pytester.runpytest()
+    assert result.parseoutcomes() == {"passed": 1}, result.stdout.str()
+
+
+def test_transcript_that_hangs_is_stopped(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kubepy.testing.shell.STEP_SECONDS", 0.5)
+    transcript(pytester, "$ true\n$ cat /dev/zero > /dev/null\n")
+    result = pytester.runpytest()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["case.kubepy.txt:2: $ cat /dev/zero > /dev/null", "no end within 0.5 s"])
+
+
+# --- updates ------------------------------------------------------------------------------------------------------
+
+
+def test_update_changes_only_what_differs(pytester: pytest.Pytester) -> None:
+    path = transcript(pytester, """
+        # The head stays.
+
+        $ kubectl create deployment web --image=nginx
+        deployment.apps/web made
+
+        # So does a comment.
+        $ kubectl get deploy web --no-headers
+        web   <age>
+
+        $ kubectl rollout status deploy/web
+        ...
+        deployment "web" successfully rolled out
+        $ kubectl get deploy
+        NAME   READY   UP-TO-DATE   AVAILABLE   AGE
+        web    ...
+        api    ...
+        $ kubectl get pods | tail -n +2 | cut -c1-4
+        web-
+        web-
+        $ echo '$ not a command'; kubectl get cm nothing
+        -- notes --
+        stay
+    """)
+    wanted = path.read_text()
+    for old, new in (("web made", "web created"), ("web   <age>", "web   1/1   1     1     0s"), ("api    ...\n", ""),
+                     ("web-\nweb-\n", "web-\n"),
+                     ("nothing\n", 'nothing\n\\$ not a command\n! Error from server (NotFound): configmaps "nothing" '
+                                   "not found\n[1]\n")):
+        wanted = wanted.replace(old, new)
+    result = pytester.runpytest("--kubepy-update")
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["kubepy: updated case.kubepy.txt"])
+    assert path.read_text() == wanted
+    before = path.stat().st_mtime_ns
+    result = pytester.runpytest("--kubepy-update")
+    result.assert_outcomes(passed=1)
+    result.stdout.no_fnmatch_line("kubepy: updated *")
+    assert path.stat().st_mtime_ns == before
+    pytester.runpytest().assert_outcomes(passed=1)
+
+
+@pytest.mark.parametrize(("expected", "printed", "kept"), [
+    ("a b c", "a x c", " a,-b,+x, c"),
+    ("a ... z", "a b c z", " a, ..., z"),
+    ("a ...", "a", " a, ..."),
+    ("... z", "a z b z", " ..., z"),
+    ("a ... z", "a b y", " a,-...,-z,+b,+y"),
+    ("a b", "", "-a,-b"),
+    ("", "a", "+a"),
+    ("<age> b", "5m c", " <age>,-b,+c"),
+])
+def test_lines_are_aligned(expected: str, printed: str, kept: str) -> None:
+    aligned = transcripts.aligned(expected.split(), printed.split())
+    assert sorted(mark + line for mark, line in aligned) == sorted(kept.split(","))
+    assert [line for mark, line in aligned if mark != "+"] == expected.split()
+
+
+# --- many tests ---------------------------------------------------------------------------------------------------
+
+MANY = """
+import pytest
+
+@pytest.mark.parametrize("number", range({count}))
+def test_cluster(kubepy, number):
+    name = f"web-{{number}}"
+    assert kubepy.client.list("deployments") == []
+    kubepy.run(f"create deployment {{name}} --image=nginx --replicas={{1 + number % 3}}", check=True)
+    assert kubepy.settle()
+    assert [obj["metadata"]["name"] for obj in kubepy.client.list("deployments")] == [name]
+    assert len(kubepy.client.list("pods")) == 1 + number % 3
+    kubepy.run("config set-context --current --namespace=kube-system", check=True)
+    assert kubepy.run("get pods").stderr == "No resources found in kube-system namespace.\\n"
+"""
+
+
+def test_many_tests_run_on_workers_without_crosstalk(pytester: pytest.Pytester) -> None:
+    path = pytester.makepyfile(MANY.format(count=2000))
+    done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-n4", "-p", "no:cacheprovider", str(path)], text=True,
+                          cwd=pytester.path, capture_output=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert "2000 passed" in done.stdout

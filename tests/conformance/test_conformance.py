@@ -43,10 +43,12 @@ def case_id(case: Path) -> str:
 
 
 def differences(case: Path, watch: str, clock: str) -> str:
-    init = f"{KUBEPY} init --nodes=0"
+    write = f"printf 'formatVersion: 1\\nclock: {clock}\\n' > $KUBEPY_STATE/kubepy.yaml"
+    setups = [f"mkdir $KUBEPY_STATE && {write}"] if clock else []
+    setups += [f"{KUBEPY} init --nodes=0"] if case.parent.name == "cli" else []
     args = argparse.Namespace(
         kubectl=KUBEPY, settle="kubectl controller --once --quiet-for=1.5s",
-        setup=f"{init} --clock={clock}" if clock else init if case.parent.name == "cli" else "",
+        setup=" && ".join(setups),
         watch=watch and f"{KUBEPY} controller --watch", sleep=clock and f"{KUBEPY} clock advance",
         exact_hash=False, timeout=60,
     )

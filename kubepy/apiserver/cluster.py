@@ -171,7 +171,8 @@ class LocalCluster:
 
     def use_faults(self, faults: FaultSettings | None) -> int | None:
         """Let these faults happen. Where they have no seed, the cluster's decides, or one that is drawn once for all;
-        returns a seed that has been drawn now."""
+        returns a seed that has been drawn now. In its own time a cluster without a seed takes that of the faults
+        meanwhile, so that the objects they are drawn for have the same names in another run."""
         drawn: int | None = None
         if faults is not None and faults.seed is None:
             seed: int | str | None = self.settings.seed
@@ -183,6 +184,9 @@ class LocalCluster:
                         self.store.set_meta(FAULTS_SEED, str(seed))
             faults = faults._replace(seed=seed)
         self.settings = self._server.settings = self.settings._replace(faults=faults)
+        self.ids.seed = self.settings.seed
+        if self.ids.seed is None and faults is not None and self.clock.own:
+            self.ids.seed = faults.seed
         return drawn
 
     def problems(self) -> list[Problem]:

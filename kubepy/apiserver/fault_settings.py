@@ -146,6 +146,7 @@ Parser = Callable[[str, Any], Any]  # of the path of a field and its value
 
 def parse_faults(path: str, value: Any) -> FaultSettings:
     """Check faults. ``path``: of the file and field that they stand in. Raises FolderError, which names the field."""
+    path = path.removesuffix(": ") if not isinstance(value, dict) else path
     return FaultSettings(json.dumps(value, sort_keys=True, default=str), **_fields(path, value, FAULTS))
 
 

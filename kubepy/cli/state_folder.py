@@ -128,14 +128,16 @@ class ForkOptions(Options):
 
 @command("fork DIR", ForkOptions, examples="""
 # Copy the cluster to a new folder
-kubepy fork /tmp/what-if
+kubepy fork what-if
 
-# Try something there; the cluster does not change
-kubepy --state /tmp/what-if set image ds/agent '*=agent:2'
-kubepy --state /tmp/what-if rollout status ds/agent
+# Try something in a copy; the cluster itself does not change
+kubepy fork try
+kubepy --state try set image ds/log-agent agent=fluent-bit:4.0
+kubepy --state try rollout status ds/log-agent
 
-# Copy another cluster
-kubepy --state /srv/lab/state fork lab-copy
+# Copy a copy
+kubepy fork first
+kubepy --state first fork second
 """)
 def fork(factory: Factory, options: ForkOptions) -> None:
     """Copy the cluster to a new state folder: every file as it is, and revisions, events, clock and seed. Both clusters

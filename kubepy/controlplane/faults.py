@@ -34,6 +34,7 @@ NewReconciler = Callable[[Context], Reconciler]
 # ``StaleControllerConsistencyDaemonSet`` and the like, ``pkg/controller/util/consistency``).
 CONSISTENT = ("daemonset-controller", "job-controller", "replicaset-controller", "replication-controller",
               "statefulset-controller")
+SCHEDULER = "default-scheduler"
 WATCH = "watch"  # in a queue, the resource of a key that stands for late events; its name is the resource they are of
 OUTAGES_AHEAD = 1000  # so many outages that a rate leaves out are looked at to find the next one
 
@@ -51,13 +52,13 @@ class FaultyClient(Client):
     After :class:`Restarted` it does nothing any more but raise it again: the process that had it is gone.
 
     :param conflicts: how many conflicts in a row a write has met, and at which version of its object.
-    :param wrote: is called with the resource after each write that has changed something.
+    :param wrote: is called with the object's key after each write that has changed something.
     """
 
     __slots__ = ("_conflicts", "_controller", "_faults", "_inner", "_is_dead", "_wrote")
 
     def __init__(self, inner: Client, faults: FaultSettings, controller: str, conflicts: dict[str, tuple[str, int]],
-                 wrote: Callable[[str], None]) -> None:
+                 wrote: Callable[[Key], None]) -> None:
         self.__dict__ = inner.__dict__
         self._inner, self._faults, self._controller, self._conflicts = inner, faults, controller, conflicts
         self._wrote = wrote
@@ -92,14 +93,15 @@ class FaultyClient(Client):
         resource = request.resource.group_resource
         subject = (self._controller, request.verb, resource, request.subresource, request.namespace, request.name)
         before = self._version(request, request.name)
-        if request.name:
+        # A server meets a conflict only where the request is for a version.
+        if request.verb in ("update", "patch") or getattr(request.options, "resource_version", None):
             self._meet_conflict(subject, before, resource, request.name)
         result = write()
         name = request.name or (name_of(cast(Object, result)) if isinstance(result, dict) else "")
         after = self._version(request, name)
         restarts = self._faults.restarts
         if after != before:
-            self._wrote(resource)
+            self._wrote(Key(resource, request.namespace, name))
         if (restarts is not None and after != before and restarts.concerns(self._controller, resource)
                 and self._faults.draw("restart", *subject, name, before, after) < restarts.rate):
             self._is_dead = True
@@ -150,6 +152,7 @@ class FaultyReconciler:
         self._writes: dict[Key, dict[str, int]] = {}  # by the key of the sync: resource → revision of the last write
         self._written: set[str] = set()  # resources
         self._syncing: Key | None = None
+        self._assumed: set[Key] = set()  # pods that the scheduler has just bound: it knows that without a watch event
         self._listings = context.informers.listings  # when this controller listed everything last
         self._recalled = False  # the late events are from the process before, which had them missing
         self._listed_at = 0  # at a restart everything was listed at this revision: older events are not news
@@ -160,6 +163,7 @@ class FaultyReconciler:
         """Start the controller as a new process does."""
         self._informers = Informers()
         self._writes.clear()
+        self._assumed.clear()
         client = FaultyClient(self._context.client, self._faults, self.name, self._conflicts, self._note_write)
         self._inner = self._new_reconciler(self._context._replace(client=client, informers=self._informers))
         self._handlers = self._inner.handlers()
@@ -191,10 +195,12 @@ class FaultyReconciler:
         finally:
             self._syncing = None
 
-    def _note_write(self, resource: str) -> None:
-        self._written.add(resource)
+    def _note_write(self, key: Key) -> None:
+        self._written.add(key.resource)
         if self._syncing is not None and self.name in CONSISTENT:
-            self._writes.setdefault(self._syncing, {})[resource] = self._context.client.revision()
+            self._writes.setdefault(self._syncing, {})[key.resource] = self._context.client.revision()
+        if self.name == SCHEDULER:
+            self._assumed.add(key)
 
     def _ensure_ready(self, key: Key) -> None:
         """Raise Status while the controller has not seen what it has written for this key (``EnsureReady``)."""
@@ -223,6 +229,10 @@ class FaultyReconciler:
         """Take an event from the manager: hand it on, or keep it until it is due."""
         self._follow_listing()
         if self._is_old(event):
+            return
+        if event.key in self._assumed:
+            self._assumed.discard(event.key)
+            self._deliver(event)
             return
         waiting, delay = self._late.get(event.key.resource, []), self._delay(event)
         if not waiting and not delay:
@@ -258,6 +268,10 @@ class FaultyReconciler:
         self.queue.add_after(Key(WATCH, "", resource), (due - self._context.clock.now()).total_seconds())
 
     def _deliver(self, event: WatchEvent) -> None:
+        """Hand an event on, unless the controller knows a newer version already."""
+        known = self._informers.get(*event.key)
+        if known and event.new and _version(WatchEvent(event.key, None, known)) > _version(event):
+            return
         self._informers.observe(event)
         self._handle(event)
 

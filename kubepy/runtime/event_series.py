@@ -107,8 +107,8 @@ class SeriesRecorder:
 
     def remember(self, now: datetime) -> Any:
         """Return when the series that go on were last observed, as JSON; None for none."""
-        return {key: last.isoformat() for key, (_, last, is_series) in self._recorded.items()
-                if is_series and now - last <= SERIES_END} or None
+        series = {**self._series, **{key: last for key, (_, last, is_series) in self._recorded.items() if is_series}}
+        return {key: last.isoformat() for key, last in series.items() if now - last <= SERIES_END} or None
 
     def recall(self, memory: Any) -> None:
         """Go on from what ``remember`` gave in another process."""

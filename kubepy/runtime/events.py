@@ -22,6 +22,7 @@ MAX_SIMILAR = 10  # from so many different messages with one reason on they beco
 SIMILAR_WITHIN = 600.0  # if they are not further apart than these seconds
 BURST = 25  # events of one type about one object that are let through at once,
 PER_SECOND = 1 / 300  # and as many more with time
+EVENTS_LAST = timedelta(hours=1)  # an event is kept for so long after it was last written
 COMBINED = "(combined from similar events): "
 
 
@@ -127,12 +128,13 @@ class EventDecision(NamedTuple):
 
 
 class _Log(NamedTuple):
-    """The last state of an event that may come again; ``written``: how often it had come when it was last stored."""
+    """The last state of an event that may come again; ``is_behind``: it is stored with a lower count."""
 
     name: str
     times: int
     first: str
-    written: int
+    last: datetime
+    is_behind: bool = False
 
 
 class _Similar(NamedTuple):
@@ -168,35 +170,36 @@ class Correlator:
         self._logs: dict[EventKey, _Log] = {}
         self._similar: dict[EventKey, _Similar] = {}
         self._allowances: dict[EventKey, _Allowance] = {}
-        self._counts: dict[EventKey, int] = {}  # how often an event has come, for those stored with a lower count
+        # How often events have come that another process stored with a lower count, and when the last time was.
+        self._counts: dict[EventKey, tuple[int, datetime]] = {}
         self._is_recalled = False
         self._key: EventKey = ()
 
     def correlate(self, event: Object, now: datetime) -> EventDecision | None:
         """Decide what to write; None drops the event."""
         event, self._key = self._aggregate(event, now)
-        name = self._observe(event)
-        subject = _subject(event)
+        name, subject = self._observe(event, now), _subject(event)
         tokens = self._allowances.get(subject, _Allowance(BURST, now)).tokens_at(now)
         self._allowances[subject] = _Allowance(tokens - 1 if tokens >= 1 else tokens, now)
         return EventDecision(event, name) if tokens >= 1 else None
 
     def set_name(self, event: Object) -> None:
         """Note the name under which the event of the last decision was stored."""
-        self._logs[self._key] = _Log(name_of(event), event["count"], event["firstTimestamp"], event["count"])
+        last = parse_time(event["lastTimestamp"])
+        self._logs[self._key] = _Log(name_of(event), event["count"], event["firstTimestamp"], last)
 
     def set_written(self) -> None:
         """Note that the event of the last decision was stored with its count."""
-        self._logs[self._key] = self._logs[self._key]._replace(written=self._logs[self._key].times)
+        self._logs[self._key] = self._logs[self._key]._replace(is_behind=False)
 
     def add_stored(self, event: Object) -> None:
         """Add an event that is stored already."""
         similar = _similar_key(event)
         is_combined = event["message"].startswith(COMBINED)
         key = similar if is_combined else (*similar, event["message"])
-        count = event.get("count", 1)
-        self._logs[key] = _Log(name_of(event), max(count, self._counts.get(key, 0)), event["firstTimestamp"], count)
-        last = parse_time(event["lastTimestamp"])
+        count, last = event.get("count", 1), parse_time(event["lastTimestamp"])
+        times, observed = self._counts.pop(key, (count, last))
+        self._logs[key] = _Log(name_of(event), max(times, count), event["firstTimestamp"], observed, times > count)
         if not is_combined and not self._is_recalled:
             messages, latest = self._similar.get(similar, _Similar({}, last))
             self._similar[similar] = _Similar({**messages, event["message"]: None}, max(latest, last))
@@ -207,10 +210,11 @@ class Correlator:
             del self._similar[similar]
         for subject in [key for key, allowance in self._allowances.items() if allowance.tokens_at(now) >= BURST]:
             del self._allowances[subject]
+        counts = {**self._counts, **{key: (log.times, log.last) for key, log in self._logs.items() if log.is_behind}}
         memory = (
             [[key, list(messages), last.isoformat()] for key, (messages, last) in self._similar.items()],
             [[key, tokens, last.isoformat()] for key, (tokens, last) in self._allowances.items()],
-            [[key, log.times] for key, log in self._logs.items() if log.times > log.written],
+            [[key, times, last.isoformat()] for key, (times, last) in counts.items() if now - last < EVENTS_LAST],
         )
         return memory if any(memory) else None
 
@@ -220,7 +224,7 @@ class Correlator:
         self._similar = {tuple(key): _Similar(dict.fromkeys(messages), parse_time(last))
                          for key, messages, last in similar}
         self._allowances = {tuple(key): _Allowance(tokens, parse_time(last)) for key, tokens, last in allowances}
-        self._counts = {tuple(key): times for key, times in counts}
+        self._counts = {tuple(key): (times, parse_time(last)) for key, times, last in counts}
         self.namespaces, self._logs, self._is_recalled = set(), {}, True
 
     def _aggregate(self, event: Object, now: datetime) -> tuple[Object, EventKey]:
@@ -235,13 +239,13 @@ class Correlator:
         messages.pop(next(iter(messages)))  # upstream drops any one
         return {**event, "message": COMBINED + message}, key
 
-    def _observe(self, event: Object) -> str | None:
+    def _observe(self, event: Object, now: datetime) -> str | None:
         """Count an event that has been there before, and return its name then (``eventObserve``)."""
         log = self._logs.get(self._key)
         if log is None:
             return None
         event["count"], event["firstTimestamp"] = log.times + 1, log.first
-        self._logs[self._key] = log._replace(times=log.times + 1)
+        self._logs[self._key] = log._replace(times=log.times + 1, last=now, is_behind=True)
         return log.name
 
 

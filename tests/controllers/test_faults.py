@@ -197,6 +197,41 @@ def test_same_seed_has_the_same_faults_and_another_has_others(make_lab: MakeLab)
     assert len({tuple(play(seed)) for seed in (1, 2, 3)}) == 3
 
 
+STORM = {"conflicts": {"rate": 0.2}, "restarts": {"rate": 0.1}, "lateEvents": {"rate": 0.4, "delay": "0s..20s"}}
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("mode", ["NonIndexed", "Indexed"])
+def test_job_runs_each_completion_once_in_a_storm(make_lab: MakeLab, seed: int, mode: str) -> None:
+    lab = make_lab({**STORM, "seed": seed})
+    template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}
+    spec = {"completions": 6, "parallelism": 2, "completionMode": mode, "template": template}
+    lab.create("jobs.batch", {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "job"}, "spec": spec},
+               "default")
+    lab.recover()
+    status = lab.client.get("jobs.batch", "job", namespace="default")["status"]
+    assert (status["succeeded"], status.get("failed", 0)) == (6, 0)
+    assert [one["type"] for one in status["conditions"] if one["status"] == "True"] == ["SuccessCriteriaMet",
+                                                                                       "Complete"]
+    pods = lab.client.list("pods").items
+    assert len(pods) == 6
+    assert not any(pod["metadata"].get("finalizers") for pod in pods)
+    lab.cluster.close()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_scheduler_fills_no_node_twice_in_a_storm(make_lab: MakeLab, seed: int) -> None:
+    lab = make_lab({**STORM, "seed": seed})
+    for number in range(8):  # of which two fit on a node with its 4 cpus
+        spec = {"containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "1500m"}}}]}
+        lab.create("pods", {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"pod-{number}"}, "spec": spec},
+                   "default")
+    lab.recover()
+    nodes = [pod["spec"].get("nodeName", "") for pod in lab.client.list("pods").items]
+    assert sorted(nodes) == ["", "", *sorted(2 * [f"node-{number}" for number in (1, 2, 3)])]
+    lab.cluster.close()
+
+
 # --- nodes and pods -----------------------------------------------------------------------------------------------
 
 

@@ -4,7 +4,8 @@ A script has the form of a conformance case: lines ``$ COMMAND``, then files bel
 ``kubepy …`` (with variables before it, pipes, ``< FILE`` and ``> FILE``), run in this process, or for bash.
 
 The variant ``strange`` is a machine that differs in all that a script cannot see: batches of one write, a slow
-processor, another order of directories and of rows, a process for each command, and reads between the commands.
+processor, another order of directories and of rows, a process for each command, reads between the commands, and time
+that goes on in several steps.
 """
 
 from __future__ import annotations
@@ -90,14 +91,23 @@ def run_kubepy(words: list[str], stdin: str, variables: dict[str, str]) -> Done:
     return Done(out.getvalue(), err.getvalue(), status)
 
 
-def in_another_process(command: str) -> None:
-    """Run a command in a child process, and print what it prints."""
-    sys.stdout.flush()
-    child = os.fork()
-    if child == 0:
-        print(run(command), end="", flush=True)
-        os._exit(0)
-    os.waitpid(child, 0)
+def in_other_processes(command: str, chance: random.Random) -> None:
+    """Run a command in a child process, an advance of time step by step in several; print what it prints."""
+    steps = [command]
+    if advance := re.fullmatch(r"(kubepy clock advance) (\d+)([smh])", command):
+        left, steps = int(advance[2]) * {"s": 1, "m": 60, "h": 3600}[advance[3]], []
+        while left > 0:
+            seconds = min(left, chance.choice((1, 7, 60, 599, 3600)) if left < 7200 else 3599)
+            left -= seconds
+            steps.append(f"{advance[1]} {seconds}s")
+    for number, step in enumerate(steps, 1):
+        sys.stdout.flush()
+        child = os.fork()
+        if child == 0:
+            done = run(step)
+            print(done if number == len(steps) or done.status else "", end="", flush=True)
+            os._exit(0)
+        os.waitpid(child, 0)
 
 
 def make_strange() -> None:
@@ -137,7 +147,7 @@ def make_strange() -> None:
 
 
 def play(script: Path, variant: str) -> None:
-    commands, files = parse(script)
+    (commands, files), chance = parse(script), random.Random(script.stem)
     for name, content in files.items():
         Path(name).parent.mkdir(parents=True, exist_ok=True)
         Path(name).write_text(content)
@@ -146,7 +156,7 @@ def play(script: Path, variant: str) -> None:
     for command in commands:
         print(f"$ {command}", flush=True)
         if variant == "strange":
-            in_another_process(command)
+            in_other_processes(command, chance)
             if SETTLED.match(command):
                 for read in READS:
                     run(f"kubepy {read}")

@@ -5,6 +5,7 @@ Each test runs over a state folder, a store in memory, and forks in memory of bo
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -420,3 +421,80 @@ def test_chain_of_forks_stays_readable(store: Store) -> None:
     assert len(fork.list("configmaps").objects) == 200
     assert told(fork, 200) == [(1200, "MODIFIED", "n100")]
     assert store.revision() == 200
+
+# --- threads, which a store in memory may have several of ---
+
+
+@pytest.mark.parametrize("is_fork_of_folder", [False, True])
+def test_reader_in_another_thread_sees_whole_commits_only(tmp_path: Path, is_fork_of_folder: bool) -> None:
+    store: Store = MemoryStore()
+    if is_fork_of_folder:
+        FolderStore.initialize(tmp_path / "state", {})
+        store = FolderStore(tmp_path / "state")
+    create(store, config_map("a", "0"), config_map("b", "0"))
+    fork = store.fork()
+    store.close()
+    seen: list[tuple[int, int]] = []
+    is_over = threading.Event()
+
+    def read() -> None:
+        since = fork.revision()
+        while not is_over.is_set():
+            listed = fork.list("configmaps")
+            since = max((change.revision for change in fork.changes(since)), default=since)
+            seen.append((listed.revision, len({obj["data"]["a"] for obj in listed.objects})))
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    for number in range(300):
+        with fork.transaction() as transaction:
+            for name in ("a", "b"):
+                transaction.update(key(name), config_map(name, str(number + 1)))
+    is_over.set()
+    reader.join()
+    assert {count for _, count in seen} <= {1}
+    assert sorted(seen) == seen
+
+
+def test_writer_waits_for_the_transaction_of_another_thread() -> None:
+    store = MemoryStore(lock_timeout=0.05)
+    has_begun, may_end = threading.Event(), threading.Event()
+
+    def write() -> None:
+        with store.transaction() as transaction:
+            has_begun.set()
+            transaction.create(key("a"), config_map("a"))
+            may_end.wait()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    has_begun.wait()
+    with pytest.raises(LockTimeoutError, match="held by another thread"), store.transaction():
+        pass
+    with pytest.raises(LockTimeoutError):
+        store.set_meta("position", "1")
+    assert store.get(key("a")) is None
+    may_end.set()
+    writer.join()
+    create(store, config_map("b"))
+    assert names(store.list("configmaps").objects) == ["a", "b"]
+
+
+def test_many_threads_lose_no_write() -> None:
+    store = MemoryStore()
+    create(store, {**config_map("a"), "data": {"n": 0}})
+
+    def add() -> None:
+        for _ in range(20):
+            with store.transaction() as transaction:
+                obj = transaction.get(key("a"))
+                assert obj is not None
+                transaction.update(key("a"), {**config_map("a"), "data": {"n": obj["data"]["n"] + 1}})
+
+    threads = [threading.Thread(target=add) for _ in range(50)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert store.get(key("a"))["data"] == {"n": 1000}  # type: ignore[index]
+    assert store.revision() == 1001

@@ -473,7 +473,7 @@ class Forks(RuleBasedStateMachine):
         for change in self.stores[place].changes(since):
             since = change.revision
             if change.type == "DELETED":
-                del watched[change.key.name]
+                watched.pop(change.key.name, None)  # it may have come and gone since
             else:
                 watched[change.key.name] = change.object["data"]["a"]
         self.watched[place] = since, watched

@@ -1,8 +1,9 @@
 """Objects that an editor, git or another program wrote into the state folder: made complete, or refused.
 
-Everything here is a pure function, so that every reader of the folder sees the same object. The file itself stays as it
-was written until the object next changes. An edit of a known object passes what an update through the API passes
-(``registry/rest/update.go``), except that the file has the last word on status and deletion.
+Everything here is a pure function, of the cluster's own time if it has one, so that every reader of the folder sees the
+same object. The file itself stays as it was written until the object next changes. An edit of a known object passes
+what an update through the API passes (``registry/rest/update.go``), except that the file has the last word on status
+and deletion.
 """
 
 from __future__ import annotations
@@ -41,13 +42,14 @@ _DELETION = ("deletionTimestamp", "deletionGracePeriodSeconds")
 def complete(server: Server, key: Key, obj: Object, modified: float, old: Object | None) -> Object:
     """Return the object of a file.
 
-    :param modified: the file's mtime in seconds.
+    :param modified: the file's mtime in seconds: when the object was made, unless time is the cluster's own.
     :param old: the object known under the key before.
 
     Raises ValueError if the file cannot hold the object, EditError if the old object cannot become it.
     """
+    created = server.clock.own or datetime.fromtimestamp(modified, UTC)
     is_manifest = not (obj.get("metadata") or {}).get("uid")
-    obj = _with_readable_managers(_with_metadata(key, obj, modified), old)
+    obj = _with_readable_managers(_with_metadata(key, obj, created), old)
     resource = server.scheme.built_in(key.resource)
     if resource is None:  # a custom resource, or of a kind whose definition is gone: its schema is not looked at
         return obj if old is None or _is_another(obj, old) else _edited_custom(obj, old)
@@ -107,7 +109,7 @@ def removed(key: Key, obj: Object, now: float) -> Object | None:
     return deletion.namespace_kept(obj, DeleteOptions(), datetime.fromtimestamp(now, UTC))
 
 
-def _with_metadata(key: Key, obj: Object, modified: float) -> Object:
+def _with_metadata(key: Key, obj: Object, created: datetime) -> Object:
     metadata = obj.get("metadata") or {}
     if not isinstance(metadata, dict):
         raise ValueError("metadata is not a map")
@@ -117,7 +119,7 @@ def _with_metadata(key: Key, obj: Object, modified: float) -> Object:
     if not metadata.get("uid"):
         system["uid"] = str(uuid.uuid5(_UIDS, "/".join(key)))
     if not metadata.get("creationTimestamp"):
-        system["creationTimestamp"] = format_time(datetime.fromtimestamp(modified, UTC))
+        system["creationTimestamp"] = format_time(created)
     return {**obj, "metadata": {**metadata, **system}}
 
 

@@ -31,7 +31,7 @@ from kubepy.runtime.informers import JOBS, PODS, ResourceClient
 from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent, raise_all
 
 if TYPE_CHECKING:
-    from kubepy.api.typed import Job, Pod
+    from kubepy.api.typed import Job, JobStatus, Pod
 
 THIS_CONTROLLER = "kubernetes.io/job-controller"
 
@@ -131,6 +131,7 @@ class JobController:
                 self._record(state, status.suspension_event(state))
         tracking = status.track(state, outcome, ending)
         released = set(outcome.released)
+        observed = self._flush(state, status.new_status(state, current, outcome, tracking))
         errors += failures(tracking.done, lambda pod: self._release(pod, released))
         if tracking.done:
             self._backoffs[uid_of(state.job)] = state.backoff
@@ -138,11 +139,20 @@ class JobController:
         written = status.new_status(state, current, outcome, tracking)
         if ending is not None and not errors:
             written = status.with_ending(state, written, ending)
-        if written != state.observed.get("status"):
-            self._job_writer.update_status(state.observed, written)
+        if written != observed.get("status"):
+            self._job_writer.update_status(observed, written)
         if ending is not None and not errors and status.is_ended(written):
             self._record(state, *status.ending_events(state.job, written, ending))
         raise_all(errors)
+
+    def _flush(self, state: JobState, written: JobStatus) -> Job:
+        """Write down the pods that have ended before their finalizers go: a controller that ends in between would
+        forget them (``flushUncountedAndRemoveFinalizers``). Returns the Job as it is stored then."""
+        before: JobStatus = state.observed.get("status") or {}
+        if all((written.get(field) or None) == (before.get(field) or None)
+               for field in ("uncountedTerminatedPods", "completedIndexes", "failedIndexes")):
+            return state.observed
+        return self._job_writer.update_status(state.observed, written)
 
     # --- acting
 

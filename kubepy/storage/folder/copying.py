@@ -98,21 +98,17 @@ def _make_folder(target: str, origin: str) -> list[str]:
             if names := os.listdir(target):
                 what = "is a cluster already" if settings.FILE in names else "is not empty"
                 raise FolderError(printable(f"{target} {what}"))
-            if not os.access(target, os.W_OK | os.X_OK):
-                raise FolderError(printable(f"{target}: cannot be written: Permission denied"))
-            return made
         missing = os.path.abspath(target)
         while not os.path.isdir(missing):
             made.insert(0, missing)
             missing = os.path.dirname(missing)
-        for number, path in enumerate(made):
-            try:
-                os.mkdir(path)
-            except OSError:
-                for other in reversed(made[:number]):
-                    os.rmdir(other)
-                raise
+        for path in made:
+            os.mkdir(path)
+        os.mkdir(os.path.join(target, index.OWN), 0o700)  # tells another fork that the place is taken
     except OSError as error:
+        for path in reversed(made):
+            with suppress(OSError):  # it was not made, or somebody else has put something there
+                os.rmdir(path)
         raise FolderError(printable(f"{target}: cannot be made: {error.strerror}")) from error
     return made
 
@@ -185,7 +181,6 @@ def _index_stamps(access: Access) -> list[Stamp | None]:
 def _copy_all(access: Access, target: str) -> None:
     """Copy files and index, as they are now."""
     database = access.database()
-    index.make_own_folder(target)
     copied = _copy_files(access.folder.root, target)
     rows = [row for row in database.row_summaries() if row.json is not None]
     updates = list(_new_stamps(access, target, rows, copied))
@@ -344,7 +339,6 @@ def _remember_settings(folder: StateFolder, values: Object) -> None:
 def write_state(state: StoreState, target: str) -> None:
     """Write all that a store holds as a new state folder, with its revisions and its change log. Raises FolderError."""
     with new_folder(target):
-        index.make_own_folder(target)
         folder = StateFolder(target)
         with _new_index(target) as database:
             database.put(list(_written_rows(state, folder)))

@@ -85,7 +85,12 @@ class Reader:
 
     def view_all(self) -> FolderView:
         """View everything there is; the rows are without their JSON."""
-        return self._view(lambda database: database.row_summaries(), lambda: scan_objects(self._folder))
+        return self._view(Database.row_summaries, lambda: scan_objects(self._folder))
+
+    def recorded_revision(self) -> int | None:
+        """Return the newest revision if the index has all that is in the files, None if something differs."""
+        comparison = self._compare_with_newest(Database.row_summaries, lambda: scan_objects(self._folder))
+        return None if comparison.differences or comparison.recorded else comparison.revision
 
     def view_list(self, resource: str, namespace: str | None) -> FolderView:
         """View all objects of a resource in a namespace (None: in all)."""
@@ -98,9 +103,7 @@ class Reader:
                           lambda: scan_object(self._folder, key))
 
     def _view(self, read_rows: ReadRows, scan: Callable[[], FolderScan]) -> FolderView:
-        comparison = self._compare(read_rows, scan)
-        if self._is_behind(comparison) and self._access.try_catch_up():
-            comparison = self._compare(read_rows, scan)
+        comparison = self._compare_with_newest(read_rows, scan)
         rows = {row.key: row for row in comparison.rows if row.json is not None}
         rows.update((row.key, row) for row in comparison.recorded)
         problems = [obstacle.problem for obstacle in comparison.obstacles]
@@ -115,6 +118,13 @@ class Reader:
                 _apply(outcome, rows, problems, comparison.revision)
                 unrecorded.update(_changed_keys(outcome))
         return FolderView(comparison.revision, rows, sorted(problems), unrecorded)
+
+    def _compare_with_newest(self, read_rows: ReadRows, scan: Callable[[], FolderScan]) -> _Comparison:
+        """Compare files and rows; where something is to be recorded and can be, once more after that."""
+        comparison = self._compare(read_rows, scan)
+        if self._is_behind(comparison) and self._access.try_catch_up():
+            return self._compare(read_rows, scan)
+        return comparison
 
     def _compare(self, read_rows: ReadRows, scan: Callable[[], FolderScan]) -> _Comparison:
         """Compare files and rows until no other process overtakes; the last of a few times is good enough."""

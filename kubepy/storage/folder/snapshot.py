@@ -116,16 +116,19 @@ def take_snapshot(access: Access, reader: Reader, lock_timeout: float) -> StoreS
 
 def _try_snapshot(access: Access, reader: Reader) -> StoreState | None:
     """Take a snapshot, unless another process writes between its parts: then return None."""
-    settings, view = access.settings(), reader.view_all()
+    settings, revision, view = access.settings(), reader.recorded_revision(), None
+    if revision is None:
+        view = reader.view_all()
+        revision = view.revision
     source = FolderSource(access.database())
-    if source.revision != view.revision or access.settings() != settings:
+    if source.revision != revision or access.settings() != settings:
         return None
     settings = source.read(lambda database: with_recorded_changes(database, settings))
     tables: dict[str, dict[str, ObjectTable]] = {}
     for resource, namespace in source.places():
         tables.setdefault(resource, {})[namespace] = ObjectTable(source=source, place=(resource, namespace))
     state = StoreState(settings, source.revision, tables, compacted=source.compacted, expiring=None, source=source)
-    return _with_unrecorded_edits(state, source, view, access)
+    return _with_unrecorded_edits(state, source, view, access) if view is not None else state
 
 
 def _with_unrecorded_edits(state: StoreState, source: FolderSource, view: FolderView, access: Access) -> StoreState:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import insort
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -288,14 +289,16 @@ def pods_to_delete(pods: list[Pod], related: Iterable[Pod], count: int, now: dat
         uid_of(pod): PodRank(
             (*progress(pod), deletion_cost(pod), -pods_on_node[node_name(pod)]),
             pod_ready_time(pod) if is_pod_ready(pod) else None, max_container_restarts(pod), creation_time(pod),
-            uid_of(pod)[-17:])  # upstream compares UIDs, which are random; ours begin with their time
+            uid_of(pod)[-8:])  # upstream compares UIDs, which are random; ours begin with their time and place
         for pod in pods}
 
     def compare(pod: Pod, other: Pod) -> int:
         return _compare(ranks[uid_of(pod)], ranks[uid_of(other)], now)
 
-    youngest_first = sorted(pods, key=uid_of, reverse=True)
-    return sorted(youngest_first, key=cmp_to_key(compare))[:count]
+    in_order: list[Pod] = []  # by insertion: what sort() makes of an order with circles depends on Python's version
+    for pod in sorted(pods, key=uid_of, reverse=True):  # the youngest first
+        insort(in_order, pod, key=cmp_to_key(compare))
+    return in_order[:count]
 
 
 def _compare(pod: PodRank, other: PodRank, now: datetime) -> int:

@@ -30,6 +30,9 @@ FAULTS = st.one_of(st.none(), st.fixed_dictionaries({"seed": st.integers(0, 999)
     "conflicts": st.fixed_dictionaries({"rate": RATES}),
     "restarts": st.fixed_dictionaries({"rate": RATES}),
     "lateEvents": st.fixed_dictionaries({"rate": RATES, "delay": st.sampled_from(["0s..1s", "1s", "0s..20s"])}),
+    "nodes": st.lists(st.fixed_dictionaries({
+        "rate": st.sampled_from([0.5, 1]), "after": st.sampled_from(["0s", "5s", "0s..900s"]),
+        "downFor": st.sampled_from(["20s", "30s..600s"])}), min_size=1, max_size=2),
 }))
 
 

@@ -17,6 +17,7 @@ from kubepy.cli.runtime.command import command
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.options import Options, output_flag
 from kubepy.cli.runtime.output import document
+from kubepy.controlplane.summary import Summary
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable, quote
 from kubepy.runtime.checkpoint import CHECKPOINT, Pending, latest
@@ -130,8 +131,11 @@ def _require_own_time(factory: Factory) -> None:
 
 
 def _move(factory: Factory, moment: datetime) -> None:
+    factory.cluster.controller_client = factory.client  # here -v=6 shows the requests of the controllers
     with stop_signals() as received:
-        factory.driver.advance(managers.Horizon(moment), stop=lambda: bool(received))
+        end = factory.driver.advance(managers.Horizon(moment), stop=lambda: bool(received))
+    if factory.options.v and end.summary:
+        say_failures(factory, end.summary)
     factory.print(format_exact_time(factory.cluster.clock.now()))
     if received:
         raise SilentExit(128 + received[0])
@@ -198,6 +202,12 @@ def stop_signals() -> Iterator[list[int]]:
     finally:
         for handled, handler in before.items():
             signal.signal(handled, handler)
+
+
+def say_failures(factory: Factory, summary: Summary) -> None:
+    """Say which syncs failed (-v)."""
+    for failure in summary.failures:
+        factory.say(f"{failure.reconciler}: {place(failure.key)}: {failure.error}")
 
 
 def place(key: Key) -> str:

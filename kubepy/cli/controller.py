@@ -9,7 +9,16 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from kubepy.api.clock import format_exact_time, format_time
-from kubepy.cli.clock import DAY, moment_after, parse_moment, parse_span, place, require_not_before, stop_signals
+from kubepy.cli.clock import (
+    DAY,
+    moment_after,
+    parse_moment,
+    parse_span,
+    place,
+    require_not_before,
+    say_failures,
+    stop_signals,
+)
 from kubepy.cli.errors import CliError, SilentExit
 from kubepy.cli.runtime.command import command
 from kubepy.cli.runtime.driver import is_git_at_work, settle
@@ -197,8 +206,7 @@ def _report(factory: Factory, options: ControllerOptions, summary: Summary) -> N
             factory.print(printable(f"{change.printed_name} {change.verb}"))
         factory.stdout.flush()
     if factory.options.v or options.changed("v"):
-        for failure in summary.failures:
-            factory.say(f"{failure.reconciler}: {place(failure.key)}: {failure.error}")
+        say_failures(factory, summary)
 
 
 def _warn_of_problems(factory: Factory) -> None:

@@ -214,8 +214,9 @@ class TranscriptItem(pytest.Item):
         for step in transcript.steps:
             try:
                 result = runner.run(step.command)
-            except TimeoutError as error:
-                raise TranscriptFailure(f"{path}:{step.line}: $ {step.command}\n{error}") from None
+            except shell.StepTimeoutError:
+                text = f"{path}:{step.line}: $ {step.command}\nno end within {shell.STEP_SECONDS:g} s"
+                raise TranscriptFailure(text) from None
             printed = transcripts.rendered(result.stdout, result.stderr, result.status)
             if not transcripts.is_as_expected(step, printed):
                 differences.append(transcripts.StepDifference(step, printed))

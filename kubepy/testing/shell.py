@@ -21,12 +21,15 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import current_thread, main_thread
+from types import FrameType
 from typing import Any
 
+from kubepy.cli.clock import parse_span
 from kubepy.cluster import Cluster, CommandResult
 
 COMMANDS = ("kubectl", "kubepy", "settle", "sleep")
-STEP_SECONDS = 120.0  # of real time, after which a line that bash runs is stopped
+STEP_SECONDS = 120.0  # of real time, after which a line is stopped
 POLL_SECONDS = 0.02
 MAX_SOCKET_PATH = 100
 # What bash leaves as it is: letters and signs, and words in quotes in which nothing is expanded.
@@ -53,6 +56,10 @@ sys.exit(answer.get("status", 1))
 """
 
 
+class StepTimeoutError(BaseException):
+    """A line takes longer than STEP_SECONDS. No command takes it for an error of its own."""
+
+
 class Shell:
     """Runs command lines on a cluster, in a folder that is the process's working directory meanwhile."""
 
@@ -66,12 +73,13 @@ class Shell:
             self._environment["KUBEPY_STATE"] = cluster.folder
 
     def run(self, line: str) -> CommandResult:
-        """Run a line of a transcript."""
+        """Run a line of a transcript. Raises StepTimeoutError."""
         words = plain_words(line)
-        if words and words[0] in COMMANDS:
-            with surroundings(str(self._folder), self._environment):
-                return self._run_command(words)
-        return self._run_in_bash(line)
+        with time_limit(STEP_SECONDS):
+            if words and words[0] in COMMANDS:
+                with surroundings(str(self._folder), self._environment):
+                    return self._run_command(words)
+            return self._run_in_bash(line)
 
     def _run_command(self, words: list[str], stdin: str = "") -> CommandResult:
         """Run one of COMMANDS."""
@@ -87,7 +95,7 @@ class Shell:
             elif self._cluster.clock is not None:
                 self._cluster.advance(duration)
             else:
-                self._cluster.settle(duration)
+                time.sleep(parse_span(duration))
         except ValueError as error:
             return CommandResult("", f"{name}: {error}\n", 2)
         return CommandResult("", "", 0)
@@ -115,14 +123,11 @@ class Shell:
 
     def _answer_until_end(self, process: subprocess.Popen[bytes], server: socket.socket) -> int:
         """Run the commands that a process of bash calls back for, until it ends; return its exit status."""
-        deadline = time.monotonic() + STEP_SECONDS
         while (status := process.poll()) is None:
-            if time.monotonic() > deadline:
-                raise TimeoutError(f"no end within {STEP_SECONDS:g} s")
             with suppress(TimeoutError):
                 connection, _ = server.accept()
                 with connection:
-                    connection.settimeout(STEP_SECONDS)
+                    connection.settimeout(None)
                     self._answer(connection)
         return status if status >= 0 else 128 - status
 
@@ -141,6 +146,25 @@ def plain_words(line: str) -> list[str]:
         return []
     words = shlex.split(line)
     return [] if words and "=" in words[0] else words
+
+
+@contextmanager
+def time_limit(seconds: float) -> Iterator[None]:
+    """Raise StepTimeoutError in a block that takes longer; only the main thread can be stopped."""
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise StepTimeoutError
+
+    if current_thread() is not main_thread():
+        yield
+        return
+    handler = signal.signal(signal.SIGALRM, stop)
+    left, _ = signal.setitimer(signal.ITIMER_REAL, seconds)  # of a limit that pytest has for the test
+    start = time.monotonic()
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, max(left - (time.monotonic() - start), 0.001) if left else 0.0)
+        signal.signal(signal.SIGALRM, handler)
 
 
 @contextmanager

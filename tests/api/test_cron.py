@@ -89,3 +89,12 @@ def test_next_after_skips_skipped_hours_and_repeats_repeated_ones() -> None:
 def test_schedule_time_zone_overrides_argument() -> None:
     assert after("CRON_TZ=Asia/Tokyo 0 9 * * *", "2026-11-20T10:00:00") == (
         "11-21 00:00:00, 11-22 00:00:00, 11-23 00:00:00")
+
+
+@pytest.mark.parametrize(("moment", "due"), [
+    ("2026-04-04T14:00:00+00:00", "2026-04-04T15:30:00+00:00"),  # 01:30 comes twice, 02:00 once
+    ("2026-10-03T15:00:00+00:00", "2026-10-04T15:00:00+00:00"),  # 02:00 to 02:29 are skipped
+])
+def test_schedule_is_found_where_clocks_change_by_half_an_hour(moment: str, due: str) -> None:
+    found = parse("0 2 * * *").next_after(datetime.fromisoformat(moment), ZoneInfo("Australia/Lord_Howe"))
+    assert found == datetime.fromisoformat(due)

@@ -47,7 +47,7 @@ def test_manifest_written_into_folder_becomes_complete_object(client: Client, tm
     """)
     made = client.get("daemonsets.apps", "ds", namespace="default")
     assert made["metadata"].items() >= {
-        "creationTimestamp": "2027-01-15T08:00:00Z", "generation": 1, "name": "ds", "namespace": "default"}.items()
+        "creationTimestamp": "2026-11-20T10:00:00Z", "generation": 1, "name": "ds", "namespace": "default"}.items()
     assert made["spec"]["updateStrategy"]["type"] == "RollingUpdate"
     assert client.get("daemonsets.apps", "ds", namespace="default") == made
 

@@ -18,7 +18,6 @@ import pytest
 from kubepy import Cluster
 
 CLUSTER_MS = 5.0
-OTHER_CLUSTER_MS = 10.0  # the first with these settings is made anew, the others are forks of it
 FIXTURE_MS = 20.0
 CLUSTERS, TESTS = 200, 100
 TEST = f"""
@@ -61,11 +60,11 @@ def fixture_times() -> list[float]:
 
 def main() -> int:
     one, three, fixture = cluster_times(), cluster_times(nodes=3), fixture_times()
-    rows = [("a new cluster in memory", one, CLUSTER_MS), ("one with other settings", three, OTHER_CLUSTER_MS),
+    rows = [("a new cluster in memory", one, CLUSTER_MS), ("one with other settings", three, CLUSTER_MS),
             ("the setup of a test", fixture, FIXTURE_MS)]
     for name, times, limit in rows:
         print(f"{name:<25} first {times[0]:6.2f} ms   median {statistics.median(times):6.2f} ms   limit {limit:g} ms")
-    return 0 if all(max(times[0], statistics.median(times)) <= limit for _, times, limit in rows) else 1
+    return 0 if one[0] <= CLUSTER_MS and all(statistics.median(times) <= limit for _, times, limit in rows) else 1
 
 
 if __name__ == "__main__":

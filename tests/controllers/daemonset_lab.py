@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from kubepy.api.meta import Object, controller_of, is_being_deleted, labels_of, name_of, uid_of
+from kubepy.api.objects.nodes import TAINT_UNREACHABLE
 from kubepy.api.objects.pods import is_pod_available, is_pod_ready, is_pod_terminal
 from kubepy.api.values.gonumbers import scaled_value
 from kubepy.apiserver.client import Client
@@ -111,8 +112,9 @@ class Picture(NamedTuple):
 
 
 def effects(node: Object) -> set[str]:
-    """Return the effects of the node's taint that daemon pods do not tolerate."""
-    return {one["effect"] for one in node["spec"].get("taints") or () if one["key"] == "keep-off"}
+    """Return the effects of the node's taints that daemon pods do not tolerate: of a node that is down NoSchedule."""
+    return {one["effect"] for one in node["spec"].get("taints") or ()
+            if one["key"] == "keep-off" or (one["key"], one["effect"]) == (TAINT_UNREACHABLE, "NoSchedule")}
 
 
 def picture(client: Client) -> Picture | None:

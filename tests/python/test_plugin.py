@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 import subprocess
 import sys
 import textwrap
@@ -425,12 +426,17 @@ def test_placeholders_match_what_varies(pytester: pytest.Pytester) -> None:
     assert result.parseoutcomes() == {"passed": 1}, result.stdout.str()
 
 
-def test_transcript_that_hangs_is_stopped(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kubepy.testing.shell.STEP_SECONDS", 0.5)
-    transcript(pytester, "$ true\n$ cat /dev/zero > /dev/null\n")
+@pytest.mark.parametrize("command", ["cat /dev/zero > /dev/null", "kubectl get pods -w", "kubectl get pods -w | cat"])
+def test_transcript_that_hangs_is_stopped(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch,
+                                          command: str) -> None:
+    monkeypatch.setattr("kubepy.testing.shell.STEP_SECONDS", 1.0)
+    transcript(pytester, f"$ true\n$ {command}\n")
+    before = signal.getsignal(signal.SIGALRM)
     result = pytester.runpytest()
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["case.kubepy.txt:2: $ cat /dev/zero > /dev/null", "no end within 0.5 s"])
+    result.stdout.fnmatch_lines([f"case.kubepy.txt:2: $ {command}", "no end within 1 s"])
+    assert signal.getsignal(signal.SIGALRM) is before
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 
 
 # --- updates ------------------------------------------------------------------------------------------------------

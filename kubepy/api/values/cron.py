@@ -79,10 +79,12 @@ class Schedule(NamedTuple):
             if local.month not in self.months or not is_day:
                 midnight = (local + timedelta(days=1)).replace(hour=0, minute=0, second=0, fold=0)
                 local = _later(midnight, timedelta(0))  # clocks may skip midnight
-            elif local.hour not in self.hours:
-                local = _later(local.replace(minute=0, second=0), timedelta(hours=1))
-            elif local.minute not in self.minutes or local.second:
-                local = _later(local.replace(second=0), timedelta(minutes=1))
+            elif local.hour not in self.hours or local.minute not in self.minutes or local.second:
+                later_minutes = [minute for minute in self.minutes if minute > local.minute]
+                minute = min(later_minutes, default=60) if local.hour in self.hours else 60
+                found = _later(local.replace(second=0), timedelta(minutes=minute - local.minute))
+                is_same_offset = found.utcoffset() == local.utcoffset()  # else clocks change on the way
+                local = found if is_same_offset else _later(local.replace(second=0), timedelta(minutes=1))
             else:
                 return local.astimezone(UTC)
         return None

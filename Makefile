@@ -9,7 +9,7 @@ UNIT := tests/api tests/apiserver tests/controllers tests/kubelet tests/runtime 
 ACCEPTANCE := tests/bundles tests/cli tests/conformance tests/python tests/torture $(wildcard tests/test_*.py)
 PYTEST := $(BIN)/pytest -n 4 --dist worksteal
 
-.PHONY: demo test unit acceptance torture bundles check bench completions docs generated clean
+.PHONY: demo test unit acceptance torture bundles check bench pythons completions docs generated clean
 
 demo: $(VENV)/.installed
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash tools/demo.sh
@@ -47,6 +47,13 @@ bench: $(VENV)/.installed
 	$(BIN)/python tests/benchmarks/fork.py
 	$(BIN)/python tests/benchmarks/min_ready_seconds.py
 	$(BIN)/python tests/benchmarks/seven_days.py
+
+# Environments of other Pythons, with which tests/test_same_bytes.py compares: make pythons PYTHONS="python3.12 python3.13"
+PYTHONS ?= python3.12 python3.13 python3.14
+pythons: $(VENV)/.installed
+	for python in $(PYTHONS); do command -v $$python > /dev/null || continue; \
+	  $$python -m venv $(VENV)/python-$$python && $(VENV)/python-$$python/bin/python -m pip install --quiet \
+	  --disable-pip-version-check -e '.[explain]'; done
 
 completions: $(VENV)/.installed
 	for shell in bash zsh fish; do $(BIN)/kubepy completion $$shell > completions/kubepy.$$shell; done

@@ -137,3 +137,10 @@ def test_kind_that_is_not_its_singular_name_is_known_in_two_cases(client: Client
     words = ("boats", "vessel", "VESSEL", "rowboat", "RowBoat.harbour", "rowboat.v1.harbour.example.org")
     assert {found.plural for word in words if (found := cluster.scheme.find(word))} == {"boats"}
     assert [cluster.scheme.find(word) for word in ("ROWBOAT", "rowboats")] == [None, None]
+
+
+def test_seeded_uid_begins_with_milliseconds_of_own_time(tmp_path: Path) -> None:
+    cluster = LocalCluster.make(tmp_path / "state", {"clock": "2026-01-01T00:00:00Z", "seed": 7})
+    made = cluster.client.create("configmaps", {"metadata": {"name": "a"}}, namespace="default")
+    assert made["metadata"]["uid"].startswith("019b76da-a800-7000-8000-")
+    cluster.close()

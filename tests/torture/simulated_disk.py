@@ -145,8 +145,9 @@ class Recorder:
 
     def _record(self, operation: Operation) -> None:
         self._operations.append(operation)
-        if operation.touch:
-            self._last[operation.touch.node] = operation.touch
+        if touch := operation.touch:
+            before = self._last.get(touch.node)
+            self._last[touch.node] = touch._replace(data=before.data) if before and touch.data is None else touch
 
     def _touch_of(self, path: str, node: int, data: bytes | None = None, *, with_data: bool = True) -> Touch:
         found = self._lstat(self._prefix + path)

@@ -56,9 +56,9 @@ class Clock:
 class Ids:
     """UIDs, random suffixes of names, and random numbers.
 
-    With a ``seed`` each draw is a function of the seed, its subject (an object, with a purpose where the object has
-    more than one draw) and its place in the cluster's history: ``revision``, the newest one when it is drawn. Neither
-    the process nor earlier draws change it; a request that fails, a read and a dry run move nothing.
+    With a ``seed`` each draw is a function of the seed and its subject: an object, with a purpose where the object has
+    more than one draw. Neither the process nor the draws for other objects change it; a request that fails, a read and
+    a dry run move nothing.
     """
 
     def __init__(self, seed: int | str | None = None, clock: Clock | None = None) -> None:
@@ -69,10 +69,10 @@ class Ids:
         """Return a UUID that sorts by the time it was made (RFC 9562, version 7).
 
         So objects made within one second, which have the same creationTimestamp, have an order nevertheless. With a
-        seed the revision is the counter that the RFC puts after the milliseconds (section 6.2, method 1).
+        seed the newest revision is the counter that the RFC puts after the milliseconds (section 6.2, method 1).
         """
         milliseconds, counter = self._moment(revision)
-        chance = self._draw("uid", *subject, revision) & 0xFFFFFFFF
+        chance = self._draw("uid", *subject) & 0xFFFFFFFF
         value = milliseconds << 80 | 0x7 << 76 | counter >> 30 << 64 | 0x2 << 62 | (counter & 0x3FFFFFFF) << 32 | chance
         digits = f"{value:032x}"
         return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
@@ -89,9 +89,13 @@ class Ids:
         milliseconds = (own - EPOCH) // timedelta(milliseconds=1) if own else _hash(self.seed)
         return milliseconds & 0xFFFF_FFFF_FFFF, revision & 0x3FF_FFFF_FFFF
 
-    def suffix(self, *subject: str, revision: int, attempt: int = 0) -> str:
-        """Draw the end of a generated name. ``attempt``: so many names for this subject have been found taken."""
-        chance, suffix = self._draw("suffix", *subject, revision, attempt), ""
+    def suffix(self, *subject: str, number: int, attempt: int = 0) -> str:
+        """Draw the end of a generated name.
+
+        :param number: so many names have been given to this subject.
+        :param attempt: so many further ones have been found taken.
+        """
+        chance, suffix = self._draw("suffix", *subject, number + attempt), ""
         for _ in range(SUFFIX_LENGTH):
             chance, index = divmod(chance, len(SUFFIX_ALPHABET))
             suffix += SUFFIX_ALPHABET[index]

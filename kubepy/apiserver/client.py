@@ -498,11 +498,12 @@ class Client:
         """Open the transaction of one request; the Client's own requests and the recorders of events use it."""
         if self._batch:
             events, first = self._batch.events, len(self._batch.events)
-            yield RequestTransaction(self._batch.transaction, events, self._implied_objects(), dry_run=dry_run)
+            yield RequestTransaction(self._store, self._batch.transaction, events, self._implied_objects(),
+                                     dry_run=dry_run)
         else:
             events, first = [], 0
             with self._storage_transaction() as transaction:
-                yield RequestTransaction(transaction, events, self._implied_objects(), dry_run=dry_run)
+                yield RequestTransaction(self._store, transaction, events, self._implied_objects(), dry_run=dry_run)
         if any(events[index].key.resource == CRDS for index in range(first, len(events))):
             self._forget_custom_kinds()
 

@@ -31,7 +31,7 @@ class CallsPending(Exception):
 
 
 class RecordedIds(Ids):
-    """Ids that repeat from run to run of a rehearsal: the first draw for a subject counts, at whatever revision."""
+    """Ids that repeat from run to run of a rehearsal: the first draw for a subject counts."""
 
     def __init__(self, ids: Ids) -> None:
         super().__init__(ids.seed)
@@ -41,9 +41,9 @@ class RecordedIds(Ids):
     def uid(self, *subject: str, revision: int) -> str:
         return self._repeat(("uid", *subject), lambda: self._ids.uid(*subject, revision=revision))
 
-    def suffix(self, *subject: str, revision: int, attempt: int = 0) -> str:
+    def suffix(self, *subject: str, number: int, attempt: int = 0) -> str:
         return self._repeat(("suffix", *subject, attempt),
-                            lambda: self._ids.suffix(*subject, revision=revision, attempt=attempt))
+                            lambda: self._ids.suffix(*subject, number=number, attempt=attempt))
 
     def _repeat(self, subject: tuple[str | int, ...], draw: Callable[[], str]) -> str:
         if subject not in self._drawn:

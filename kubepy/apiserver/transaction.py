@@ -12,7 +12,7 @@ from kubepy.storage import ConflictError, ExistsError, Key, MissingError
 
 if TYPE_CHECKING:
     from kubepy.apiserver.implied import ImpliedObjects
-    from kubepy.storage.interfaces import Transaction
+    from kubepy.storage.interfaces import Store, Transaction
 
 # The resources of which some objects are implied (``kubepy.apiserver.implied``).
 IMPLIED = frozenset(("serviceaccounts", "services", "endpoints", "endpointslices.discovery.k8s.io", *(
@@ -23,14 +23,16 @@ IMPLIED = frozenset(("serviceaccounts", "services", "endpoints", "endpointslices
 class RequestTransaction:
     """The reads and writes of requests inside one transaction of storage.
 
+    :param store: the store of the transaction.
     :param events: each write is appended to it with the state before, so that controllers hear of their own batch
         without reading the change log.
     :param implied: objects that are there without being stored, or None where there are none.
     :param dry_run: nothing is written; answers are as if it were.
     """
 
-    def __init__(self, transaction: Transaction, events: list[WatchEvent], implied: ImpliedObjects | None = None, *,
-                 dry_run: bool = False) -> None:
+    def __init__(self, store: Store, transaction: Transaction, events: list[WatchEvent],
+                 implied: ImpliedObjects | None = None, *, dry_run: bool = False) -> None:
+        self._store = store
         self._transaction = transaction
         self._events = events
         self._implied = implied
@@ -38,7 +40,7 @@ class RequestTransaction:
 
     @property
     def revision(self) -> int:
-        """The newest revision: where in the cluster's history a random draw stands."""
+        """The newest revision."""
         return self._transaction.revision
 
     def get(self, key: Key) -> Object | None:
@@ -46,6 +48,14 @@ class RequestTransaction:
         if obj is None and self._implied and key.resource in IMPLIED:
             return self._implied.get(key, self._transaction.list)
         return obj
+
+    def names_given(self, prefix: Key) -> int:
+        """Return how many names a prefix of generated names has been given in a cluster with a seed."""
+        return int(self._store.meta(_meta_name(prefix)) or 0)
+
+    def set_names_given(self, prefix: Key, number: int) -> None:
+        if not self.dry_run:
+            self._store.set_meta(_meta_name(prefix), str(number))
 
     def require(self, key: Key) -> Object:
         """Return an object. Raises NotFound."""
@@ -114,6 +124,10 @@ class RequestTransaction:
             implied.note_deletion(key, self._transaction.list)
         self._events.append(WatchEvent(key, deleted, None))
         return deleted
+
+
+def _meta_name(prefix: Key) -> str:
+    return f"names/{'/'.join(prefix)}"
 
 
 def with_implied(stored: list[Object], implied: list[Object]) -> list[Object]:

@@ -18,19 +18,19 @@ def test_uids_sort_by_when_they_were_made(seed: int | str | None) -> None:
     assert {(one.version, one.variant) for one in made} == {(7, uuid.RFC_4122)}
 
 
-def test_seeded_draw_depends_on_seed_subject_and_revision_alone() -> None:
-    def draw(seed: int, *subject: str, revision: int) -> tuple[str, str]:
+def test_seeded_draw_depends_on_seed_subject_and_number_alone() -> None:
+    def draw(seed: int, *subject: str, number: int) -> tuple[str, str]:
         ids = Ids(seed)
-        return ids.uid(*subject, revision=revision), ids.suffix(*subject, revision=revision)
+        return ids.uid(*subject, revision=number), ids.suffix(*subject, number=number)
 
-    draws = [draw(7, "pods", "a", revision=1), draw(8, "pods", "a", revision=1), draw(7, "pods", "b", revision=1),
-             draw(7, "pods", "a", revision=2)]
-    assert draws[0] == draw(7, "pods", "a", revision=1)
+    draws = [draw(7, "pods", "a", number=1), draw(8, "pods", "a", number=1), draw(7, "pods", "b", number=1),
+             draw(7, "pods", "a", number=2)]
+    assert draws[0] == draw(7, "pods", "a", number=1)
     assert len({uid for uid, _ in draws}) == len({suffix for _, suffix in draws}) == 4
 
 
 def test_seeded_suffix_differs_with_each_attempt() -> None:
-    assert len({Ids(7).suffix("pods", "a", "web-", revision=1, attempt=attempt) for attempt in range(8)}) == 8
+    assert len({Ids(7).suffix("pods", "a", "web-", number=1, attempt=attempt) for attempt in range(8)}) == 8
 
 
 def test_seeded_uid_holds_milliseconds_of_own_time_and_revision() -> None:
@@ -43,8 +43,8 @@ def test_seeded_uid_holds_milliseconds_of_own_time_and_revision() -> None:
 
 def test_draws_are_the_same_with_every_python() -> None:
     ids = Ids("lab", Clock(datetime(2026, 1, 1, tzinfo=UTC)))
-    assert ids.uid("pods", "default", "web", revision=42) == "019b76da-a800-7000-8000-002aaf8f7b4e"
-    assert ids.suffix("pods", "default", "web-", revision=42) == "69kk5"
+    assert ids.uid("pods", "default", "web", revision=42) == "019b76da-a800-7000-8000-002a95f719d4"
+    assert ids.suffix("pods", "default", "web-", number=42) == "7tvrh"
     assert ids.fraction("Pod", "web", unseeded="") == 0.7689712014226263
 
 

@@ -86,8 +86,10 @@ def mount_token(attributes: Attributes, spec: Object) -> None:
     """Mount the token in all containers that have nothing at its path."""
     volumes = spec.get("volumes") or []
     present = next((volume["name"] for volume in volumes if str(volume.get("name")).startswith(VOLUME_PREFIX)), None)
+    metadata, transaction = attributes.obj["metadata"], attributes.transaction
+    pod = attributes.scope.with_name(metadata.get("name") or metadata.get("generateName") or "").key
     name = present or VOLUME_PREFIX + attributes.server.ids.suffix(
-        *attributes.scope.key, VOLUME_PREFIX, revision=attributes.transaction.revision)
+        *pod, VOLUME_PREFIX, number=transaction.names_given(pod))
     is_mounted = False
     for container in (*(spec.get("initContainers") or ()), *(spec.get("containers") or ())):
         mounts = container.get("volumeMounts") or []

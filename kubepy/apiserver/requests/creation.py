@@ -56,8 +56,9 @@ def create_decoded(scope: RequestScope, new: Object, managed_fields: Callable[[]
         new["metadata"].pop(field, None)
     admission.admit(Attributes(scope, new))
     metadata = new["metadata"]
+    names_given = 0
     if not metadata.get("name") and metadata.get("generateName"):
-        metadata["name"] = _generate_name(scope, metadata["generateName"])
+        metadata["name"], names_given = _generate_name(scope, metadata["generateName"])
     strategy, server = scope.strategy, scope.server
     scope = scope.with_name(metadata.get("name") or "")
     metadata["creationTimestamp"] = server.clock.timestamp()
@@ -75,18 +76,24 @@ def create_decoded(scope: RequestScope, new: Object, managed_fields: Callable[[]
     admission.validate(attributes)
     charges = admission.charge_quotas(attributes)
     stored = scope.create(new)
+    if names_given:
+        scope.transaction.set_names_given(scope.with_name(metadata["generateName"]).key, names_given)
     scope.transaction.charge(charges)
     return stored
 
 
-def _generate_name(scope: RequestScope, prefix: str) -> str:
-    """Find a name that is free; after NAME_ATTEMPTS the last one is used as it is, and refused."""
-    subject, revision = scope.with_name(prefix).key, scope.transaction.revision
+def _generate_name(scope: RequestScope, prefix: str) -> tuple[str, int]:
+    """Return a name that is free, and how many names the prefix has been given with it.
+
+    After NAME_ATTEMPTS the last one is used as it is, and refused.
+    """
+    subject, ids = scope.with_name(prefix).key, scope.server.ids
+    number = scope.transaction.names_given(subject) if ids.seed is not None else 0
     for attempt in range(NAME_ATTEMPTS):
-        name = prefix[:MAX_GENERATED_PREFIX] + scope.server.ids.suffix(*subject, revision=revision, attempt=attempt)
+        name = prefix[:MAX_GENERATED_PREFIX] + ids.suffix(*subject, number=number, attempt=attempt)
         if scope.transaction.get(scope.with_name(name).key) is None:
             break
-    return name
+    return name, number + attempt + 1 if ids.seed is not None else 0
 
 
 def validate_new(strategy: Strategy, obj: Object) -> None:

@@ -103,7 +103,7 @@ def _container_name(factory: Factory, image: str, deployment: str) -> str:
     if not re.search(r"[_.]", name):
         return name
     ids, revision = (factory.cluster.ids, factory.client.revision()) if factory.has_cluster else (clock.Ids(), 0)
-    suffix = ids.suffix("deployments.apps", factory.namespace, deployment, image, revision=revision)
+    suffix = ids.suffix("deployments.apps", factory.namespace, deployment, image, number=revision)
     return f"{re.sub(r'[_.]', '-', name)}-{suffix}"
 
 

@@ -11,22 +11,23 @@ import os
 import shlex
 import signal
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from threading import RLock
+from threading import Condition, RLock
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from kubepy.api.clock import format_exact_time, format_time, later, parse_time
-from kubepy.api.errors import Expired
+from kubepy.api.clock import CLOCK_YEARS, format_exact_time, format_time, later, parse_time
+from kubepy.api.errors import Expired, NotFound
 from kubepy.api.meta import Object, clone, name_of, namespace_of
 from kubepy.api.scheme import Resource
 from kubepy.apiserver import request as requests
 from kubepy.apiserver.client import Client
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.cli.clock import parse_span
+from kubepy.cli.errors import CliError
 from kubepy.cli.main import main
 from kubepy.cli.names import KUBECTL, KUBEPY
 from kubepy.cli.runtime.factory import Factory
@@ -44,8 +45,10 @@ Events = list[Event]
 
 FIRST_MOMENT = "2026-01-01T00:00:00Z"  # at which a temporary cluster's own time begins
 DEFAULT_NAMESPACE = "default"
+SCALE = ("autoscaling/v1", "Scale")
 FIELD_MANAGER = "kubepy-python"
 POLL_SECONDS = 0.02
+OTHERS_SECONDS = 2.0  # how long a command of another thread may keep the controllers to itself
 PATCH_TYPES = {"strategic": requests.STRATEGIC_MERGE_PATCH, "merge": requests.MERGE_PATCH, "json": requests.JSON_PATCH}
 
 
@@ -74,6 +77,10 @@ class CommandError(Exception):
         self.result = result
 
 
+class ClosedError(CliError, ValueError):
+    """The cluster is closed; a command line ends with this error."""
+
+
 class Cluster:
     """A cluster: a state folder, or one in memory.
 
@@ -83,13 +90,15 @@ class Cluster:
 
     def __init__(self, local: LocalCluster, folder: str = "") -> None:
         """Private: use :meth:`open`, :meth:`create` or :meth:`temporary`."""
-        local.use_faults(local.settings.faults)
-        self._lock = RLock()
-        self._local: LocalCluster | None = local
+        self._lock = Condition(RLock())
         self._folder = folder
-        self._settings_file = _identity_of_settings(folder)
-        self._revision = local.client.revision()  # custom kinds are known as they were then
+        self._local: LocalCluster | None = None
+        self._is_closed = False
+        self._waiting = 0  # commands that let others use the cluster until they look again
+        self._working = False  # the controllers, for settle or advance
+        self._before_pause: Callable[[], object] = lambda: None
         self.client = ObjectClient(self)
+        self._use(local)
 
     # --- clusters -----------------------------------------------------------------------------------------------------
 
@@ -139,8 +148,11 @@ class Cluster:
             return Cluster(local.fork())
 
     def close(self) -> None:
-        """Let go of the cluster. Closing it again does nothing."""
+        """Let go of the cluster. Commands that wait in other threads end. Closing it again does nothing."""
         with self._lock:
+            self._is_closed = True
+            self._lock.notify_all()
+            self._lock.wait_for(lambda: not self._waiting, OTHERS_SECONDS)
             if self._local is not None:
                 self._local.close()
             self._local = None
@@ -180,8 +192,11 @@ class Cluster:
         Raises ValueError for a quote that is not closed.
         """
         words = shlex.split(command) if isinstance(command, str) else list(command)
+        return self._run(words, stdin, io.StringIO(), io.StringIO(), check=check)
+
+    def _run(self, words: list[str], stdin: str, stdout: io.StringIO, stderr: io.StringIO, *,
+             check: bool = False) -> CommandResult:
         program = words.pop(0) if words[:1] in ([KUBEPY], [KUBECTL]) else KUBEPY
-        stdout, stderr = io.StringIO(), io.StringIO()
         with self._open() as local:
             status = main(words, program=program, stdin=io.StringIO(stdin, newline=None), stdout=stdout, stderr=stderr,
                           open_cluster=local)
@@ -223,20 +238,33 @@ class Cluster:
 
         :param by: ``"30m"``, ``"7d"``, a timedelta, or seconds.
 
-        Raises ValueError if the cluster's time is the system's, LockTimeoutError where another process runs the
-        controllers.
+        Raises ValueError if the cluster's time is the system's, or would leave the years that a clock can show;
+        LockTimeoutError where another process runs the controllers.
         """
         if self.clock is None:
             raise ValueError("the cluster's time is the system's, which cannot be moved: give the cluster a clock")
         self._work(_seconds(by), settled=False)
 
     def _work(self, seconds: float, *, settled: bool) -> bool:
-        with self._open() as local, manager_lock(local) as is_lost:
-            if is_lost is None:
-                raise LockTimeoutError("another process runs the controllers of this cluster")
-            manager = build_manager(local)
-            manager.advance(later(local.clock.now(), seconds), settled=settled)
-            return manager.is_settled()
+        with self._open() as local:
+            until = later(local.clock.now(), seconds)
+            if local.clock.own and until.year not in CLOCK_YEARS:
+                raise ValueError(f"the clock must stay between the years {CLOCK_YEARS[0]} and {CLOCK_YEARS[-1]}, and "
+                                 f"that would be the year {until.year}")
+            patience = time.monotonic() + OTHERS_SECONDS
+            while True:
+                with manager_lock(local) as is_lost:
+                    if is_lost is not None:
+                        self._working = True
+                        try:
+                            manager = build_manager(local)
+                            manager.advance(until, settled=settled)
+                            return manager.is_settled()
+                        finally:
+                            self._working = False
+                if not self._working and (not self._waiting or time.monotonic() > patience):
+                    raise LockTimeoutError("another process runs the controllers of this cluster")
+                self._pause(local, POLL_SECONDS)
 
     # --- the open cluster ---------------------------------------------------------------------------------------------
 
@@ -244,16 +272,41 @@ class Cluster:
     def _open(self) -> Iterator[LocalCluster]:
         """Take this thread's turn, with the open cluster as it is now, whoever has changed its folder meanwhile."""
         with self._lock:
-            if self._local is None:
-                raise ValueError("this cluster is closed")
+            if self._local is None or self._is_closed:
+                raise ClosedError("this cluster is closed")
             if self._folder and not self._is_current(self._local):
-                self._local.close()
+                if not self._waiting:  # commands that wait go on with the one that they began with
+                    self._local.close()
                 self._local = None  # unless it can be opened again
-                self._settings_file = _identity_of_settings(self._folder)
-                self._local = LocalCluster.open(self._folder)
-                self._local.use_faults(self._local.settings.faults)
-                self._revision = self._local.client.revision()
+                self._use(LocalCluster.open(self._folder))
+            assert self._local is not None
             yield self._local
+
+    def _use(self, local: LocalCluster) -> None:
+        """Work with an open cluster from now on."""
+        local.use_faults(local.settings.faults)
+        local.clock.pause = lambda seconds: self._pause(local, seconds)
+        self._caller = local.caller()
+        self._settings_file = _identity_of_settings(self._folder)
+        self._revision = local.client.revision()  # custom kinds are known as they were then
+        self._local = local
+
+    def _pause(self, local: LocalCluster, seconds: float) -> None:
+        """Let other threads have their turns while a command waits. Raises ClosedError."""
+        caller = local.caller()
+        if local is self._local:
+            local.work_for(self._caller)
+        self._waiting += 1
+        try:
+            self._before_pause()
+            if not self._is_closed:
+                self._lock.wait(seconds)
+        finally:
+            self._waiting -= 1
+            local.work_for(caller)
+            self._lock.notify_all()
+        if self._is_closed:
+            raise ClosedError("this cluster is closed")
 
     def _is_current(self, local: LocalCluster) -> bool:
         """Return whether the open cluster knows all that others have changed: settings, and custom kinds."""
@@ -389,6 +442,9 @@ class ObjectClient:
             raise ValueError("an object needs apiVersion, kind and metadata")
         with self._cluster._open() as local:
             resource = local.scheme.for_kind(api_version, kind)
+            if (api_version, kind) == SCALE:
+                resource = _scaled_resource(local, metadata, namespace or DEFAULT_NAMESPACE)
+                api_version = resource.version if resource else ""
             if resource is None:
                 raise ValueError(f"no matches for kind {quote(kind)} in version {quote(api_version)}")
             resource = resource.at(api_version.rpartition("/")[2])
@@ -478,6 +534,19 @@ def _own_copy(obj: Object) -> Object:
 
 def _selector(selector: str | Mapping[str, str]) -> str:
     return selector if isinstance(selector, str) else ",".join(f"{key}={value}" for key, value in selector.items())
+
+
+def _scaled_resource(local: LocalCluster, metadata: Object, namespace: str) -> Resource | None:
+    """Return the resource of the object that a Scale is of: the one with its uid, or the only one with its name."""
+    found = {}
+    for resource in local.scheme:
+        if "scale" in resource.subresources:
+            with suppress(NotFound):
+                obj = local.client.get(resource.gvr, str(metadata.get("name")),
+                                       namespace=str(metadata.get("namespace") or namespace))
+                if metadata.get("uid") in (None, obj["metadata"]["uid"]):
+                    found[obj["metadata"]["uid"]] = resource
+    return next(iter(found.values())) if len(found) == 1 else None
 
 
 def _resource_of(local: LocalCluster, kind: str) -> Resource:

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -260,6 +261,24 @@ def test_scale_and_status_are_subresources(cluster: Cluster) -> None:
     assert cluster.client.get("deploy/web")["spec"]["replicas"] == 2
 
 
+@pytest.mark.parametrize("kind", ["deployment", "statefulset"])
+def test_scale_that_was_read_can_be_written(cluster: Cluster, kind: str) -> None:
+    for name in ("deployment", "statefulset"):
+        cluster.client.create({"apiVersion": "apps/v1", "kind": {"deployment": "Deployment"}.get(name, "StatefulSet"),
+                               "metadata": {"name": "web"},
+                               "spec": {"selector": {"matchLabels": {"app": "web"}}, "template": {
+                                   "metadata": {"labels": {"app": "web"}},
+                                   "spec": {"containers": [{"name": "c", "image": "nginx"}]}}}})
+    scale = cluster.client.get(f"{kind}/web", subresource="scale")
+    scale["spec"]["replicas"] = 3
+    assert cluster.client.update(scale, subresource="scale")["spec"] == {"replicas": 3}
+    replicas = {name: cluster.client.get(f"{name}/web")["spec"]["replicas"] for name in ("deployment", "statefulset")}
+    assert replicas == {"deployment": 1, "statefulset": 1} | {kind: 3}
+    del scale["metadata"]["uid"]  # whose it is cannot be told then
+    with pytest.raises(ValueError, match='no matches for kind "Scale"'):
+        cluster.client.update(scale, subresource="scale")
+
+
 def test_watch_yields_changes_since_last_iteration(cluster: Cluster) -> None:
     cluster.client.create(config_map("before"))
     watch = cluster.client.watch("configmaps", labels="!hidden")
@@ -465,6 +484,51 @@ def test_system_time_cannot_be_moved(tmp_path: Path) -> None:
         assert abs(cluster.now - datetime.now(UTC)) < timedelta(seconds=5)
         with pytest.raises(ValueError, match="time is the system's"):
             cluster.advance("1s")
+
+
+@pytest.mark.parametrize("by", ["100000d", 1e12, float("inf"), timedelta(days=100000)])
+def test_time_stays_in_the_years_of_a_clock(cluster: Cluster, by: Any) -> None:
+    for move in (cluster.advance, cluster.settle):
+        with pytest.raises(ValueError, match="the clock must stay between the years 1678 and 2261"):
+            move(by)
+    assert cluster.now == datetime(2026, 1, 1, tzinfo=UTC)
+    assert cluster.run("get nodes")
+
+
+# --- commands that wait -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", ["get cm -w", "get cm -w --as=jane -v=6", "controller --watch"])
+def test_waiting_command_lets_others_work_and_ends_with_cluster(cluster: Cluster, command: str) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(cluster.run, command)
+        for number in range(5):
+            cluster.client.create(config_map(f"map-{number}"))
+            assert cluster.run(f"get cm map-{number} -o name").stderr == ""
+            assert "kubernetes-admin" in cluster.run("auth whoami").stdout
+            time.sleep(0.05)
+        assert not waiting.done()
+        cluster.close()
+        result = waiting.result(timeout=10)
+    assert (result.status, result.stderr.splitlines()[-1]) == (1, "error: this cluster is closed")
+
+
+@pytest.mark.parametrize("command", ["wait --for=create cm/paint --timeout=60s", "wait --for=delete cm/old"])
+def test_other_thread_brings_about_what_is_waited_for(command: str) -> None:
+    with Cluster.temporary(clock=None) as cluster, ThreadPoolExecutor(1) as pool:
+        cluster.client.create(config_map("old"))
+        waiting = pool.submit(cluster.run, command)
+        time.sleep(0.2)
+        assert not waiting.done()
+        cluster.client.create(config_map())
+        cluster.client.delete("cm/old")
+        assert waiting.result(timeout=20).status == 0
+
+
+def test_threads_settle_together() -> None:
+    with Cluster.temporary(clock=None) as cluster, ThreadPoolExecutor(3) as pool:
+        cluster.run("run slow --image=nginx --annotations=kubepy.dev/ready-after=1s", check=True)
+        assert all(pool.map(lambda _: cluster.settle("20s"), range(3)))
 
 
 @pytest.mark.parametrize("by", ["5 minutes", "-1s", -1, "", float("nan")])

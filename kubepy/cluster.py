@@ -26,6 +26,8 @@ from kubepy.api.scheme import Resource
 from kubepy.apiserver import request as requests
 from kubepy.apiserver.client import Client
 from kubepy.apiserver.cluster import LocalCluster
+from kubepy.apiserver.settings import parse_settings
+from kubepy.arguments import checked, is_unicode
 from kubepy.cli.clock import parse_span
 from kubepy.cli.errors import CliError
 from kubepy.cli.main import main
@@ -72,9 +74,12 @@ class CommandError(Exception):
     """
 
     def __init__(self, command: str, result: CommandResult) -> None:
-        super().__init__(f"{command}: exit status {result.status}\n{result.stderr or result.stdout}".rstrip())
+        super().__init__(command, result)
         self.command = command
         self.result = result
+
+    def __str__(self) -> str:
+        return f"{self.command}: exit status {self.result.status}\n{self.result.stderr or self.result.stdout}".rstrip()
 
 
 class ClosedError(CliError, ValueError):
@@ -103,12 +108,14 @@ class Cluster:
     # --- clusters -----------------------------------------------------------------------------------------------------
 
     @classmethod
+    @checked
     def open(cls, path: str | os.PathLike[str]) -> Self:
         """Open the cluster of a state folder. Raises NoClusterError, FolderError."""
         folder = os.path.abspath(path)
         return cls(LocalCluster.open(folder), folder)
 
     @classmethod
+    @checked
     def create(cls, path: str | os.PathLike[str], *, nodes: int = 1, clock: datetime | str | None = None,
                seed: int | str | None = None, settings: Mapping[str, Any] | None = None) -> Self:
         """Make a cluster in a folder, as ``kubepy init`` does, and open it.
@@ -118,7 +125,8 @@ class Cluster:
         :param seed: what everything random is a function of; None: it is random.
         :param settings: other settings for ``kubepy.yaml``.
 
-        Raises FolderError where there is a cluster already, the folder cannot be written, or a setting is wrong.
+        Raises ValueError for a wrong setting, FolderError where there is a cluster already or the folder cannot be
+        written.
         """
         folder = os.path.abspath(path)
         if os.path.exists(os.path.join(folder, "kubepy.yaml")):
@@ -132,6 +140,7 @@ class Cluster:
         return cls(local, folder)
 
     @classmethod
+    @checked
     def temporary(cls, *, nodes: int = 1, clock: datetime | str | None = FIRST_MOMENT, seed: int | str | None = 1,
                   settings: Mapping[str, Any] | None = None) -> Self:
         """Make a cluster in memory, which is gone with its last reference.
@@ -182,6 +191,7 @@ class Cluster:
 
     # --- command lines ------------------------------------------------------------------------------------------------
 
+    @checked
     def run(self, command: str | Sequence[str], *, stdin: str = "", check: bool = False) -> CommandResult:
         """Run a command line of kubepy in this process, on this cluster.
 
@@ -221,6 +231,7 @@ class Cluster:
         with self._open() as local:
             return local.clock.own
 
+    @checked
     def settle(self, limit: timedelta | str | float = "24h") -> bool:
         """Let the controllers work, and time go on, until nothing is due but what repeats for ever.
 
@@ -233,6 +244,7 @@ class Cluster:
         """
         return self._work(_seconds(limit), settled=True)
 
+    @checked
     def advance(self, by: timedelta | str | float) -> None:
         """Let the cluster's own time go on: everything that falls due on the way happens at its own moment.
 
@@ -333,11 +345,13 @@ class ObjectClient:
         """Private: it is ``cluster.client``."""
         self._cluster = cluster
 
+    @checked
     def get(self, kind: str, name: str = "", *, namespace: str = DEFAULT_NAMESPACE, subresource: str = "") -> Object:
         """Return an object: ``get("deploy/web")``, ``get("deployments", "web")``. Raises NotFound."""
         with self._request(kind, name) as (client, resource, name):
             return _own_copy(client.get(resource.gvr, name, namespace=namespace, subresource=subresource))
 
+    @checked
     def list(self, kind: str, *, namespace: str | None = DEFAULT_NAMESPACE, labels: str | Mapping[str, str] = "",
              fields: str | Mapping[str, str] = "") -> Objects:
         """Return the objects of a kind, ordered by namespace and name.
@@ -352,12 +366,14 @@ class ObjectClient:
                                        label_selector=_selector(labels), field_selector=_selector(fields))
             return [_own_copy(obj) for obj in listed.items]
 
+    @checked
     def create(self, obj: Mapping[str, Any], *, namespace: str = "") -> Object:
         """Create an object from its manifest, and return it. Raises AlreadyExists, Invalid, NotFound (no namespace)."""
         with self._manifest(obj, namespace) as (client, resource, content):
             options = requests.CreateOptions(field_manager=FIELD_MANAGER)
             return _own_copy(client.create(resource.gvr, content, namespace=namespace_of(content), options=options))
 
+    @checked
     def update(self, obj: Mapping[str, Any], *, namespace: str = "", subresource: str = "") -> Object:
         """Replace an object, its ``status`` or its ``scale``, and return it.
 
@@ -368,6 +384,7 @@ class ObjectClient:
             return _own_copy(client.update(resource.gvr, content, namespace=namespace_of(content),
                                            subresource=subresource, options=options))
 
+    @checked
     def apply(self, obj: Mapping[str, Any], *, namespace: str = "", field_manager: str = FIELD_MANAGER,
               force: bool = False) -> Object:
         """Create or change an object by server-side apply, and return it.
@@ -379,6 +396,7 @@ class ObjectClient:
             return _own_copy(client.patch(resource.gvr, name_of(content), requests.Patch(requests.APPLY_PATCH, content),
                                           namespace=namespace_of(content), options=options))
 
+    @checked
     def patch(self, target: str, patch: Mapping[str, Any] | Sequence[Mapping[str, Any]], *,
               type: Literal["strategic", "merge", "json"] = "strategic", namespace: str = DEFAULT_NAMESPACE,
               subresource: str = "") -> Object:
@@ -394,6 +412,7 @@ class ObjectClient:
             return _own_copy(client.patch(resource.gvr, name, change, namespace=namespace, subresource=subresource,
                                           options=options))
 
+    @checked
     def delete(self, kind: str, name: str = "", *, namespace: str = DEFAULT_NAMESPACE,
                grace_period: int | None = None,
                propagation: Literal["Background", "Foreground", "Orphan"] | None = None) -> None:
@@ -405,6 +424,7 @@ class ObjectClient:
             options = requests.DeleteOptions(grace_period, propagation)
             client.delete(resource.gvr, name, namespace=namespace, options=options)
 
+    @checked
     def watch(self, kind: str, *, namespace: str | None = DEFAULT_NAMESPACE, labels: str | Mapping[str, str] = "",
               fields: str | Mapping[str, str] = "", timeout: float | None = 0.0) -> ObjectWatch:
         """Return a watch of the changes from now on; each iteration over it yields those since the last one.
@@ -427,8 +447,10 @@ class ObjectClient:
     def _request(self, kind: str, name: str) -> Iterator[tuple[Client, Resource, str]]:
         """Open the cluster for a request about an object. Raises ValueError for an unknown kind or without a name."""
         with self._cluster._open() as local:
-            if not name:
-                kind, _, name = kind.partition("/")
+            kind, slash, named = kind.partition("/")
+            if slash and name:
+                raise ValueError(f"{kind}/{named} names an object already: a second name, {quote(name)}, is too much")
+            name = name or named
             if not name:
                 raise ValueError(f"name an object: {kind}/NAME")
             yield local.client, _resource_of(local, kind), name
@@ -449,9 +471,9 @@ class ObjectClient:
                 raise ValueError(f"no matches for kind {quote(kind)} in version {quote(api_version)}")
             resource = resource.at(api_version.rpartition("/")[2])
             if resource.namespaced:
-                own = metadata.setdefault("namespace", namespace or DEFAULT_NAMESPACE)
-                if namespace and own != namespace:
-                    raise ValueError(f"the object's namespace {quote(own)} is not {quote(namespace)}")
+                own = metadata["namespace"] = metadata.get("namespace") or namespace or DEFAULT_NAMESPACE
+                if not isinstance(own, str) or (namespace and own != namespace):
+                    raise ValueError(f"the object's namespace {quote(str(own))} is not {quote(namespace)}")
             yield local.client, resource, content
 
 
@@ -488,14 +510,28 @@ class ObjectWatch:
 
 
 def _settings(clock: datetime | str | None, seed: int | str | None, others: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return the settings for ``kubepy.yaml``. Raises ValueError for a time without a zone."""
+    """Return the settings for ``kubepy.yaml``. Raises ValueError for wrong ones."""
+    settings: dict[str, Any] = _plain(others or {})
+    for name in ("formatVersion", "clock", "seed"):
+        if name in settings:
+            raise ValueError(f"settings: {name}: " + ("kubepy sets it" if name == "formatVersion"
+                                                      else f"must be given as {name}="))
     if clock is not None:
-        moment = parse_time(clock) if isinstance(clock, str) else clock
+        try:
+            moment = parse_time(clock) if isinstance(clock, str) else clock
+        except ValueError:
+            raise ValueError(f"clock={clock!r}: must be a time such as {FIRST_MOMENT}") from None
         if moment.tzinfo is None:
             raise ValueError(f"the clock {moment.isoformat()} has no time zone")
-        clock = format_exact_time(moment)
-    given = {"clock": clock, "seed": seed}
-    return {**(others or {}), **{name: value for name, value in given.items() if value is not None}}
+        settings["clock"] = format_exact_time(moment)
+    if seed is not None:
+        settings["seed"] = seed
+    try:
+        parse_settings(settings)
+    except FolderError as error:
+        field = str(error).removeprefix("kubepy.yaml: ")
+        raise ValueError(field if field.startswith(("clock:", "seed:")) else f"settings: {field}") from None
+    return settings
 
 
 def _check_nodes(nodes: int) -> None:
@@ -516,7 +552,13 @@ def _seconds(duration: timedelta | str | float) -> float:
 
 def _plain(value: Any) -> Any:
     """Return a copy of a value as plain JSON data. Raises TypeError, ValueError for what JSON does not have."""
-    return json.loads(json.dumps(value, allow_nan=False, default=_as_json))
+    try:
+        text = json.dumps(value, allow_nan=False, default=_as_json, ensure_ascii=False)
+        if not is_unicode(text):
+            raise ValueError("an object cannot hold a character that UTF-8 cannot encode")
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("the object is nested too deeply") from None
 
 
 def _as_json(value: Any) -> Any:

@@ -11,22 +11,25 @@ import os
 import shlex
 import signal
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from threading import RLock
+from threading import Condition, RLock
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from kubepy.api.clock import format_exact_time, format_time, later, parse_time
-from kubepy.api.errors import Expired
+from kubepy.api.clock import CLOCK_YEARS, format_exact_time, format_time, later, parse_time
+from kubepy.api.errors import Expired, NotFound
 from kubepy.api.meta import Object, clone, name_of, namespace_of
 from kubepy.api.scheme import Resource
 from kubepy.apiserver import request as requests
 from kubepy.apiserver.client import Client
 from kubepy.apiserver.cluster import LocalCluster
+from kubepy.apiserver.settings import parse_settings
+from kubepy.arguments import checked, is_unicode
 from kubepy.cli.clock import parse_span
+from kubepy.cli.errors import CliError
 from kubepy.cli.main import main
 from kubepy.cli.names import KUBECTL, KUBEPY
 from kubepy.cli.runtime.factory import Factory
@@ -44,8 +47,10 @@ Events = list[Event]
 
 FIRST_MOMENT = "2026-01-01T00:00:00Z"  # at which a temporary cluster's own time begins
 DEFAULT_NAMESPACE = "default"
+SCALE = ("autoscaling/v1", "Scale")
 FIELD_MANAGER = "kubepy-python"
 POLL_SECONDS = 0.02
+OTHERS_SECONDS = 2.0  # how long a command of another thread may keep the controllers to itself
 PATCH_TYPES = {"strategic": requests.STRATEGIC_MERGE_PATCH, "merge": requests.MERGE_PATCH, "json": requests.JSON_PATCH}
 
 
@@ -69,9 +74,16 @@ class CommandError(Exception):
     """
 
     def __init__(self, command: str, result: CommandResult) -> None:
-        super().__init__(f"{command}: exit status {result.status}\n{result.stderr or result.stdout}".rstrip())
+        super().__init__(command, result)
         self.command = command
         self.result = result
+
+    def __str__(self) -> str:
+        return f"{self.command}: exit status {self.result.status}\n{self.result.stderr or self.result.stdout}".rstrip()
+
+
+class ClosedError(CliError, ValueError):
+    """The cluster is closed; a command line ends with this error."""
 
 
 class Cluster:
@@ -83,23 +95,27 @@ class Cluster:
 
     def __init__(self, local: LocalCluster, folder: str = "") -> None:
         """Private: use :meth:`open`, :meth:`create` or :meth:`temporary`."""
-        local.use_faults(local.settings.faults)
-        self._lock = RLock()
-        self._local: LocalCluster | None = local
+        self._lock = Condition(RLock())
         self._folder = folder
-        self._settings_file = _identity_of_settings(folder)
-        self._revision = local.client.revision()  # custom kinds are known as they were then
+        self._local: LocalCluster | None = None
+        self._is_closed = False
+        self._waiting = 0  # commands that let others use the cluster until they look again
+        self._working = False  # the controllers, for settle or advance
+        self._before_pause: Callable[[], object] = lambda: None
         self.client = ObjectClient(self)
+        self._use(local)
 
     # --- clusters -----------------------------------------------------------------------------------------------------
 
     @classmethod
+    @checked
     def open(cls, path: str | os.PathLike[str]) -> Self:
         """Open the cluster of a state folder. Raises NoClusterError, FolderError."""
         folder = os.path.abspath(path)
         return cls(LocalCluster.open(folder), folder)
 
     @classmethod
+    @checked
     def create(cls, path: str | os.PathLike[str], *, nodes: int = 1, clock: datetime | str | None = None,
                seed: int | str | None = None, settings: Mapping[str, Any] | None = None) -> Self:
         """Make a cluster in a folder, as ``kubepy init`` does, and open it.
@@ -109,7 +125,8 @@ class Cluster:
         :param seed: what everything random is a function of; None: it is random.
         :param settings: other settings for ``kubepy.yaml``.
 
-        Raises FolderError where there is a cluster already, the folder cannot be written, or a setting is wrong.
+        Raises ValueError for a wrong setting, FolderError where there is a cluster already or the folder cannot be
+        written.
         """
         folder = os.path.abspath(path)
         if os.path.exists(os.path.join(folder, "kubepy.yaml")):
@@ -123,6 +140,7 @@ class Cluster:
         return cls(local, folder)
 
     @classmethod
+    @checked
     def temporary(cls, *, nodes: int = 1, clock: datetime | str | None = FIRST_MOMENT, seed: int | str | None = 1,
                   settings: Mapping[str, Any] | None = None) -> Self:
         """Make a cluster in memory, which is gone with its last reference.
@@ -139,8 +157,11 @@ class Cluster:
             return Cluster(local.fork())
 
     def close(self) -> None:
-        """Let go of the cluster. Closing it again does nothing."""
+        """Let go of the cluster. Commands that wait in other threads end. Closing it again does nothing."""
         with self._lock:
+            self._is_closed = True
+            self._lock.notify_all()
+            self._lock.wait_for(lambda: not self._waiting, OTHERS_SECONDS)
             if self._local is not None:
                 self._local.close()
             self._local = None
@@ -170,6 +191,7 @@ class Cluster:
 
     # --- command lines ------------------------------------------------------------------------------------------------
 
+    @checked
     def run(self, command: str | Sequence[str], *, stdin: str = "", check: bool = False) -> CommandResult:
         """Run a command line of kubepy in this process, on this cluster.
 
@@ -180,8 +202,11 @@ class Cluster:
         Raises ValueError for a quote that is not closed.
         """
         words = shlex.split(command) if isinstance(command, str) else list(command)
+        return self._run(words, stdin, io.StringIO(), io.StringIO(), check=check)
+
+    def _run(self, words: list[str], stdin: str, stdout: io.StringIO, stderr: io.StringIO, *,
+             check: bool = False) -> CommandResult:
         program = words.pop(0) if words[:1] in ([KUBEPY], [KUBECTL]) else KUBEPY
-        stdout, stderr = io.StringIO(), io.StringIO()
         with self._open() as local:
             status = main(words, program=program, stdin=io.StringIO(stdin, newline=None), stdout=stdout, stderr=stderr,
                           open_cluster=local)
@@ -206,6 +231,7 @@ class Cluster:
         with self._open() as local:
             return local.clock.own
 
+    @checked
     def settle(self, limit: timedelta | str | float = "24h") -> bool:
         """Let the controllers work, and time go on, until nothing is due but what repeats for ever.
 
@@ -218,25 +244,39 @@ class Cluster:
         """
         return self._work(_seconds(limit), settled=True)
 
+    @checked
     def advance(self, by: timedelta | str | float) -> None:
         """Let the cluster's own time go on: everything that falls due on the way happens at its own moment.
 
         :param by: ``"30m"``, ``"7d"``, a timedelta, or seconds.
 
-        Raises ValueError if the cluster's time is the system's, LockTimeoutError where another process runs the
-        controllers.
+        Raises ValueError if the cluster's time is the system's, or would leave the years that a clock can show;
+        LockTimeoutError where another process runs the controllers.
         """
         if self.clock is None:
             raise ValueError("the cluster's time is the system's, which cannot be moved: give the cluster a clock")
         self._work(_seconds(by), settled=False)
 
     def _work(self, seconds: float, *, settled: bool) -> bool:
-        with self._open() as local, manager_lock(local) as is_lost:
-            if is_lost is None:
-                raise LockTimeoutError("another process runs the controllers of this cluster")
-            manager = build_manager(local)
-            manager.advance(later(local.clock.now(), seconds), settled=settled)
-            return manager.is_settled()
+        with self._open() as local:
+            until = later(local.clock.now(), seconds)
+            if local.clock.own and until.year not in CLOCK_YEARS:
+                raise ValueError(f"the clock must stay between the years {CLOCK_YEARS[0]} and {CLOCK_YEARS[-1]}, and "
+                                 f"that would be the year {until.year}")
+            patience = time.monotonic() + OTHERS_SECONDS
+            while True:
+                with manager_lock(local) as is_lost:
+                    if is_lost is not None:
+                        self._working = True
+                        try:
+                            manager = build_manager(local)
+                            manager.advance(until, settled=settled)
+                            return manager.is_settled()
+                        finally:
+                            self._working = False
+                if not self._working and (not self._waiting or time.monotonic() > patience):
+                    raise LockTimeoutError("another process runs the controllers of this cluster")
+                self._pause(local, POLL_SECONDS)
 
     # --- the open cluster ---------------------------------------------------------------------------------------------
 
@@ -244,16 +284,41 @@ class Cluster:
     def _open(self) -> Iterator[LocalCluster]:
         """Take this thread's turn, with the open cluster as it is now, whoever has changed its folder meanwhile."""
         with self._lock:
-            if self._local is None:
-                raise ValueError("this cluster is closed")
+            if self._local is None or self._is_closed:
+                raise ClosedError("this cluster is closed")
             if self._folder and not self._is_current(self._local):
-                self._local.close()
+                if not self._waiting:  # commands that wait go on with the one that they began with
+                    self._local.close()
                 self._local = None  # unless it can be opened again
-                self._settings_file = _identity_of_settings(self._folder)
-                self._local = LocalCluster.open(self._folder)
-                self._local.use_faults(self._local.settings.faults)
-                self._revision = self._local.client.revision()
+                self._use(LocalCluster.open(self._folder))
+            assert self._local is not None
             yield self._local
+
+    def _use(self, local: LocalCluster) -> None:
+        """Work with an open cluster from now on."""
+        local.use_faults(local.settings.faults)
+        local.clock.pause = lambda seconds: self._pause(local, seconds)
+        self._caller = local.caller()
+        self._settings_file = _identity_of_settings(self._folder)
+        self._revision = local.client.revision()  # custom kinds are known as they were then
+        self._local = local
+
+    def _pause(self, local: LocalCluster, seconds: float) -> None:
+        """Let other threads have their turns while a command waits. Raises ClosedError."""
+        caller = local.caller()
+        if local is self._local:
+            local.work_for(self._caller)
+        self._waiting += 1
+        try:
+            self._before_pause()
+            if not self._is_closed:
+                self._lock.wait(seconds)
+        finally:
+            self._waiting -= 1
+            local.work_for(caller)
+            self._lock.notify_all()
+        if self._is_closed:
+            raise ClosedError("this cluster is closed")
 
     def _is_current(self, local: LocalCluster) -> bool:
         """Return whether the open cluster knows all that others have changed: settings, and custom kinds."""
@@ -280,11 +345,13 @@ class ObjectClient:
         """Private: it is ``cluster.client``."""
         self._cluster = cluster
 
+    @checked
     def get(self, kind: str, name: str = "", *, namespace: str = DEFAULT_NAMESPACE, subresource: str = "") -> Object:
         """Return an object: ``get("deploy/web")``, ``get("deployments", "web")``. Raises NotFound."""
         with self._request(kind, name) as (client, resource, name):
             return _own_copy(client.get(resource.gvr, name, namespace=namespace, subresource=subresource))
 
+    @checked
     def list(self, kind: str, *, namespace: str | None = DEFAULT_NAMESPACE, labels: str | Mapping[str, str] = "",
              fields: str | Mapping[str, str] = "") -> Objects:
         """Return the objects of a kind, ordered by namespace and name.
@@ -299,12 +366,14 @@ class ObjectClient:
                                        label_selector=_selector(labels), field_selector=_selector(fields))
             return [_own_copy(obj) for obj in listed.items]
 
+    @checked
     def create(self, obj: Mapping[str, Any], *, namespace: str = "") -> Object:
         """Create an object from its manifest, and return it. Raises AlreadyExists, Invalid, NotFound (no namespace)."""
         with self._manifest(obj, namespace) as (client, resource, content):
             options = requests.CreateOptions(field_manager=FIELD_MANAGER)
             return _own_copy(client.create(resource.gvr, content, namespace=namespace_of(content), options=options))
 
+    @checked
     def update(self, obj: Mapping[str, Any], *, namespace: str = "", subresource: str = "") -> Object:
         """Replace an object, its ``status`` or its ``scale``, and return it.
 
@@ -315,6 +384,7 @@ class ObjectClient:
             return _own_copy(client.update(resource.gvr, content, namespace=namespace_of(content),
                                            subresource=subresource, options=options))
 
+    @checked
     def apply(self, obj: Mapping[str, Any], *, namespace: str = "", field_manager: str = FIELD_MANAGER,
               force: bool = False) -> Object:
         """Create or change an object by server-side apply, and return it.
@@ -326,6 +396,7 @@ class ObjectClient:
             return _own_copy(client.patch(resource.gvr, name_of(content), requests.Patch(requests.APPLY_PATCH, content),
                                           namespace=namespace_of(content), options=options))
 
+    @checked
     def patch(self, target: str, patch: Mapping[str, Any] | Sequence[Mapping[str, Any]], *,
               type: Literal["strategic", "merge", "json"] = "strategic", namespace: str = DEFAULT_NAMESPACE,
               subresource: str = "") -> Object:
@@ -341,6 +412,7 @@ class ObjectClient:
             return _own_copy(client.patch(resource.gvr, name, change, namespace=namespace, subresource=subresource,
                                           options=options))
 
+    @checked
     def delete(self, kind: str, name: str = "", *, namespace: str = DEFAULT_NAMESPACE,
                grace_period: int | None = None,
                propagation: Literal["Background", "Foreground", "Orphan"] | None = None) -> None:
@@ -352,6 +424,7 @@ class ObjectClient:
             options = requests.DeleteOptions(grace_period, propagation)
             client.delete(resource.gvr, name, namespace=namespace, options=options)
 
+    @checked
     def watch(self, kind: str, *, namespace: str | None = DEFAULT_NAMESPACE, labels: str | Mapping[str, str] = "",
               fields: str | Mapping[str, str] = "", timeout: float | None = 0.0) -> ObjectWatch:
         """Return a watch of the changes from now on; each iteration over it yields those since the last one.
@@ -374,8 +447,10 @@ class ObjectClient:
     def _request(self, kind: str, name: str) -> Iterator[tuple[Client, Resource, str]]:
         """Open the cluster for a request about an object. Raises ValueError for an unknown kind or without a name."""
         with self._cluster._open() as local:
-            if not name:
-                kind, _, name = kind.partition("/")
+            kind, slash, named = kind.partition("/")
+            if slash and name:
+                raise ValueError(f"{kind}/{named} names an object already: a second name, {quote(name)}, is too much")
+            name = name or named
             if not name:
                 raise ValueError(f"name an object: {kind}/NAME")
             yield local.client, _resource_of(local, kind), name
@@ -389,13 +464,16 @@ class ObjectClient:
             raise ValueError("an object needs apiVersion, kind and metadata")
         with self._cluster._open() as local:
             resource = local.scheme.for_kind(api_version, kind)
+            if (api_version, kind) == SCALE:
+                resource = _scaled_resource(local, metadata, namespace or DEFAULT_NAMESPACE)
+                api_version = resource.version if resource else ""
             if resource is None:
                 raise ValueError(f"no matches for kind {quote(kind)} in version {quote(api_version)}")
             resource = resource.at(api_version.rpartition("/")[2])
             if resource.namespaced:
-                own = metadata.setdefault("namespace", namespace or DEFAULT_NAMESPACE)
-                if namespace and own != namespace:
-                    raise ValueError(f"the object's namespace {quote(own)} is not {quote(namespace)}")
+                own = metadata["namespace"] = metadata.get("namespace") or namespace or DEFAULT_NAMESPACE
+                if not isinstance(own, str) or (namespace and own != namespace):
+                    raise ValueError(f"the object's namespace {quote(str(own))} is not {quote(namespace)}")
             yield local.client, resource, content
 
 
@@ -432,14 +510,28 @@ class ObjectWatch:
 
 
 def _settings(clock: datetime | str | None, seed: int | str | None, others: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return the settings for ``kubepy.yaml``. Raises ValueError for a time without a zone."""
+    """Return the settings for ``kubepy.yaml``. Raises ValueError for wrong ones."""
+    settings: dict[str, Any] = _plain(others or {})
+    for name in ("formatVersion", "clock", "seed"):
+        if name in settings:
+            raise ValueError(f"settings: {name}: " + ("kubepy sets it" if name == "formatVersion"
+                                                      else f"must be given as {name}="))
     if clock is not None:
-        moment = parse_time(clock) if isinstance(clock, str) else clock
+        try:
+            moment = parse_time(clock) if isinstance(clock, str) else clock
+        except ValueError:
+            raise ValueError(f"clock={clock!r}: must be a time such as {FIRST_MOMENT}") from None
         if moment.tzinfo is None:
             raise ValueError(f"the clock {moment.isoformat()} has no time zone")
-        clock = format_exact_time(moment)
-    given = {"clock": clock, "seed": seed}
-    return {**(others or {}), **{name: value for name, value in given.items() if value is not None}}
+        settings["clock"] = format_exact_time(moment)
+    if seed is not None:
+        settings["seed"] = seed
+    try:
+        parse_settings(settings)
+    except FolderError as error:
+        field = str(error).removeprefix("kubepy.yaml: ")
+        raise ValueError(field if field.startswith(("clock:", "seed:")) else f"settings: {field}") from None
+    return settings
 
 
 def _check_nodes(nodes: int) -> None:
@@ -460,7 +552,13 @@ def _seconds(duration: timedelta | str | float) -> float:
 
 def _plain(value: Any) -> Any:
     """Return a copy of a value as plain JSON data. Raises TypeError, ValueError for what JSON does not have."""
-    return json.loads(json.dumps(value, allow_nan=False, default=_as_json))
+    try:
+        text = json.dumps(value, allow_nan=False, default=_as_json, ensure_ascii=False)
+        if not is_unicode(text):
+            raise ValueError("an object cannot hold a character that UTF-8 cannot encode")
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("the object is nested too deeply") from None
 
 
 def _as_json(value: Any) -> Any:
@@ -478,6 +576,19 @@ def _own_copy(obj: Object) -> Object:
 
 def _selector(selector: str | Mapping[str, str]) -> str:
     return selector if isinstance(selector, str) else ",".join(f"{key}={value}" for key, value in selector.items())
+
+
+def _scaled_resource(local: LocalCluster, metadata: Object, namespace: str) -> Resource | None:
+    """Return the resource of the object that a Scale is of: the one with its uid, or the only one with its name."""
+    found = {}
+    for resource in local.scheme:
+        if "scale" in resource.subresources:
+            with suppress(NotFound):
+                obj = local.client.get(resource.gvr, str(metadata.get("name")),
+                                       namespace=str(metadata.get("namespace") or namespace))
+                if metadata.get("uid") in (None, obj["metadata"]["uid"]):
+                    found[obj["metadata"]["uid"]] = resource
+    return next(iter(found.values())) if len(found) == 1 else None
 
 
 def _resource_of(local: LocalCluster, kind: str) -> Resource:

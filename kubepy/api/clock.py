@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 ZERO_TIME = datetime.min.replace(tzinfo=UTC)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+CLOCK_YEARS = range(1678, 2262)  # those of which 64 bits hold all nanoseconds from 1970, as Go counts them
 # Upstream's k8s.io/apimachinery/pkg/util/rand: no vowels and no look-alikes, so that no bad word comes out.
 SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 SUFFIX_LENGTH = 5
@@ -20,20 +22,25 @@ class Clock:
     """The time of the cluster, in UTC: the system's, or the cluster's own, which stands until something moves it.
 
     :ivar own: the moment at which the cluster's own time stands; None: time is the system's.
+    :ivar pause: waits so many seconds; a program that lets others use the cluster meanwhile puts its own here.
     """
 
     def __init__(self, own: datetime | None = None) -> None:
         self.own = own
+        self.pause: Callable[[float], object] = time.sleep
 
     def now(self) -> datetime:
         return self.own or datetime.now(UTC)
 
     def move_to(self, moment: datetime) -> None:
-        """Let the cluster's own time go on to a moment. Raises ValueError for one before now."""
+        """Let the cluster's own time go on to a moment. Raises ValueError for one before now, or beyond all clocks."""
         if self.own is None:
             raise ValueError("the time of this cluster is the system's")
         if moment < self.own:
             raise ValueError(f"time cannot go back from {format_exact_time(self.own)} to {format_exact_time(moment)}")
+        if moment.year not in CLOCK_YEARS:
+            raise ValueError(f"the clock must stay between the years {CLOCK_YEARS[0]} and {CLOCK_YEARS[-1]}, and that "
+                             f"would be the year {moment.year}")
         self.own = moment
 
     def timestamp(self) -> str:
@@ -42,7 +49,7 @@ class Clock:
 
     def sleep(self, seconds: float) -> None:
         """Wait in real time; the cluster's own time stands still meanwhile."""
-        time.sleep(seconds)
+        self.pause(seconds)
 
     def monotonic(self) -> float:
         """Return seconds of the cluster's time, for time limits that users give (``--timeout``)."""

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kubepy.api.clock import Clock, Ids, draw_seed
 from kubepy.api.errors import AlreadyExists, Forbidden, NotFound
@@ -49,6 +49,17 @@ PRIORITY_CLASSES = (
     ("system-node-critical", 2000001000, "Used for system critical pods that must not be moved from their current "
                                          "node."),
 )
+
+
+class Caller(NamedTuple):
+    """The one for whom a cluster works: where warnings and the log go, the user of the requests, and the faults."""
+
+    client: Client
+    warn: Any
+    requester: Object
+    logger: Logger | None
+    controller_client: Client
+    faults: FaultSettings | None
 
 
 class LocalCluster:
@@ -188,6 +199,17 @@ class LocalCluster:
         if self.ids.seed is None and faults is not None and self.clock.own:
             self.ids.seed = faults.seed
         return drawn
+
+    def caller(self) -> Caller:
+        client = self.client
+        return Caller(client, client.warn, client.requester, self.logger, self.controller_client, self.settings.faults)
+
+    def work_for(self, caller: Caller) -> None:
+        """Let the cluster be as it was for a caller (:meth:`caller`)."""
+        self.client, warn, requester, self.logger, self.controller_client, faults = caller
+        self.client.warn, self.client.requester = warn, requester
+        if faults != self.settings.faults:
+            self.use_faults(faults)
 
     def problems(self) -> list[Problem]:
         """Return the files that cannot be objects."""

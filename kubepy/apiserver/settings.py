@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kubepy.api.clock import parse_time
+from kubepy.api.clock import CLOCK_YEARS, parse_time
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable, quote
 from kubepy.storage import FolderError
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 with lazy_imports():
     from kubepy.apiserver import fault_settings
 
-CLOCK_YEARS = range(1678, 2262)  # those of which 64 bits hold all nanoseconds from 1970, as Go counts them
 AUTO, NEVER = "auto", "never"
 MINIMAL, FULL = "minimal", "full"
 SERVICE_SUBNET = "10.96.0.0/12"  # kubeadm's

@@ -10,8 +10,7 @@ from datetime import datetime
 from types import FrameType
 from typing import Any
 
-from kubepy.api.clock import format_exact_time, later, parse_time
-from kubepy.apiserver.settings import CLOCK_YEARS
+from kubepy.api.clock import CLOCK_YEARS, format_exact_time, later, parse_time
 from kubepy.cli.errors import CliError, SilentExit
 from kubepy.cli.runtime.command import command
 from kubepy.cli.runtime.factory import Factory

@@ -222,7 +222,7 @@ class TranscriptItem(pytest.Item):
                 differences.append(transcripts.StepDifference(step, printed))
         if differences and self.config.getoption("kubepy_update"):
             try:
-                self.path.write_text(transcripts.updated(transcript, differences), encoding="utf-8")
+                transcripts.replace(self.path, transcripts.updated(transcript, differences))
             except OSError as error:
                 raise TranscriptFailure(f"{path} cannot be updated: {error}") from None
             self.user_properties.append((UPDATED, path))

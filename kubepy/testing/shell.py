@@ -7,9 +7,11 @@ standard input through a socket to this process, which runs the command and answ
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
+import select
 import shlex
 import shutil
 import signal
@@ -35,29 +37,78 @@ MAX_SOCKET_PATH = 100
 # What bash leaves as it is: letters and signs, and words in quotes in which nothing is expanded.
 _PLAIN = re.compile(r"""(?:[\w\s@%+:,./^=-]|'[^']*'|"[^"$`\\!]*")*""", re.ASCII)
 _CALL_BACK = f"""#!{sys.executable} -IS
-import json, os, socket, sys
+import json, os, re, socket, sys
+home = os.path.dirname(os.path.realpath(sys.argv[0]))
+def kept(match):  # what comes through a pipe is read here, as a command of kubepy may have to write it first
+    path = os.path.join(home, "input-%d-%s" % (os.getpid(), match[1] or 0))
+    try:
+        with open(match[0], "rb") as source, open(path, "wb") as target:
+            target.write(source.read())
+    except OSError:
+        return match[0]
+    return path
 reads = any(word == "-" or word.endswith("=-") or word == "-f-" for word in sys.argv[1:])
-own = "/proc/%d/fd/" % os.getpid()
-words = [word.replace("/dev/stdin", own + "0").replace("/dev/fd/", own) for word in sys.argv[1:]]
+words = [re.sub("/dev/(?:stdin|fd/([0-9]+))", kept, word) for word in sys.argv[1:]]
 call = {{"words": [os.path.basename(sys.argv[0]), *words], "folder": os.getcwd(), "environment": dict(os.environ),
         "stdin": sys.stdin.buffer.read().decode("utf-8", "replace") if reads else ""}}
 with socket.socket(socket.AF_UNIX) as connection:
-    connection.connect(os.path.join(os.path.dirname(os.path.realpath(sys.argv[0])), "socket"))
+    connection.connect(os.path.join(home, "socket"))
     connection.sendall(json.dumps(call).encode())
     connection.shutdown(socket.SHUT_WR)
-    answer = json.loads(b"".join(iter(lambda: connection.recv(65536), b"")) or b"{{}}")
-for stream, name in ((sys.stdout, "stdout"), (sys.stderr, "stderr")):
-    try:
-        stream.buffer.write(answer.get(name, "").encode("utf-8", "surrogateescape"))
-        stream.buffer.flush()
-    except BrokenPipeError:
-        os._exit(141)
-sys.exit(answer.get("status", 1))
+    status = 1
+    for line in connection.makefile("rb"):
+        answer = json.loads(line)
+        status = answer.get("status", 1)
+        for stream, name in ((sys.stdout, "stdout"), (sys.stderr, "stderr")):
+            try:
+                stream.buffer.write(answer[name].encode("utf-8", "surrogateescape"))
+                stream.buffer.flush()
+            except BrokenPipeError:
+                os._exit(141)
+sys.exit(status)
 """
 
 
 class StepTimeoutError(BaseException):
     """A line takes longer than STEP_SECONDS. No command takes it for an error of its own."""
+
+
+class CallBack:
+    """A command that a program of COMMANDS has called back for, and what it has printed so far."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        connection.settimeout(None)
+        self.connection = connection
+        self.stdout, self.stderr = io.StringIO(), io.StringIO()
+        self._status: int | None = None
+
+    def receive(self) -> dict[str, Any]:
+        request: dict[str, Any] = json.loads(b"".join(iter(lambda: self.connection.recv(65536), b"")) or b"{}")
+        if not request:
+            raise BrokenPipeError
+        return request
+
+    def end(self, result: CommandResult) -> None:
+        """Take the exit status, and what a command printed that has no streams."""
+        self._status = result.status
+        if not self.stdout.getvalue() and not self.stderr.getvalue():
+            self.stderr.write(result.stderr)
+
+    def send(self) -> None:
+        """Send what was printed since the last time, and the exit status if there is one. Raises OSError."""
+        texts = {"stdout": self.stdout.getvalue(), "stderr": self.stderr.getvalue()}
+        for stream in (self.stdout, self.stderr):
+            stream.seek(0)
+            stream.truncate()
+        if any(texts.values()) or self._status is not None:
+            answer = texts if self._status is None else {**texts, "status": self._status}
+            self.connection.sendall(json.dumps(answer).encode() + b"\n")
+
+    def is_over(self) -> bool:
+        """Return whether the program has ended."""
+        poll = select.poll()
+        poll.register(self.connection, 0)
+        return bool(poll.poll(0))
 
 
 class Shell:
@@ -66,6 +117,7 @@ class Shell:
     def __init__(self, cluster: Cluster, folder: Path) -> None:
         self._cluster = cluster
         self._folder = folder
+        self._answers: list[CallBack] = []  # commands that have ended, while another waits: it looks before they return
         self._environment = {**os.environ, "HOME": str(folder), "TZ": "UTC", "LC_ALL": "C.UTF-8", "LANG": "C.UTF-8"}
         for name in [name for name in self._environment if name.startswith(("KUBE", "KUBECTL_"))]:
             del self._environment[name]
@@ -81,11 +133,13 @@ class Shell:
                     return self._run_command(words)
             return self._run_in_bash(line)
 
-    def _run_command(self, words: list[str], stdin: str = "") -> CommandResult:
+    def _run_command(self, words: list[str], stdin: str = "", call: CallBack | None = None) -> CommandResult:
         """Run one of COMMANDS."""
         name, *args = words
         if name in ("kubectl", "kubepy"):
-            return self._cluster.run(words, stdin=stdin)
+            if call is None:
+                return self._cluster.run(words, stdin=stdin)
+            return self._cluster._run(words, stdin, call.stdout, call.stderr)
         if len(args) > 1 or (name == "sleep" and not args):
             return CommandResult("", f"usage: {name} {'[LIMIT]' if name == 'settle' else 'SECONDS'}\n", 2)
         duration = f"{args[0]}s" if args and re.fullmatch(r"\d*\.?\d+", args[0]) else "".join(args)
@@ -124,20 +178,42 @@ class Shell:
     def _answer_until_end(self, process: subprocess.Popen[bytes], server: socket.socket) -> int:
         """Run the commands that a process of bash calls back for, until it ends; return its exit status."""
         while (status := process.poll()) is None:
-            with suppress(TimeoutError):
-                connection, _ = server.accept()
-                with connection:
-                    connection.settimeout(None)
-                    self._answer(connection)
+            self._answer(process, server)
+            self._return_answers()
         return status if status >= 0 else 128 - status
 
-    def _answer(self, connection: socket.socket) -> None:
-        call: dict[str, Any] = json.loads(b"".join(iter(lambda: connection.recv(65536), b"")))
-        with surroundings(call["folder"], call["environment"]):
-            result = self._run_command(call["words"], call["stdin"])
-        answer = {"stdout": result.stdout, "stderr": result.stderr, "status": result.status}
-        with suppress(BrokenPipeError, ConnectionResetError):
-            connection.sendall(json.dumps(answer).encode())
+    def _answer(self, process: subprocess.Popen[bytes], server: socket.socket) -> None:
+        """Run the next command. While it waits, further ones are run; it ends when its caller, or bash, has ended."""
+        try:
+            call = CallBack(server.accept()[0])
+        except TimeoutError:
+            return
+
+        def look() -> None:
+            call.send()
+            self._return_answers()
+            if process.poll() is not None or call.is_over():
+                raise BrokenPipeError
+            self._answer(process, server)
+
+        before, self._cluster._before_pause = self._cluster._before_pause, look
+        try:
+            request = call.receive()
+            with surroundings(request["folder"], request["environment"]):
+                result = self._run_command(request["words"], request["stdin"], call)
+            call.end(result)
+        except OSError:  # nobody waits for the answer any more
+            call.connection.close()
+        else:
+            self._answers.append(call)
+        finally:
+            self._cluster._before_pause = before
+
+    def _return_answers(self) -> None:
+        while self._answers:
+            call = self._answers.pop(0)
+            with suppress(OSError), call.connection:
+                call.send()
 
 
 def plain_words(line: str) -> list[str]:

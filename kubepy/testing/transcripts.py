@@ -10,15 +10,16 @@ A transcript holds what a terminal showed, and the files that its commands read:
     [1]                                   its exit status, where it is not 0
     -- web.yaml --                        a file, up to the next such line or the end
 
-``...`` in an expected line stands for any text, a line of nothing else for any number of lines; ``<age>``, ``<time>``,
-``<uid>``, ``<ip>``, ``<hash>`` and ``<rand>`` for one value of that form. A backslash before ``$ ``, ``# ``, ``> `` and
-``-- `` at the beginning of an expected line makes it output.
+``...`` in an expected line stands for any text, a line of nothing else for any number of lines, but not of standard
+error or for an exit status; ``<age>``, ``<time>``, ``<uid>``, ``<ip>``, ``<hash>`` and ``<rand>`` for one value of that
+form. A backslash before ``$ ``, ``# ``, ``> `` and ``-- `` at the beginning of an expected line makes it output.
 """
 
 from __future__ import annotations
 
 import re
 import shlex
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -38,6 +39,7 @@ PLACEHOLDERS = {
 _PLACEHOLDER = re.compile("|".join(map(re.escape, PLACEHOLDERS)))
 _ESCAPED = re.compile(r"\\+(?=(?:[$#>]|--) )")
 _FILE = re.compile(r"-- (\S.*?) --")
+_SPECIAL = re.compile(r"! |\[\d+\]$")  # standard error and the exit status, for which a line of ... does not stand
 _SETTINGS = "# kubepy:"
 OPTIONS = ("nodes", "clock", "seed")
 FILE_SETTINGS = ("bootstrap", "reconcile")  # those of kubepy.yaml that are one word
@@ -196,7 +198,8 @@ def line_matcher(expected: Sequence[str]) -> Callable[[str, str], bool]:
 @lru_cache(maxsize=4096)
 def _pattern(expected: str) -> re.Pattern[str]:
     parts = re.split(rf"({_PLACEHOLDER.pattern}| {{2,}})", expected)
-    return re.compile("".join(f"(?:{PLACEHOLDERS[part]})" if part in PLACEHOLDERS else " {2,}"
+    start = rf"(?!{_SPECIAL.pattern})" if expected.startswith(ANY_LINES) else ""
+    return re.compile(start + "".join(f"(?:{PLACEHOLDERS[part]})" if part in PLACEHOLDERS else " {2,}"
                               if part.startswith("  ") else re.escape(part) for part in parts))
 
 
@@ -215,7 +218,8 @@ def aligned(expected: Sequence[str], printed: Sequence[str]) -> list[tuple[str, 
         for j in range(m, -1, -1):
             choices: list[tuple[float, str, int]] = []
             if i < n and expected[i].strip() == ANY_LINES:
-                ends = (end for end in range(j, m + 1) if (i + 1 == n and end == m) or (
+                special = next((end for end in range(j, m) if _SPECIAL.match(printed[end])), m)
+                ends = (end for end in range(j, special + 1) if (i + 1 == n and end == m) or (
                     i + 1 < n and end < m and matches(expected[i + 1], printed[end])))
                 choices += [(1 - 0.001 * (end - j) + best[i + 1][end][0], " ", end - j) for end in ends]
             elif i < n and j < m and matches(expected[i], printed[j]):
@@ -260,6 +264,18 @@ def updated(transcript: Transcript, differences: Sequence[StepDifference]) -> st
             index += 1
         lines[step.start:index] = new
     return "\n".join(lines) + "\n"
+
+
+def replace(path: Path, text: str) -> None:
+    """Replace the text of a file, whole or not at all. Raises OSError."""
+    target = path.resolve()
+    new = target.with_name(f".{target.name}.new")
+    try:
+        new.write_text(text, encoding="utf-8")
+        shutil.copymode(target, new)
+        new.replace(target)
+    finally:
+        new.unlink(missing_ok=True)
 
 
 def _escaped(line: str) -> str:

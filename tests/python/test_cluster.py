@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import pickle
+import re
 import signal
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -33,6 +36,13 @@ KUBEPY = str(Path(sys.executable).with_name("kubepy"))
 
 def config_map(name: str = "paint", **data: str) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data or {"colour": "red"}}
+
+
+def nested(depth: int) -> dict[str, Any]:
+    obj: dict[str, Any] = {}
+    for _ in range(depth):
+        obj = {"a": obj}
+    return obj
 
 
 @pytest.fixture(params=["memory", "folder"])
@@ -91,7 +101,11 @@ def test_open_refuses_folder_without_cluster(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("options", "message"), [
-    ({"clock": "yesterday"}, "Invalid isoformat string: 'yesterday'"),
+    ({"clock": "yesterday"}, "clock='yesterday': must be a time such as 2026-01-01T00:00:00Z"),
+    ({"clock": "2300-01-01T00:00:00Z"}, "clock: '2300-01-01T00:00:00Z' is not between the years 1678 and 2261"),
+    ({"settings": {"foo": 1}}, "settings: foo: unknown setting"),
+    ({"settings": {"reconcile": "sometimes"}}, 'settings: reconcile: "sometimes" is not one of auto, never'),
+    ({"settings": {"seed": 3}}, "settings: seed: must be given as seed="),
     ({"clock": datetime(2026, 1, 1)}, "the clock 2026-01-01T00:00:00 has no time zone"),
     ({"nodes": -1}, "nodes=-1: must be greater than or equal to 0"),
 ])
@@ -103,9 +117,21 @@ def test_wrong_options_are_refused(options: dict[str, Any], message: str, tmp_pa
     assert not (tmp_path / "state").exists()
 
 
-def test_wrong_settings_are_refused() -> None:
-    with pytest.raises(FolderError, match="reconcile: \"sometimes\" is not one of auto, never"):
-        Cluster.temporary(settings={"reconcile": "sometimes"})
+@pytest.mark.parametrize(("options", "message"), [
+    ({"nodes": "3"}, "nodes='3': must be a whole number"),
+    ({"nodes": 2.5}, "nodes=2.5: must be a whole number"),
+    ({"nodes": True}, "nodes=True: must be a whole number"),
+    ({"clock": 5}, "clock=5: must be a datetime, a string or None"),
+    ({"seed": [1]}, "seed=[1]: must be a whole number, a string or None"),
+    ({"settings": "x"}, "settings='x': must be a dict or None"),
+    ({"settings": {1: 2}}, "settings={1: 2}: must be a dict or None"),
+])
+def test_options_of_wrong_type_are_refused(options: dict[str, Any], message: str, tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match=re.escape(message)):
+        Cluster.temporary(**options)
+    with pytest.raises(TypeError, match=re.escape(message)):
+        Cluster.create(tmp_path / "state", **options)
+    assert not (tmp_path / "state").exists()
 
 
 def test_closed_cluster_refuses_work(cluster: Cluster) -> None:
@@ -226,10 +252,40 @@ def test_errors_of_the_api_are_exceptions(cluster: Cluster) -> None:
     (lambda client: client.create(config_map() | {"metadata": {"name": "a", "namespace": "b"}}, namespace="c"),
      'the object\'s namespace "b" is not "c"'),
     (lambda client: client.patch("cm/x", {}, type="best"), "type 'best' is none of strategic, merge, json"),
+    (lambda client: client.get("deploy/web", "web"), 'deploy/web names an object already'),
+    (lambda client: client.create(config_map(u="\ud800")), "a character that UTF-8 cannot encode"),
+    (lambda client: client.create(config_map() | {"data": nested(100_000)}), "the object is nested too deeply"),
+    (lambda client: client.list("pods", labels="a=\ud800"), "labels='a=.*': has a character that UTF-8 cannot encode"),
 ])
 def test_wrong_calls_say_what_is_wrong(call: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         call(Cluster.temporary(nodes=0).client)
+
+
+@pytest.mark.parametrize(("call", "message"), [
+    (lambda cluster: cluster.run(["get", 5]), "command=['get', 5]: must be a string or a list of strings"),
+    (lambda cluster: cluster.run(b"get nodes"), "command=b'get nodes': must be a string or a list of strings"),
+    (lambda cluster: cluster.run("get nodes", stdin=b"x"), "stdin=b'x': must be a string"),
+    (lambda cluster: cluster.advance([1]), "by=[1]: must be a timedelta, a string or a number"),
+    (lambda cluster: Cluster.open(5), "path=5: must be a string or a path"),
+    (lambda cluster: cluster.client.create(None), "obj=None: must be a dict"),
+    (lambda cluster: cluster.client.create([]), "obj=[]: must be a dict"),
+    (lambda cluster: cluster.client.list("pods", labels=None), "labels=None: must be a string or a dict of strings"),
+    (lambda cluster: cluster.client.list("pods", labels={"app": None}), "labels={'app': None}: must be a string or"),
+    (lambda cluster: cluster.client.get("deploy", 5), "name=5: must be a string"),
+    (lambda cluster: cluster.client.get("deploy/web", namespace=None), "namespace=None: must be a string"),
+    (lambda cluster: cluster.client.delete("cm/a", grace_period="5"), "grace_period='5': must be a whole number or"),
+    (lambda cluster: cluster.client.watch("pods", timeout="5"), "timeout='5': must be a number or None"),
+])
+def test_arguments_of_wrong_type_are_named(call: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=re.escape(message)):
+        call(Cluster.temporary(nodes=0))
+
+
+def test_empty_namespace_of_manifest_is_unset() -> None:
+    client = Cluster.temporary(nodes=0).client
+    obj = client.create(config_map() | {"metadata": {"name": "a", "namespace": None}})
+    assert obj["metadata"]["namespace"] == "default"
 
 
 def test_value_that_json_lacks_is_refused() -> None:
@@ -258,6 +314,24 @@ def test_scale_and_status_are_subresources(cluster: Cluster) -> None:
     scale["spec"]["replicas"] = 3
     assert cluster.client.patch("deploy/web", {"spec": {"replicas": 2}}, subresource="scale")["spec"]["replicas"] == 2
     assert cluster.client.get("deploy/web")["spec"]["replicas"] == 2
+
+
+@pytest.mark.parametrize("kind", ["deployment", "statefulset"])
+def test_scale_that_was_read_can_be_written(cluster: Cluster, kind: str) -> None:
+    for name in ("deployment", "statefulset"):
+        cluster.client.create({"apiVersion": "apps/v1", "kind": {"deployment": "Deployment"}.get(name, "StatefulSet"),
+                               "metadata": {"name": "web"},
+                               "spec": {"selector": {"matchLabels": {"app": "web"}}, "template": {
+                                   "metadata": {"labels": {"app": "web"}},
+                                   "spec": {"containers": [{"name": "c", "image": "nginx"}]}}}})
+    scale = cluster.client.get(f"{kind}/web", subresource="scale")
+    scale["spec"]["replicas"] = 3
+    assert cluster.client.update(scale, subresource="scale")["spec"] == {"replicas": 3}
+    replicas = {name: cluster.client.get(f"{name}/web")["spec"]["replicas"] for name in ("deployment", "statefulset")}
+    assert replicas == {"deployment": 1, "statefulset": 1} | {kind: 3}
+    del scale["metadata"]["uid"]  # whose it is cannot be told then
+    with pytest.raises(ValueError, match='no matches for kind "Scale"'):
+        cluster.client.update(scale, subresource="scale")
 
 
 def test_watch_yields_changes_since_last_iteration(cluster: Cluster) -> None:
@@ -328,6 +402,8 @@ def test_failure_is_false_and_raises_if_checked(cluster: Cluster) -> None:
     assert str(raised.value) == ('kubectl get cm nothing: exit status 1\n'
                                  'Error from server (NotFound): configmaps "nothing" not found')
     assert raised.value.result == result
+    copy = pickle.loads(pickle.dumps(raised.value))
+    assert (str(copy), copy.command, copy.result) == (str(raised.value), raised.value.command, result)
     assert cluster.run("get cm", check=True)
 
 
@@ -465,6 +541,51 @@ def test_system_time_cannot_be_moved(tmp_path: Path) -> None:
         assert abs(cluster.now - datetime.now(UTC)) < timedelta(seconds=5)
         with pytest.raises(ValueError, match="time is the system's"):
             cluster.advance("1s")
+
+
+@pytest.mark.parametrize("by", ["100000d", 1e12, float("inf"), timedelta(days=100000)])
+def test_time_stays_in_the_years_of_a_clock(cluster: Cluster, by: Any) -> None:
+    for move in (cluster.advance, cluster.settle):
+        with pytest.raises(ValueError, match="the clock must stay between the years 1678 and 2261"):
+            move(by)
+    assert cluster.now == datetime(2026, 1, 1, tzinfo=UTC)
+    assert cluster.run("get nodes")
+
+
+# --- commands that wait -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", ["get cm -w", "get cm -w --as=jane -v=6", "controller --watch"])
+def test_waiting_command_lets_others_work_and_ends_with_cluster(cluster: Cluster, command: str) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(cluster.run, command)
+        for number in range(5):
+            cluster.client.create(config_map(f"map-{number}"))
+            assert cluster.run(f"get cm map-{number} -o name").stderr == ""
+            assert "kubernetes-admin" in cluster.run("auth whoami").stdout
+            time.sleep(0.05)
+        assert not waiting.done()
+        cluster.close()
+        result = waiting.result(timeout=10)
+    assert (result.status, result.stderr.splitlines()[-1]) == (1, "error: this cluster is closed")
+
+
+@pytest.mark.parametrize("command", ["wait --for=create cm/paint --timeout=60s", "wait --for=delete cm/old"])
+def test_other_thread_brings_about_what_is_waited_for(command: str) -> None:
+    with Cluster.temporary(clock=None) as cluster, ThreadPoolExecutor(1) as pool:
+        cluster.client.create(config_map("old"))
+        waiting = pool.submit(cluster.run, command)
+        time.sleep(0.2)
+        assert not waiting.done()
+        cluster.client.create(config_map())
+        cluster.client.delete("cm/old")
+        assert waiting.result(timeout=20).status == 0
+
+
+def test_threads_settle_together() -> None:
+    with Cluster.temporary(clock=None) as cluster, ThreadPoolExecutor(3) as pool:
+        cluster.run("run slow --image=nginx --annotations=kubepy.dev/ready-after=1s", check=True)
+        assert all(pool.map(lambda _: cluster.settle("20s"), range(3)))
 
 
 @pytest.mark.parametrize("by", ["5 minutes", "-1s", -1, "", float("nan")])

@@ -93,7 +93,7 @@ def test_ini_options_decide_about_clusters(pytester: pytest.Pytester) -> None:
 
 @pytest.mark.parametrize(("option", "message"), [
     ("kubepy_nodes = many", "nodes=many: must be a number"),
-    ("kubepy_clock = noon", "Invalid isoformat string: 'noon'"),
+    ("kubepy_clock = noon", "clock='noon': must be a time such as"),
 ])
 def test_wrong_ini_option_is_named(pytester: pytest.Pytester, option: str, message: str) -> None:
     pytester.makeini(f"[pytest]\n{option}\n")
@@ -439,6 +439,39 @@ def test_transcript_that_hangs_is_stopped(pytester: pytest.Pytester, monkeypatch
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 
 
+def test_commands_of_one_line_may_wait_for_each_other(pytester: pytest.Pytester) -> None:
+    transcript(pytester, """
+        $ kubectl apply -f <(kubectl create cm b --from-literal=x=y --dry-run=client -o yaml)
+        configmap/b created
+        $ kubectl create cm c --from-literal=x=y --dry-run=client -o yaml | kubectl apply -f /dev/stdin
+        configmap/c created
+        $ kubectl create cm d --from-file=k=<(kubectl get ns default -o name) && kubectl get cm d -o jsonpath={.data.k}
+        configmap/d created
+        namespace/default
+        $ timeout 1 kubectl get cm -w -o name
+        configmap/b
+        configmap/c
+        configmap/d
+        [124]
+        $ kubectl get cm d -w -o name & kubectl label cm d a=b >/dev/null; kill $!; kubectl get cm c -o name
+        ...
+        configmap/c
+        $ kubectl get cm d -w -o name >out & sleep 0.5; kubectl get cm c -o name
+        configmap/c
+    """)
+    result = pytester.runpytest()
+    assert result.parseoutcomes() == {"passed": 1}, result.stdout.str()
+    assert result.duration < 30
+
+
+def test_any_lines_are_no_errors(pytester: pytest.Pytester) -> None:
+    transcript(pytester, "$ kubectl get deploy none\n...\n", "stderr")
+    transcript(pytester, "$ exit 9\n...\n", "status")
+    transcript(pytester, "$ kubectl get ns,deploy/none\n...\n! error: ...\n[1]\n", "named")
+    transcript(pytester, "$ echo a; echo b; exit 9\n...\nb\n[9]\n", "right")
+    pytester.runpytest().assert_outcomes(passed=2, failed=2)
+
+
 # --- updates ------------------------------------------------------------------------------------------------------
 
 
@@ -483,6 +516,20 @@ def test_update_changes_only_what_differs(pytester: pytest.Pytester) -> None:
     result.stdout.no_fnmatch_line("kubepy: updated *")
     assert path.stat().st_mtime_ns == before
     pytester.runpytest().assert_outcomes(passed=1)
+
+
+def test_transcript_survives_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def write(path: Path, text: str, encoding: str) -> None:
+        path.write_bytes(b"")
+        raise OSError("no space left on device")
+
+    path = tmp_path / "case.kubepy.txt"
+    path.write_text("$ true\n")
+    monkeypatch.setattr(Path, "write_text", write)
+    with pytest.raises(OSError, match="no space"):
+        transcripts.replace(path, "$ false\n")
+    assert [entry.name for entry in tmp_path.iterdir()] == ["case.kubepy.txt"]
+    assert path.read_text() == "$ true\n"
 
 
 @pytest.mark.parametrize(("expected", "printed", "kept"), [

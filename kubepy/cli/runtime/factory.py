@@ -176,9 +176,7 @@ class Factory:
                              + self.notes.new_node())
         except storage_errors.NoClusterError:
             raise self._no_cluster(self.folder) from None
-        client = cluster.client
-        self._as_found = (client, client.warn, client.requester, cluster.logger, cluster.controller_client,
-                          cluster.settings.faults)
+        self._as_found = cluster.caller()
         cluster.client.warn = self.warn
         cluster.store.set_warn(self.warn)
         if self.options.faults or cluster.settings.faults is not None:
@@ -214,10 +212,7 @@ class Factory:
         if "cluster" in self.__dict__:
             cluster = self.cluster
             if self.open_cluster:
-                cluster.client, warn, requester, cluster.logger, cluster.controller_client, its_faults = self._as_found
-                cluster.client.warn, cluster.client.requester = warn, requester
-                if self.options.faults:
-                    cluster.use_faults(its_faults)
+                cluster.work_for(self._as_found)
             else:
                 cluster.close()
         if "_scratch" in self.__dict__:

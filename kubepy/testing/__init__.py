@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Generator, Iterator
+from os.path import relpath
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -38,6 +39,7 @@ class ClusterUse:
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
+        self.seed = cluster.seed
         self.began = cluster.now
         self.before = cluster.fork()
 
@@ -49,7 +51,7 @@ class ClusterUse:
         began, now = (format_time(moment) for moment in (self.began, self.cluster.now))
         time = began if began == now else f"{began} to {now}"
         with self.before._open() as before, self.cluster._open() as after:
-            return f"time: {time}, seed: {self.cluster.seed}\n{describe_changes(before, after)}"
+            return f"time: {time}, seed: {self.seed}\n{describe_changes(before, after)}"
 
     def close(self) -> None:
         """Let go of both."""
@@ -57,6 +59,7 @@ class ClusterUse:
         self.before.close()
 
 
+PACKAGE = Path(__file__).parent.parent
 USE = pytest.StashKey[ClusterUse]()
 
 
@@ -89,7 +92,7 @@ def pytest_configure_node(node: Any) -> None:
 
 def pytest_report_header(config: pytest.Config) -> str | None:
     seed = config.getoption("kubepy_seed")
-    return f"kubepy: --kubepy-seed={seed}" if seed else None
+    return f"kubepy: --kubepy-seed={shlex.quote(seed)}" if seed else None
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
@@ -100,15 +103,31 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
+    hide_insides(item, call)
     report = yield
     use = item.stash.get(USE, None)
-    if report.failed and call.when == "call" and use is not None:
+    if report.failed and call.when in ("setup", "call") and use is not None:
         try:
             text = use.describe()
         except Exception as error:  # a test may have closed the cluster, or damaged its folder
             text = f"what changed cannot be shown: {error}"
-        report.sections.append(("kubepy: the cluster", f"{text}\nrepeat with: {repeat_command(item)}"))
+        report.sections.append(("kubepy: the cluster", f"{text}\nrepeat with: {repeat_command(item, use)}"))
     return report
+
+
+def hide_insides(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
+    """Cut a traceback where a test calls the package, unless the exception is none of those that the package raises
+    on purpose."""
+    error = call.excinfo
+    if error is None or item.config.getoption("fulltrace") or not (
+            isinstance(error.value, TypeError | ValueError) or type(error.value).__module__.startswith("kubepy.")):
+        return
+    entry = error.tb
+    while entry.tb_next is not None:
+        if Path(entry.tb_next.tb_frame.f_code.co_filename).parent == PACKAGE:
+            entry.tb_next = None
+            return
+        entry = entry.tb_next
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
@@ -131,7 +150,10 @@ def kubepy(request: pytest.FixtureRequest) -> Iterator[Cluster]:
         if marker.args or marker.kwargs.keys() - {*INI_OPTIONS, "folder", "settings"}:
             pytest.fail(f"wrong marker: must be {MARKER.partition(': ')[0]}", pytrace=False)
         options = {**marker.kwargs, **options}
-    folder = request.getfixturevalue("tmp_path") / "state" if options.pop("folder", False) else None
+    in_folder = options.pop("folder", False)
+    if not isinstance(in_folder, bool):
+        pytest.fail(f"wrong marker: folder={in_folder!r}: must be True or False", pytrace=False)
+    folder = request.getfixturevalue("tmp_path") / "state" if in_folder else None
     use = request.node.stash[USE] = ClusterUse(new_cluster(request.config, options, folder))
     yield use.cluster
     use.close()
@@ -142,6 +164,7 @@ def new_cluster(config: pytest.Config, options: dict[str, Any], folder: Path | N
 
     :param options: go before the ini options; each may be a text, as those are.
     """
+    from kubepy.api.clock import draw_seed
     from kubepy.cluster import Cluster
     from kubepy.storage import FolderError
     from kubepy.testing.transcripts import cluster_settings
@@ -151,17 +174,27 @@ def new_cluster(config: pytest.Config, options: dict[str, Any], folder: Path | N
         defaults["seed"] = seed
     try:
         settings = cluster_settings({**defaults, **options})
+        if settings["seed"] is None:  # that of the command line repeats what was drawn before
+            settings["seed"] = cluster_settings({"seed": defaults["seed"]})["seed"] if seed else draw_seed()
         if folder is not None:
             return Cluster.create(folder, **settings)
         return Cluster.temporary(**settings)
-    except (ValueError, FolderError) as error:
-        pytest.fail(f"the cluster of this test cannot be made: {error}", pytrace=False)
+    except (TypeError, ValueError, FolderError) as error:
+        problem = str(error)
+    pytest.fail(f"the cluster of this test cannot be made: {problem}", pytrace=False)
 
 
-def repeat_command(item: pytest.Item) -> str:
-    """Return the command that runs a test again, on the same cluster."""
-    seed = item.config.getoption("kubepy_seed")
-    return f"pytest {f'--kubepy-seed={seed} ' if seed else ''}{shlex.quote(item.nodeid)}"
+def repeat_command(item: pytest.Item, use: ClusterUse) -> str:
+    """Return the command that runs a test again, in the same folder and on the same cluster."""
+    config = item.config
+    options = [word for override in config.getoption("override_ini") or () if override.startswith("kubepy_")
+               for word in ("-o", override)]
+    seed = config.getoption("kubepy_seed") or ("" if str(use.seed) == config.getini("kubepy_seed") else use.seed)
+    if seed != "":
+        options.append(f"--kubepy-seed={seed}")
+    path, separator, name = item.nodeid.partition("::")
+    path = relpath(config.rootpath / path, config.invocation_params.dir)
+    return shlex.join(["pytest", *options, f"{path}{separator}{name}"])
 
 
 class TranscriptFile(pytest.File):

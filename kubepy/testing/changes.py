@@ -9,10 +9,11 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator
 from itertools import groupby
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from kubepy.api.meta import Object, controller_of, name_of, namespace_of
+from kubepy.api.meta import Object, clone, controller_of, name_of, namespace_of
 from kubepy.apiserver.cluster import LocalCluster
+from kubepy.apiserver.kinds import new_strategy
 from kubepy.cli.runtime.objects import LAST_APPLIED
 from kubepy.cli.runtime.tables import Style, format_lines, lines
 from kubepy.storage import yaml
@@ -45,7 +46,7 @@ def describe_changes(before: LocalCluster, after: LocalCluster) -> str:
         if len(text) >= MAX_LINES:
             text += [f"… and {other.path}" for other in by_hand[number:]]
             break
-        text += diff_lines(pair)
+        text += diff_lines(after, pair)
     for title, cluster, side in (("created", after, "new"), ("deleted", before, "old")):
         others = [pair for pair in pairs if pair not in by_hand and getattr(pair, side)]
         if others:
@@ -76,15 +77,51 @@ def changed_objects(before: LocalCluster, after: LocalCluster) -> Iterator[Objec
             yield pair
 
 
-def diff_lines(pair: ObjectPair) -> list[str]:
-    """Return the diff of an object as git prints it, at most MAX_OBJECT_LINES of it."""
+def diff_lines(cluster: LocalCluster, pair: ObjectPair) -> list[str]:
+    """Return the diff of an object as git prints it: at most MAX_OBJECT_LINES before the status, and as many of that.
+
+    A new object is shown without defaults.
+    """
+    if pair.new and not pair.old:
+        pair = pair._replace(new=without_defaults(cluster, pair.key, pair.new))
     old, new = (_text(obj).splitlines() if obj else [] for obj in (pair.old, pair.new))
     names = (f"a/{pair.path}" if pair.old else "/dev/null", f"b/{pair.path}" if pair.new else "/dev/null")
     mode = [] if pair.old and pair.new else [f"{'deleted' if pair.old else 'new'} file mode 100644"]
     diff = list(difflib.unified_diff(old, new, *names, lineterm=""))
-    if len(diff) > MAX_OBJECT_LINES:
-        diff[MAX_OBJECT_LINES:] = [f"… {len(diff) - MAX_OBJECT_LINES} more lines"]
-    return [f"diff --git a/{pair.path} b/{pair.path}", *mode, *diff]
+    status = next((index for index, line in enumerate(diff) if line[1:] == "status:"), len(diff))
+    text = [f"diff --git a/{pair.path} b/{pair.path}", *mode]
+    for part in (diff[:status], diff[status:]):
+        rest = len(part) - MAX_OBJECT_LINES
+        text += [*part[:MAX_OBJECT_LINES], *([f"… {rest} more lines"] if rest > 0 else [])]
+    return text
+
+
+def without_defaults(cluster: LocalCluster, key: Key, obj: Object) -> Object:
+    """Return an object without the fields of its spec that its kind's defaults would set alike."""
+    resource = cluster.scheme.get(key.resource)
+    if resource is None or resource.custom:
+        return obj
+    strategy = new_strategy(resource, lambda _: {})
+    strategy.settings = cluster.settings
+    bare: Object = clone(obj)
+
+    def defaulted() -> Object:
+        copy: Object = clone(bare)
+        strategy.default(copy)
+        return copy
+
+    def strip(value: Any) -> None:
+        for entry in value if isinstance(value, list) else ():
+            strip(entry)
+        for key in list(value) if isinstance(value, dict) else ():
+            entry = value.pop(key)
+            if defaulted() != whole:
+                value[key] = entry
+                strip(entry)
+
+    whole = defaulted()
+    strip(bare.get("spec"))
+    return bare
 
 
 def _objects(cluster: LocalCluster) -> dict[Key, Object]:

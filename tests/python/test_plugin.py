@@ -76,7 +76,8 @@ def test_fixture_is_new_cluster_for_each_test(pytester: pytest.Pytester) -> None
 
             @pytest.mark.kubepy(clock="system", seed="random")
             def test_system(self, kubepy):
-                assert (kubepy.clock, kubepy.seed) == (None, None)
+                assert kubepy.clock is None
+                assert 0 <= kubepy.seed < 1_000_000
     """)
     pytester.runpytest().assert_outcomes(passed=5)
 
@@ -103,6 +104,27 @@ def test_wrong_ini_option_is_named(pytester: pytest.Pytester, option: str, messa
     result.stdout.fnmatch_lines([f"the cluster of this test cannot be made: {message}*"])
 
 
+@pytest.mark.parametrize(("arguments", "message"), [
+    ("nodes=[1]", "the cluster of this test cannot be made: nodes=*: must be a whole number"),
+    ("clock=5", "the cluster of this test cannot be made: clock=5: must be a datetime, a string or None"),
+    ("settings='x'", "the cluster of this test cannot be made: settings='x': must be a dict or None"),
+    ("settings={'foo': 1}, folder=True", "the cluster of this test cannot be made: settings: foo: unknown setting*"),
+    ("folder='foo'", "wrong marker: folder='foo': must be True or False"),
+])
+def test_wrong_value_in_marker_is_named(pytester: pytest.Pytester, arguments: str, message: str) -> None:
+    pytester.makepyfile(f"""
+        import pytest
+
+        @pytest.mark.kubepy({arguments})
+        def test_cluster(kubepy): pass
+    """)
+    result = pytester.runpytest()
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines([message.replace("[", "[[]")])
+    result.stdout.no_fnmatch_line("*During handling*")
+    result.stdout.no_fnmatch_line("*kubepy/*.py:*")
+
+
 @pytest.mark.parametrize("arguments", ["3", "node=3"])
 def test_wrong_marker_is_refused(pytester: pytest.Pytester, arguments: str) -> None:
     pytester.makepyfile(f"""
@@ -126,6 +148,58 @@ def test_random_seed_is_shown_and_repeats(pytester: pytest.Pytester) -> None:
     result.stdout.fnmatch_lines([f"time: 2026-01-01T00:00:00Z, seed: {seed[1]}", command])
     again = pytester.runpytest(f"--kubepy-seed={seed[1]}")
     again.stdout.fnmatch_lines([f"time: 2026-01-01T00:00:00Z, seed: {seed[1]}", command])
+
+
+def test_seed_drawn_for_one_test_is_shown_and_repeats(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("""
+        import pytest
+
+        @pytest.mark.kubepy(seed=None)
+        def test_seed(kubepy): assert kubepy.seed == 'other'
+    """)
+    command = re.search(r"seed: (\d+)\n[^\0]*repeat with: pytest (--kubepy-seed=\1) (\S+)",
+                        pytester.runpytest().stdout.str())
+    assert command
+    pytester.runpytest(command[2], command[3]).stdout.fnmatch_lines([f"*, seed: {command[1]}"])
+
+
+def test_repeat_command_has_options_and_path_from_working_directory(pytester: pytest.Pytester) -> None:
+    pytester.makeini("[pytest]")
+    pytester.mkdir("sub").joinpath("test_case.py").write_text("def test_case(kubepy): assert False\n")
+    done = subprocess.run([sys.executable, "-m", "pytest", "test_case.py", "-o", "kubepy_nodes=4", "--kubepy-seed=a b"],
+                          cwd=pytester.path / "sub", text=True, capture_output=True)
+    assert "repeat with: pytest -o kubepy_nodes=4 '--kubepy-seed=a b' test_case.py::test_case" in done.stdout
+    assert "kubepy: --kubepy-seed='a b'" in done.stdout
+
+
+def test_errors_show_the_test_and_not_the_inside_of_the_package(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("""
+        def test_command(kubepy): kubepy.run("get deploy none", check=True)
+        def test_object(kubepy): kubepy.client.get("deploy/none")
+        def test_argument(kubepy): kubepy.client.get(5)
+    """)
+    result = pytester.runpytest()
+    result.assert_outcomes(failed=3)
+    result.stdout.fnmatch_lines(["*CommandError: kubepy get deploy none: exit status 1", "*NotFound: *",
+                                 "*TypeError: kind=5: must be a string"])
+    result.stdout.no_re_match_line(r".*/kubepy/\w+\.py:\d+|.*def call\(")
+    assert "arguments.py" in pytester.runpytest("--full-trace").stdout.str()
+
+
+def test_report_of_failing_fixture_shows_cluster(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("""
+        import pytest
+
+        @pytest.fixture
+        def web(kubepy):
+            kubepy.run("create cm seen", check=True)
+            kubepy.run("get cm none", check=True)
+
+        def test_web(web): pass
+    """)
+    result = pytester.runpytest()
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*kubepy: the cluster*", "diff --git a/namespaces/default/configmaps/seen.yaml *"])
 
 
 def test_seed_is_one_for_all_workers(pytester: pytest.Pytester) -> None:
@@ -202,13 +276,15 @@ def test_report_shows_what_changed(pytester: pytest.Pytester) -> None:
         "--- /dev/null",
         "+++ b/namespaces/default/deployments.apps/web.yaml",
         "+  replicas: 2",
+        "+  readyReplicas: 2",
         "created by controllers:",
         "  default     pod/web-*-* * 1/1     Running   0          10m",
         "  default     replicaset.apps/web-* 2         2         2       10m",
         "repeat with: pytest test_report_shows_what_changed.py::test_web",
     ])
     section = result.stdout.str().partition("kubepy: the cluster")[2].partition("short test summary")[0]
-    assert not re.search("resourceVersion|managedFields|uid:", section)
+    assert not re.search("resourceVersion|managedFields|uid:|more lines", section)
+    assert not re.search("terminationMessagePath|revisionHistoryLimit|dnsPolicy|schedulerName", section)
     assert max(len(line) for line in section.splitlines() if not line.startswith("diff --git")) <= 80
 
 

@@ -26,6 +26,7 @@ from kubepy.api.scheme import Resource
 from kubepy.apiserver import request as requests
 from kubepy.apiserver.client import Client
 from kubepy.apiserver.cluster import LocalCluster
+from kubepy.apiserver.settings import FINEST, is_too_exact
 from kubepy.cli.clock import parse_span
 from kubepy.cli.main import main
 from kubepy.cli.names import KUBECTL, KUBEPY
@@ -435,6 +436,8 @@ def _settings(clock: datetime | str | None, seed: int | str | None, others: Mapp
     """Return the settings for ``kubepy.yaml``. Raises ValueError for a time without a zone."""
     if clock is not None:
         moment = parse_time(clock) if isinstance(clock, str) else clock
+        if isinstance(clock, str) and is_too_exact(clock):
+            raise ValueError(f"the clock {clock} is too exact: {FINEST}")
         if moment.tzinfo is None:
             raise ValueError(f"the clock {moment.isoformat()} has no time zone")
         clock = format_exact_time(moment)

@@ -26,7 +26,7 @@ from kubepy.api.scheme import Resource
 from kubepy.apiserver import request as requests
 from kubepy.apiserver.client import Client
 from kubepy.apiserver.cluster import LocalCluster
-from kubepy.apiserver.settings import parse_settings
+from kubepy.apiserver.settings import FINEST, is_too_exact, parse_settings
 from kubepy.arguments import checked, is_unicode
 from kubepy.cli.clock import parse_span
 from kubepy.cli.errors import CliError
@@ -521,6 +521,8 @@ def _settings(clock: datetime | str | None, seed: int | str | None, others: Mapp
             moment = parse_time(clock) if isinstance(clock, str) else clock
         except ValueError:
             raise ValueError(f"clock={clock!r}: must be a time such as {FIRST_MOMENT}") from None
+        if isinstance(clock, str) and is_too_exact(clock):
+            raise ValueError(f"clock={clock!r}: {FINEST}")
         if moment.tzinfo is None:
             raise ValueError(f"the clock {moment.isoformat()} has no time zone")
         settings["clock"] = format_exact_time(moment)

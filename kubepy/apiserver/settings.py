@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 with lazy_imports():
     from kubepy.apiserver import fault_settings
 
+FINEST = "time goes by microseconds"
 AUTO, NEVER = "auto", "never"
 MINIMAL, FULL = "minimal", "full"
 SERVICE_SUBNET = "10.96.0.0/12"  # kubeadm's
@@ -122,14 +123,21 @@ def _clock(value: Any) -> datetime:
         moment = parse_time(value).astimezone(UTC)
     except (TypeError, ValueError, OverflowError):
         raise invalid("clock", f"{value!r} is not a time such as 2026-11-20T10:13:48Z") from None
+    if is_too_exact(value):
+        raise invalid("clock", f"{value!r} is too exact: {FINEST}")
     if moment.year not in CLOCK_YEARS:
         raise invalid("clock", f"{value!r} is not between the years {CLOCK_YEARS[0]} and {CLOCK_YEARS[-1]}")
     return moment
 
 
+def is_too_exact(time: str) -> bool:
+    """Return whether a time has parts of a microsecond, which Python would drop."""
+    return re.search(r"[.,][0-9]{6}[0-9]*[1-9]", time) is not None
+
+
 def _seed(value: Any) -> Any:
-    if isinstance(value, list | dict):
-        raise invalid("seed", "must be a number or a string")
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        raise invalid("seed", "must be a string or a number without fraction")
     return value
 
 

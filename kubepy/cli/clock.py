@@ -7,10 +7,12 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
+from decimal import Decimal
 from types import FrameType
 from typing import Any
 
 from kubepy.api.clock import CLOCK_YEARS, format_exact_time, later, parse_time
+from kubepy.apiserver.settings import FINEST, is_too_exact
 from kubepy.cli.errors import CliError, SilentExit
 from kubepy.cli.runtime.command import command
 from kubepy.cli.runtime.factory import Factory
@@ -27,6 +29,9 @@ with lazy_imports():
     from kubepy.controlplane import manager as managers
 
 DAY = 24 * 3600.0
+PART = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)([^0-9.]+)")  # of a duration
+NANOSECONDS = {"ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9,
+               "h": 3600 * 10**9, "d": 86400 * 10**9}
 
 
 class ClockOptions(Options):
@@ -76,7 +81,16 @@ def _table(due: list[tuple[datetime, Pending]]) -> str:
     return str(tabulate(rows, headers=("TIME", "CONTROLLER", "OBJECT"), tablefmt="plain", disable_numparse=True))
 
 
-@command("advance DURATION", Options, examples="""
+class AdvanceOptions(Options):
+    """The flags of ``clock advance``: none of its own."""
+
+    @classmethod
+    def explain(cls, message: str) -> str:
+        negative = re.fullmatch(r"unknown shorthand flag: '[0-9.]' in (.*)", message, re.DOTALL)
+        return f"time cannot go back: {printable(negative[1])} is negative" if negative else message
+
+
+@command("advance DURATION", AdvanceOptions, examples="""
 # Half an hour
 kubepy clock advance 30m
 
@@ -144,19 +158,28 @@ def _move(factory: Factory, moment: datetime) -> None:
 
 
 def parse_span(text: str) -> float:
-    """Read a duration as kubectl's, which may begin with days (``7d``, ``1d12h``), in seconds. Raises ValueError."""
+    """Read a duration as kubectl's, which may begin with days (``7d``, ``1d12h``), in seconds.
+
+    Raises ValueError, also for parts of a microsecond, which no clock has.
+    """
     with_days = re.fullmatch(r"([+-]?)([0-9]+(?:\.[0-9]+)?)d(.*)", text, re.DOTALL)
     if with_days is None:
-        return goformat.parse_duration(text)
-    sign, days, rest = with_days.groups()
-    seconds = float(days) * DAY + (goformat.parse_duration(rest) if rest else 0.0)
-    return -seconds if sign == "-" else seconds
+        seconds = goformat.parse_duration(text)
+    else:
+        sign, days, rest = with_days.groups()
+        seconds = float(days) * DAY + (goformat.parse_duration(rest) if rest else 0.0)
+        seconds = -seconds if sign == "-" else seconds
+    if sum(Decimal(number) * NANOSECONDS[unit] for number, unit in PART.findall(text)) % 1000:
+        raise ValueError(f"the duration {quote(text)} is too exact: {FINEST}")
+    return seconds
 
 
 def parse_moment(text: str) -> datetime:
     """Read a time with its offset from UTC. Raises CliError, also for one that no clock can show."""
     try:
         moment = parse_time(text)
+        if is_too_exact(text):
+            raise CliError(f"the time {quote(text)} is too exact: {FINEST}")
         return _in_range(moment, moment.year)
     except (ValueError, OverflowError):
         raise CliError(f"{quote(text)} is not a time such as 2026-11-20T10:13:48Z: it must have a date, a time of day "

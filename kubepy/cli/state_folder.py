@@ -37,6 +37,8 @@ class InitOptions(Options):
         """Return the settings for ``kubepy.yaml``. Raises CliError."""
         if self.bootstrap not in ("", MINIMAL, FULL):
             raise CliError(f"--bootstrap={printable(self.bootstrap)} is invalid: must be {MINIMAL} or {FULL}")
+        if self.changed("seed") and not self.seed:
+            raise CliError("--seed is empty: it must be a number or a text; without --seed the cluster has none")
         values = {"clock": format_exact_time(parse_moment(self.clock)) if self.changed("clock") else "",
                   "seed": int(self.seed) if re.fullmatch("-?[0-9]{1,18}", self.seed) else self.seed,
                   "bootstrap": self.bootstrap}

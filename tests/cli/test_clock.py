@@ -76,6 +76,7 @@ def test_clock_shows_time_of_the_system_too(kubepy: Kubepy) -> None:
 @pytest.mark.parametrize(("span", "end"), [
     ("30m", "2026-01-01T00:30:00Z"), ("1h30m", "2026-01-01T01:30:00Z"), ("90s", "2026-01-01T00:01:30Z"),
     ("7d", "2026-01-08T00:00:00Z"), ("1d12h", "2026-01-02T12:00:00Z"), ("1500ms", "2026-01-01T00:00:01.5Z"),
+    ("0.1s2000ns", "2026-01-01T00:00:00.100002Z"), ("1d1.5us500ns", "2026-01-02T00:00:00.000002Z"),
     ("0s", START), ("0", START)])
 def test_advance_moves_time_by_a_duration(own: Kubepy, folder: Path, span: str, end: str) -> None:
     assert own("clock", "advance", span) == Done(f"{end}\n", "", 0)
@@ -119,6 +120,13 @@ def test_set_moves_time_to_a_moment_of_any_zone(own: Kubepy, folder: Path) -> No
     (("advance", "5w"), 'time: unknown unit "w" in duration "5w"'), (("advance", "1dx"), 'time: invalid duration "x"'),
     (("advance", "--", "-5s"), "time cannot go back: -5s is negative"),
     (("advance", "--", "-1d"), "time cannot go back: -1d is negative"),
+    (("advance", "-5s"), "time cannot go back: -5s is negative"),
+    (("advance", "-.5h"), "time cannot go back: -.5h is negative"),
+    (("advance", "-x"), "unknown shorthand flag: 'x' in -x"),
+    (("advance", "1ns"), 'the duration "1ns" is too exact: time goes by microseconds'),
+    (("advance", "10000d0.0000015s"), 'the duration "10000d0.0000015s" is too exact: time goes by microseconds'),
+    (("set", "2026-01-02T00:00:00.123456789Z"),
+     'the time "2026-01-02T00:00:00.123456789Z" is too exact: time goes by microseconds'),
     (("advance", "100000d"), "the clock must stay between the years 1678 and 2261, and that would be the year 2299"),
     (("advance", "9999999999d"), "the clock must stay between the years 1678 and 2261"),
     (("set", "2025-12-31T23:59:59Z"), f"time cannot go back: 2025-12-31T23:59:59Z is before {START}"),
@@ -153,8 +161,10 @@ def test_init_gives_clock_and_seed(bare: Kubepy, folder: Path) -> None:
 
 @pytest.mark.parametrize(("flag", "message"), [
     ("--clock=noon", '"noon" is not a time'), ("--clock=", '"" is not a time'),
-    ("--clock=1600-01-01T00:00:00Z", "the clock must stay between")])
-def test_init_refuses_what_is_no_clock(bare: Kubepy, folder: Path, flag: str, message: str) -> None:
+    ("--clock=1600-01-01T00:00:00Z", "the clock must stay between"),
+    ("--clock=2026-01-01T00:00:00.1234567Z", 'the time "2026-01-01T00:00:00.1234567Z" is too exact'),
+    ("--seed=", "--seed is empty: it must be a number or a text")])
+def test_init_refuses_what_is_no_clock_or_seed(bare: Kubepy, folder: Path, flag: str, message: str) -> None:
     done = bare("init", flag)
     assert (done.status, done.err.startswith(f"error: {message}")) == (1, True)
     assert not (folder / "state").exists()

@@ -207,7 +207,9 @@ def test_clock_outside_years_of_nanoseconds_is_refused(bare: Kubepy, folder: Pat
 @pytest.mark.parametrize(("setting", "error"), [
     (f"clock: {LONG}", f"kubepy.yaml: clock: '{LONG}' is not a time such as 2026-11-20T10:13:48Z"),
     ("clock: 9999-12-31T23:59:59-23:59", "is not a time such as 2026-11-20T10:13:48Z"),
-    ("seed: []", "kubepy.yaml: seed: must be a number or a string"),
+    ("clock: 2026-01-01T00:00:00.123456789Z", "kubepy.yaml: clock: '2026-01-01T00:00:00.123456789Z' is too exact"),
+    *((f"seed: {seed}", "kubepy.yaml: seed: must be a string or a number without fraction")
+      for seed in ("[]", "true", "1.5")),
 ])
 def test_settings_of_absurd_values_are_refused(bare: Kubepy, folder: Path, setting: str, error: str) -> None:
     (folder / "state").mkdir()

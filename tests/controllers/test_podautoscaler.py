@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -407,3 +408,69 @@ def test_time_goes_on_until_target_has_its_last_size(hpa: HpaLab) -> None:
     assert hpa.replicas == 1
     assert timedelta(hours=2) < hpa.lab.now - parse_time(NOW) < timedelta(hours=3)
     assert [work.reconciler for work in summary.due] == ["horizontal-pod-autoscaler-controller"]
+
+
+CHANGES: dict[str, Callable[[HpaLab], object]] = {
+    "usage": lambda hpa: set_usage(hpa, "150m"),
+    "usage of new pods": lambda hpa: hpa.lab.change("deployments.apps", "web", lambda obj: obj["spec"]["template"][
+        "metadata"]["annotations"].update({"kubepy.dev/cpu": "150m"}), "default"),
+    "size of the target": lambda hpa: hpa.lab.change("deployments.apps", "web", lambda obj: obj["spec"].update(
+        replicas=1), "default"),
+    "target": lambda hpa: hpa.lab.client.delete("deployments.apps", "web", namespace="default"),
+    "limits": lambda hpa: hpa.lab.change(RESOURCE, "web", lambda obj: obj["spec"].update(minReplicas=4), "default"),
+    "another autoscaler": lambda hpa: hpa.autoscaler("another"),
+}
+
+
+def set_usage(hpa: HpaLab, cpu: str) -> None:
+    for pod in hpa.lab.names("pods", "default"):
+        hpa.lab.change("pods", pod, lambda obj: obj["metadata"]["annotations"].update({"kubepy.dev/cpu": cpu}),
+                       "default")
+
+
+def settle_for_good(hpa: HpaLab) -> None:
+    """Let time go on until it is settled, and see that in the hour after nothing changes but events."""
+    build_manager(hpa.lab.cluster).advance(settled=True)
+    before = versions(hpa)
+    build_manager(hpa.lab.cluster).advance(hpa.lab.now + timedelta(hours=1))
+    assert versions(hpa) == before
+
+
+def versions(hpa: HpaLab) -> list[tuple[str, str]]:
+    return [(one["metadata"]["uid"], one["metadata"]["resourceVersion"])
+            for resource in (RESOURCE, "deployments.apps", "pods") for one in hpa.lab.client.list(resource).items]
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_round_after_a_change_is_waited_for(hpa: HpaLab, change: Callable[[HpaLab], object]) -> None:
+    hpa.deployment(replicas=2, cpu="100m")
+    hpa.autoscaler(minReplicas=2)
+    settle_for_good(hpa)
+    change(hpa)
+    status = hpa.status
+    settle_for_good(hpa)
+    assert hpa.status != status
+
+
+def test_round_after_an_autoscaler_of_the_same_pods_is_gone_is_waited_for(hpa: HpaLab) -> None:
+    hpa.deployment(replicas=2, cpu="100m")
+    hpa.autoscaler()
+    hpa.autoscaler("another")
+    settle_for_good(hpa)
+    set_usage(hpa, "150m")
+    settle_for_good(hpa)
+    assert hpa.replicas == 2
+    hpa.lab.client.delete(RESOURCE, "another", namespace="default")
+    settle_for_good(hpa)
+    assert hpa.replicas > 2
+
+
+def test_round_is_not_waited_for_after_a_change_that_it_does_not_read(hpa: HpaLab) -> None:
+    hpa.deployment(replicas=2, cpu="100m")
+    hpa.deployment(replicas=2, name="other")
+    hpa.autoscaler()
+    settle_for_good(hpa)
+    before = hpa.lab.now
+    hpa.lab.change("deployments.apps", "other", lambda obj: obj["spec"].update(replicas=3), "default")
+    build_manager(hpa.lab.cluster).advance(settled=True)
+    assert hpa.lab.now == before

@@ -122,9 +122,10 @@ class Command(click.Group):
         except HelpRequested:
             ctx.params = {}
         except FlagSyntaxError as error:
+            message = self.options_class.explain(str(error))
             if self.flag_error_status == 1:
-                raise FlagError(ctx.command_path, str(error)) from None
-            ctx.obj.say(f"error: {UsageError(ctx.command_path, str(error))}")
+                raise FlagError(ctx.command_path, message) from None
+            ctx.obj.say(f"error: {UsageError(ctx.command_path, message)}")
             raise SilentExit(self.flag_error_status) from None
         return []
 

@@ -94,6 +94,11 @@ class Options:
         if missing:
             raise CliError(f"required flag(s) {', '.join(missing)} not set")
 
+    @classmethod
+    def explain(cls, message: str) -> str:
+        """Return the message for words that cannot be read as flags, for a command that knows what was meant."""
+        return message
+
     def require_no_args(self) -> None:
         """Raise UsageError for words where only flags are taken."""
         if self.args:

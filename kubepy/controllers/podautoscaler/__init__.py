@@ -5,18 +5,19 @@ A sync reads the target's Scale, asks :mod:`metrics` how many replicas each metr
 the Scale and the autoscaler's status. This module alone writes. Upstream: ``pkg/controller/podautoscaler``.
 
 An autoscaler is looked at every 15 seconds. Who does not watch time pass need not wait for the first time, nor for the
-first one after a change of its spec.
+first one after a change of its spec. A round repeats for ever if the one before found nothing that will change by
+itself, and nothing that it read has changed since.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from kubepy.api.clock import format_time
 from kubepy.api.errors import Status
-from kubepy.api.meta import Object, namespace_of
+from kubepy.api.meta import AnyObject, Object, namespace_of
 from kubepy.api.scheme import Resource
 from kubepy.api.selectors import LabelSelector, SelectorError, parse_labels
 from kubepy.api.values.goformat import quote
@@ -26,7 +27,7 @@ from kubepy.controllers.podautoscaler.normalization import ReplicaLimits, Scalin
 from kubepy.controllers.podautoscaler.replica_calculator import Tolerances, is_usage_changing
 from kubepy.runtime.events import Recorder
 from kubepy.runtime.informers import PODS, ResourceClient, TypedResource
-from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
+from kubepy.runtime.reconcile import EVERY_RESOURCE, Context, Handler, Key, WatchEvent
 
 if TYPE_CHECKING:
     from kubepy.api.typed import HorizontalPodAutoscaler, Pod
@@ -83,14 +84,47 @@ class HorizontalController:
             self._histories.setdefault((namespace, name), ScalingHistory.from_json(history))
 
     def handlers(self) -> Mapping[str, Handler]:
-        return {AUTOSCALERS: self._autoscaler_changed, PODS: lambda event: None}
+        return {AUTOSCALERS: self._autoscaler_changed, EVERY_RESOURCE: self._object_changed}
 
     def _autoscaler_changed(self, event: WatchEvent) -> None:
         if event.new is None:
             self.queue.cancel(event.key)
-            self._histories.pop((event.key.namespace, event.key.name), None)
+            history = self._histories.pop((event.key.namespace, event.key.name), None)
+            if history and history.selector:
+                self._selector_changed(event.key.namespace, history.selector)
         elif event.old is None or event.old["spec"] != event.new["spec"]:
             self.queue.add_after(event.key, SYNC_PERIOD, skippable=True)
+
+    def _object_changed(self, event: WatchEvent) -> None:
+        """Let the next rounds count that will find another pod or target than the last ones."""
+        if event.key.resource == PODS:
+            pods = [cast("Pod", pod) for pod in (event.old, event.new) if pod]
+            self._expect_rounds(event.key.namespace, lambda autoscaler, history: history.selects_any(pods))
+            return
+
+        def is_target(autoscaler: HorizontalPodAutoscaler, _: ScalingHistory) -> bool:
+            reference = autoscaler["spec"]["scaleTargetRef"]
+            if reference["name"] != event.key.name:
+                return False
+            resource = self._resource_of(reference)
+            return resource is not None and resource.key == event.key.resource
+
+        self._expect_rounds(event.key.namespace, is_target)
+
+    def _selector_changed(self, namespace: str, selector: str) -> None:
+        """Let the next rounds count of autoscalers with pods that another one has, or had, as well."""
+        parsed = parse_labels(selector)
+        pods = [pod for pod in self._pods.list(namespace) if parsed.matches(pod["metadata"].get("labels"))]
+        self._expect_rounds(namespace, lambda autoscaler, history: history.selects_any(pods))
+
+    def _expect_rounds(self, namespace: str, reads: Callable[[HorizontalPodAutoscaler, ScalingHistory], bool]) -> None:
+        """Let the next rounds in a namespace not count as repeating if the autoscalers read what has changed."""
+        for (place, name), history in self._histories.items():
+            if place != namespace or not self.queue.is_repeating(key := Key(AUTOSCALERS, namespace, name)):
+                continue
+            autoscaler = self._autoscalers.get(namespace, name)
+            if autoscaler is not None and reads(autoscaler, history):
+                self.queue.add_after(key, SYNC_PERIOD)
 
     def sync(self, key: Key) -> None:
         autoscaler = self._autoscalers.get(key.namespace, key.name)
@@ -121,15 +155,19 @@ class HorizontalController:
     def _scale_target(self, run: Reconciliation) -> Scaled:
         """Read the Scale of the target. Raises ReconcileError."""
         reference = run.spec["scaleTargetRef"]
-        group, kind = reference.get("apiVersion", "").rpartition("/")[0], reference["kind"]
-        resource = next((one for one in self._scheme if (one.group, one.kind) == (group, kind)), None)
+        resource = self._resource_of(reference)
         if resource is None:
-            raise run.failed_get_scale(f"no matches for kind {quote(kind)} in group {quote(group)}")
+            raise run.failed_get_scale(f"no matches for kind {quote(reference['kind'])} in group "
+                                       f"{quote(group_of(reference))}")
         try:
             scale = self._client.get(resource.key, reference["name"], namespace=run.namespace, subresource="scale")
         except Status as error:
             raise run.failed_get_scale(str(error)) from None
         return Scaled(resource, scale)
+
+    def _resource_of(self, reference: AnyObject) -> Resource | None:
+        wanted = group_of(reference), reference["kind"]
+        return next((one for one in self._scheme if (one.group, one.kind) == wanted), None)
 
     def _wanted(self, run: Reconciliation, target: Scaled) -> Wanted:
         """Decide on the size of the target. Raises ReconcileError."""
@@ -194,10 +232,12 @@ class HorizontalController:
         except SelectorError as error:
             message = f"couldn't convert selector into a corresponding internal selector object: {error}"
             raise run.invalid_selector("InvalidSelector", message, message) from None
-        run.history.selector = text
+        if run.history.selector != text:
+            run.history.selector = text
+            self._selector_changed(run.namespace, text)
         pods = [pod for pod in self._pods.list(run.namespace) if selector.matches(pod["metadata"].get("labels"))]
         names = [f"{namespace}/{name}" for (namespace, name), history in sorted(self._histories.items())
-                 if namespace == run.namespace and history.selector and selects_any(history.selector, pods)]
+                 if namespace == run.namespace and history.selects_any(pods)]
         if len(names) > 1:
             message = f"pods by selector {text} are controlled by multiple HPAs: [{' '.join(names)}]"
             raise run.invalid_selector("AmbiguousSelector", message, message, "AmbiguousSelector")
@@ -297,6 +337,6 @@ def tolerances_for(spec: Object) -> Tolerances:
     return Tolerances(*(TOLERANCE if text is None else Quantity.parse(text).nanos / 1e9 for text in rules))
 
 
-def selects_any(selector: str, pods: list[Pod]) -> bool:
-    parsed = parse_labels(selector)
-    return any(parsed.matches(pod["metadata"].get("labels")) for pod in pods)
+def group_of(reference: AnyObject) -> str:
+    """Return the API group of a reference's apiVersion."""
+    return str(reference.get("apiVersion", "")).rpartition("/")[0]

@@ -9,10 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kubepy.api.clock import format_micro_time, parse_time
 from kubepy.api.meta import AnyObject
+from kubepy.api.selectors import parse_labels
+
+if TYPE_CHECKING:
+    from kubepy.api.typed import Pod
 
 DOWNSCALE_STABILIZATION = timedelta(minutes=5)
 SCALE_UP_FACTOR, SCALE_UP_MINIMUM = 2, 4  # the rate without ``behavior``
@@ -47,6 +51,13 @@ class ScalingHistory:
         history.recommendations, history.scale_ups, history.scale_downs = (
             [SizeChange(replicas, parse_time(time)) for replicas, time in entries] for entries in changes)
         return history
+
+    def selects_any(self, pods: Sequence[Pod]) -> bool:
+        """Return whether the selector of the target's pods, once it is known, matches one of these."""
+        if not self.selector:
+            return False
+        parsed = parse_labels(self.selector)
+        return any(parsed.matches(pod["metadata"].get("labels")) for pod in pods)
 
     def record_initial_recommendation(self, replicas: int, now: datetime) -> None:
         if not self.recommendations:

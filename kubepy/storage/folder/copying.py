@@ -4,8 +4,9 @@ A state folder is copied file by file, byte for byte, while nobody writes to it;
 the copies, so that no command has to read the files again. What another store holds is written as new files.
 
 ``kubepy.yaml`` comes last: without it nothing is a cluster, so whoever is killed leaves no half of one. Until then a
-mark says so, and nobody makes another cluster of that half. Everything else that fails removes what it has made. The index is on disk when the command ends, and has all objects, so that a power
-cut loses none of them; the files follow when the system writes them.
+mark says so, and nobody makes another cluster of that half. Everything else that fails removes what it has made. The
+index is on disk when the command ends, and has all objects, so that a power cut loses none of them; the files follow
+when the system writes them.
 """
 
 from __future__ import annotations
@@ -121,7 +122,8 @@ def _make_folder(target: str, origin: str) -> list[str]:
 def _empty(folder: str) -> None:
     """Remove what is in a folder that this process has filled; as long as a part is there, it is no cluster."""
     ranks = {settings.FILE: 0, index.OWN: 2}
-    for path in [os.path.join(folder, name) for name in sorted(os.listdir(folder), key=lambda name: ranks.get(name, 1))]:
+    names = sorted(os.listdir(folder), key=lambda name: ranks.get(name, 1))
+    for path in [os.path.join(folder, name) for name in names]:
         if os.path.isdir(path) and not os.path.islink(path):
             rmtree(path, ignore_errors=True)
         else:

@@ -14,6 +14,7 @@ from kubepy.api.clock import Ids
 from kubepy.api.meta import AnyObject, annotations_of, labels_of, name_of, namespace_of, uid_of
 from kubepy.api.objects.outcomes import OUTCOME, UnknownOutcomeError, parse_outcomes
 from kubepy.api.objects.usage import AnnotationError
+from kubepy.api.scheme import Scheme
 from kubepy.api.selectors import LabelSelector, SelectorError, from_label_selector
 from kubepy.api.values.goformat import parse_duration
 from kubepy.quoting import printable, quote
@@ -215,10 +216,10 @@ def parse_range(path: str, value: Any) -> SecondsRange:
 
 
 def parse_length(path: str, value: Any) -> SecondsRange:
-    """Read a duration or a range that must not be zero."""
+    """Read a duration or a range of at least a second, as exact as the annotation that says when a node is back."""
     seconds = parse_range(path, value)
-    if seconds.low <= 0:
-        raise _error(path, f"{_shown(value)} is not more than 0s")
+    if seconds.low < 1:
+        raise _error(path, f"{_shown(value)} is less than 1s")
     return seconds
 
 
@@ -233,10 +234,12 @@ def parse_selector(path: str, value: Any) -> LabelSelector:
     for index, entry in enumerate(entries):
         strings = {"key": parse_text, "operator": parse_text, "values": list_of(parse_text)}
         _fields(f"{path}.matchExpressions[{index}]", entry, strings, ("key", "operator"))
-    try:
-        return from_label_selector(value)
-    except SelectorError as error:
-        raise _error(path, str(error)) from None
+    for field, part in (("matchLabels", {"matchLabels": labels}), ("matchExpressions", value)):
+        try:
+            selector = from_label_selector(part)
+        except SelectorError as error:
+            raise _error(f"{path}.{field}", str(error)) from None
+    return selector
 
 
 def parse_ordinal(path: str, value: Any) -> int:
@@ -251,7 +254,7 @@ def parse_outcome(path: str, value: Any) -> str:
     try:
         parse_outcomes(OUTCOME, text)
     except (AnnotationError, UnknownOutcomeError) as error:
-        raise _error(path, str(error)) from None
+        raise _error(path, str(error).removeprefix(f"{OUTCOME}: ")) from None
     return text
 
 
@@ -262,10 +265,15 @@ def parse_controller(path: str, value: Any) -> str:
 
 
 def parse_resource(path: str, value: Any) -> str:
-    """Read a resource with its group, as ``kubepy api-resources -o name`` prints it."""
-    if not isinstance(value, str) or not value or value != value.lower() or set(value) & set(" /*,"):
+    """Read the name of a resource as the command line does. One of another group may be defined later."""
+    word = value if isinstance(value, str) and value == value.lower() and not set(value) & set(" /*,") else ""
+    scheme = Scheme()
+    if resource := scheme.find(word):
+        return resource.key
+    _, dot, group = word.partition(".")
+    if not dot or not group or group in {resource.group for resource in scheme}:
         raise _error(path, f"{_shown(value)} is not a resource such as pods or daemonsets.apps")
-    return value
+    return word
 
 
 def parse_seed(path: str, value: Any) -> Seed:

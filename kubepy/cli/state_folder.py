@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import signal
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
+from typing import TYPE_CHECKING
 
 from kubepy.api.clock import format_exact_time
 from kubepy.api.meta import Object
@@ -19,6 +21,9 @@ from kubepy.cli.runtime.options import Options
 from kubepy.controlplane import build_manager, manager_lock
 from kubepy.kubelet.nodes import DEFAULT_CAPACITY
 from kubepy.quoting import printable, quote
+
+if TYPE_CHECKING:
+    from types import FrameType
 
 
 class InitOptions(Options):
@@ -149,7 +154,20 @@ def fork(factory: Factory, options: ForkOptions) -> None:
     if len(options.args) != 1 or not options.args[0]:
         options.usage_error("exactly one folder is required: kubepy fork DIR")
     target = options.args[0]
-    factory.cluster.copy_to(target)
+    cluster = factory.cluster
+
+    def end(number: int, _: FrameType | None) -> None:
+        signal.signal(number, signal.SIG_IGN)  # what is there is removed first
+        raise SilentExit(128 + number)
+
+    before = None
+    try:
+        with suppress(ValueError):  # in another than the main thread, which a Python program may run a command in
+            before = signal.signal(signal.SIGTERM, end)
+        cluster.copy_to(target)
+    finally:
+        if before is not None:
+            signal.signal(signal.SIGTERM, before)
     factory.print(printable(f"cluster forked to {target}"))
 
 

@@ -56,10 +56,12 @@ class Horizon(NamedTuple):
 
     :param until: the moment at which it stands in the end; None: there is no limit.
     :param settled: it stops where nothing falls due within so many seconds but what repeats; None: it does not.
+    :param patience: it stops where it would let something repeat for more seconds than these.
     """
 
     until: datetime | None = None
     settled: float | None = None
+    patience: float = math.inf
 
     def next_moment(self, now: datetime, due: datetime | None, single: datetime | None) -> datetime | None:
         """Return the moment to which time goes next, None where it has gone far enough.
@@ -69,6 +71,8 @@ class Horizon(NamedTuple):
         if self.until is not None and now >= self.until:
             return None
         if self.settled is not None and (single is None or (single - now).total_seconds() > self.settled):
+            return None
+        if single is not None and due is not None and due < single and (single - now).total_seconds() > self.patience:
             return None
         return min((moment for moment in (due, self.until) if moment is not None), default=None)
 

@@ -14,6 +14,7 @@ K = TypeVar("K", bound=Hashable)
 
 BASE_DELAY = 0.005  # seconds; the default controller rate limiter's exponential part
 MAX_DELAY = 1000.0
+LAST_YEAR = 2261  # of a clock: Go counts nanoseconds in 64 bits
 BURST = 10_000.0  # more than a rollout of 1,000 pods takes, one pod after the other and each in no time
 MOST_STALE = 64  # entries of the heap that do not count any more, beside as many as there are others
 
@@ -60,10 +61,12 @@ class WorkQueue(Generic[K]):
         ``skippable``: upstream puts the key off only so that others can catch up. Nobody who does not watch time pass
         needs to wait for it (:meth:`skip_waits`). ``repeating``: the key comes again after every such time, whether
         anything has changed or not. Who waits until there is nothing to do does not wait for it. A key that is put off
-        for another reason as well does not count as repeating.
+        for another reason as well does not count as repeating. A moment that no clock reaches is none.
         """
         if due <= self._now():
             self.add(key)
+            return
+        if due.year > LAST_YEAR:
             return
         if skippable:
             self._skippable.add(key)

@@ -77,6 +77,30 @@ def test_printed_command_repeats_the_failed_run(folder: Path, seed: str) -> None
         assert "error: timed out waiting for the condition" in again.stderr
 
 
+def test_standard_input_is_no_file_of_faults(kubepy: Kubepy) -> None:
+    assert kubepy("get", "pods", "--faults=-").err == "error: --faults cannot be standard input: it takes a file\n"
+
+
+def test_command_that_read_its_input_says_that_it_needs_it_again(folder: Path) -> None:
+    run("init", "--nodes=1", CLOCK, "--seed=3")
+    run("create", "configmap", "a")
+    (folder / "faults.yaml").write_text(CRASHES)
+    done = run("wait", "--for=jsonpath={.data.a}=b", "-f", "-", "--timeout=5s", "--faults=faults.yaml",
+               stdin="apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n")
+    assert "faults: seed 3; repeat, giving it the same standard input, with: D=" in done.err
+
+
+def test_link_that_is_not_on_the_path_is_called_by_its_path(folder: Path) -> None:
+    run("init", "--nodes=1", CLOCK, "--seed=3")
+    run(*DEPLOYMENT)
+    (folder / "faults.yaml").write_text(CRASHES.replace("0.5", "1"))
+    (folder / "kubectl").symlink_to(Path(sys.executable).with_name("kubepy"))
+    words = ["./kubectl", "rollout", "status", "deploy/web", "--timeout=5s", "--faults=faults.yaml"]
+    done = subprocess.run(words, text=True, capture_output=True)
+    path = folder.resolve() / "kubectl"
+    assert f'; {path} --state state/.kubepy/failed-run fork "$D" && {path} --state "$D" rollout' in done.stderr
+
+
 def test_limit_of_until_settled_says_how_to_repeat(folder: Path) -> None:
     run("init", "--nodes=2", "--seed=3", CLOCK)
     run(*DEPLOYMENT)

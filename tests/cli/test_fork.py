@@ -127,6 +127,42 @@ def test_fork_without_cluster_fails(bare: Kubepy, folder: Path) -> None:
     assert not (folder / "copy").exists()
 
 
+HALF_WAY = """
+import os, signal, sys
+from kubepy.cli.main import main
+from kubepy.storage.folder import copying
+original, count = copying.copy_file, 0
+def copy_file(*paths):
+    global count
+    count += 1
+    if count == 3:
+        os.kill(os.getpid(), int(sys.argv[1]))
+    return original(*paths)
+copying.copy_file = copy_file
+sys.exit(main(["fork", "copy"]))
+"""
+
+
+@pytest.mark.parametrize("words", [("create", "configmap", "a"), ("init",), ("apply", "-f", "-")])
+def test_half_that_a_killed_fork_left_is_made_no_cluster(rollout: Path, words: tuple[str, ...]) -> None:
+    assert subprocess.run([sys.executable, "-c", HALF_WAY, "9"]).returncode == -9
+    left = sorted((rollout / "copy").rglob("*"))
+    message = ("copy is an unfinished copy of a cluster, which a 'kubepy fork' that was killed has left: remove that "
+               "folder, and fork again\n")
+    done = run("--state=copy", *words, stdin=DEPLOYMENT)
+    assert (done.out, done.err[-len(message):], done.status) == ("", message, 1)
+    assert run("fork", "copy") == Done("", f"error: {message}", 1)
+    assert sorted((rollout / "copy").rglob("*")) == left
+
+
+def test_fork_that_is_terminated_leaves_nothing(rollout: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", HALF_WAY, "15"], capture_output=True, text=True)
+    assert (done.stdout, done.stderr, done.returncode) == ("", "", 143)
+    assert not (rollout / "copy").exists()
+    assert run("fork", "copy").status == 0
+    assert not (rollout / "copy" / folder_settings.UNFINISHED_FORK).exists()
+
+
 def test_folders_complete_the_word_after_fork(kubepy: Kubepy) -> None:
     assert kubepy("__complete", "fork", "").out == ":16\n"
 

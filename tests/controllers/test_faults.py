@@ -57,7 +57,8 @@ def ready(lab: Lab, name: str) -> str:
      'faults.nodes[0].downFor: "5" is not a duration such as 5m, or a range such as 2s..8s'),
     ({"nodes": [{"downFor": "5m..1m"}]},
      'faults.nodes[0].downFor: "5m..1m" is not a duration such as 5m, or a range such as 2s..8s'),
-    ({"nodes": [{"downFor": "0s"}]}, 'faults.nodes[0].downFor: "0s" is not more than 0s'),
+    ({"nodes": [{"downFor": "0s"}]}, 'faults.nodes[0].downFor: "0s" is less than 1s'),
+    ({"nodes": [{"downFor": "500ms..2s"}]}, 'faults.nodes[0].downFor: "500ms..2s" is less than 1s'),
     ({"nodes": [{"downFor": "5m", "every": "1m"}]}, "faults.nodes[0].every: must be longer than downFor"),
     ({"nodes": [{"downFor": "5m", "every": "1h..2h"}]},
      'faults.nodes[0].every: "1h..2h" is a range: must be one duration such as 5m'),
@@ -68,18 +69,31 @@ def ready(lab: Lab, name: str) -> str:
     ({"pods": [{"outcome": "failed", "selector": {"labels": {}}}]},
      "faults.pods[0].selector.labels: unknown field: must be one of matchLabels, matchExpressions"),
     ({"pods": [{"outcome": "failed", "selector": {"matchExpressions": [{"key": "a", "operator": "Near"}]}}]},
-     'faults.pods[0].selector: "Near" is not a valid label selector operator'),
+     'faults.pods[0].selector.matchExpressions: "Near" is not a valid label selector operator'),
     ({"conflicts": {"rate": 1.5}}, 'faults.conflicts.rate: "1.5" is not a number from 0 to 1'),
     ({"conflicts": {"rate": True}}, 'faults.conflicts.rate: "true" is not a number from 0 to 1'),
     ({"conflicts": {}}, "faults.conflicts.rate: is required"),
     ({"restarts": {"rate": 0.1, "resources": ["Pods"]}},
      'faults.restarts.resources[0]: "Pods" is not a resource such as pods or daemonsets.apps'),
+    ({"conflicts": {"rate": 0.1, "resources": ["pods", "nosuch"]}},
+     'faults.conflicts.resources[1]: "nosuch" is not a resource such as pods or daemonsets.apps'),
+    ({"conflicts": {"rate": 0.1, "resources": ["nosuch.apps"]}},
+     'faults.conflicts.resources[0]: "nosuch.apps" is not a resource such as pods or daemonsets.apps'),
+    ({"pods": [{"outcome": "crash-loop*0"}]}, 'faults.pods[0].outcome: "crash-loop*0": the last outcome lasts, '
+     "so it takes no number: name what follows, as in crash-loop*3, ready"),
     ({"lateEvents": {"rate": 0.1}}, "faults.lateEvents.delay: is required"),
 ])  # fmt: skip
 def test_wrong_setting_is_an_error_with_its_path(faults: Any, message: str) -> None:
     with pytest.raises(FolderError) as error:
         parse_settings({"faults": faults})
     assert str(error.value) == f"kubepy.yaml: {message}"
+
+
+def test_resources_are_named_as_on_the_command_line() -> None:
+    names = ["ds", "pod", "deployments.v1.apps", "widgets.example.com"]
+    faults = parse_settings({"faults": {"conflicts": {"rate": 0.1, "resources": names}}}).faults
+    assert faults.conflicts.resources == (  # type: ignore[union-attr]
+        "daemonsets.apps", "pods", "deployments.apps", "widgets.example.com")
 
 
 def test_unknown_controller_is_an_error_that_lists_them() -> None:

@@ -78,6 +78,9 @@ def test_real_limits_pass_while_own_time_stands() -> None:
     (Horizon(after(10)), None, None, after(10)), (Horizon(START), after(5), after(5), None),
     (Horizon(None, math.inf), after(5), after(9), after(5)), (Horizon(None, math.inf), after(5), None, None),
     (Horizon(after(3), math.inf), after(5), after(9), after(3)), (Horizon(after(3), math.inf), after(2), None, None),
+    (Horizon(None, math.inf, 60.0), after(5), after(60), after(5)),
+    (Horizon(None, math.inf, 60.0), after(5), after(61), None),
+    (Horizon(None, math.inf, 60.0), after(61), after(61), after(61)),
     (Horizon(None, 2.0), after(1), after(2), after(1)), (Horizon(None, 2.0), after(1), after(2.5), None),
 ])
 def test_horizon_gives_next_moment(horizon: Horizon, due: datetime | None, single: datetime | None,

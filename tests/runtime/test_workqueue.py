@@ -184,3 +184,11 @@ def test_moments_that_were_replaced_do_not_pile_up():
     assert len(hands.queue._delayed) < 100
     assert [key for key, _ in hands.queue.pending()] == ["a", "late"]
     assert hands.queue.next_due() == START + timedelta(seconds=1)
+
+
+def test_moment_that_no_clock_reaches_is_never_due():
+    hands = Hands()
+    hands.queue.add_after("late", 1e18)
+    hands.queue.add_at("later", datetime(2262, 1, 1, tzinfo=UTC))
+    hands.queue.add_at("in time", datetime(2261, 12, 31, tzinfo=UTC))
+    assert [key for key, _ in hands.queue.pending()] == ["in time"]

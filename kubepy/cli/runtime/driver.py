@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from kubepy.controlplane.summary import Summary
     from kubepy.runtime.checkpoint import Checkpoint
 
+WAIT_PATIENCE = 366 * 86400.0  # own time's seconds: how long a wait lets things repeat before others are due
 NOTE_SECONDS = 2  # after which a user at a terminal is told why pods have no node
 READ_SECONDS = 10.0  # how long a command that reads lets the controllers work: some never come to rest
 TAKE_OVER_SECONDS = 1.0  # how soon a waiting command notices that the process that ran the controllers has ended
@@ -237,7 +238,11 @@ class Driver:
             if not self._reconciles:
                 self._find_others(done)
             until = min((moment for moment in (deadline, retry()) if moment is not None), default=None)
-            is_idle = self.advance(managers.Horizon(until, None if deadline else math.inf), done, about=about).is_idle
+            horizon = managers.Horizon(until) if deadline else managers.Horizon(until, math.inf, WAIT_PATIENCE)
+            is_idle = self.advance(horizon, done, about=about).is_idle
+            if deadline is None and not is_idle and until is None and not done():
+                raise CliError("this would wait for more than a year, in which nothing is due but what is tried again "
+                               "and again: --timeout says how long to wait")
             if deadline is None and is_idle and not done():
                 revision = self._cluster.client.revision()
                 if until is None or revision == tried:

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import os
 import shlex
+import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from kubepy.apiserver.fault_settings import FaultSettings, parse_faults
 from kubepy.cli.errors import CliError
 from kubepy.cli.files import read_string
+from kubepy.cli.names import KUBECTL, KUBEPY
 from kubepy.quoting import printable
 from kubepy.storage import FolderError, yaml
 
@@ -30,6 +32,8 @@ def read_faults(path: str) -> FaultSettings:
 
     Raises CliError, OSError, FolderError.
     """
+    if path == "-":
+        raise CliError("--faults cannot be standard input: it takes a file")
     try:
         documents = yaml.load_all(read_string(path), unique_keys=True)
     except yaml.YamlError as error:
@@ -81,7 +85,8 @@ class FaultRun:
         except (FolderError, OSError) as error:
             self._say(f"{text}; the cluster from before could not be kept for a repetition: {error}")
         else:
-            self._say(f"{text}; repeat with: {command}")
+            reads = not {"-", "-f-", "--filename=-"}.isdisjoint(self._words)
+            self._say(f"{text}; repeat{', giving it the same standard input,' if reads else ''} with: {command}")
 
     def _save(self, before: LocalCluster) -> str:
         """Write the cluster from before the run, and return the command that repeats the run on a copy of it."""
@@ -91,7 +96,21 @@ class FaultRun:
         shutil.rmtree(kept, ignore_errors=True)
         before.copy_to(kept)
         words = shlex.join(without_place(self._words))
-        return f'D=$(mktemp -d)/state; kubepy --state {shlex.quote(kept)} fork "$D" && kubepy --state "$D" {words}'
+        program = called_program()
+        fork = f'{program} --state {shlex.quote(kept)} fork "$D"'
+        return f'D=$(mktemp -d)/state; {fork} && {program} --state "$D" {words}'
+
+
+def called_program() -> str:
+    """Return what a shell calls this program by: its name, or its path where the name is that of another program."""
+    import shutil
+
+    path, name = sys.argv[0], os.path.basename(sys.argv[0])
+    if name in (KUBECTL, KUBEPY) and os.path.exists(path):
+        found = shutil.which(name)
+        if found is None or not os.path.samefile(found, path):
+            return shlex.quote(os.path.abspath(path))
+    return KUBEPY
 
 
 def without_place(words: Sequence[str]) -> list[str]:

@@ -3,9 +3,10 @@
 A state folder is copied file by file, byte for byte, while nobody writes to it; its index goes along with the stamps of
 the copies, so that no command has to read the files again. What another store holds is written as new files.
 
-``kubepy.yaml`` comes last: without it nothing is a cluster, so whoever is killed leaves no half of one. Everything else
-that fails removes what it has made. The index is on disk when the command ends, and has all objects, so that a power
-cut loses none of them; the files follow when the system writes them.
+``kubepy.yaml`` comes last: without it nothing is a cluster, so whoever is killed leaves no half of one. Until then a
+mark says so, and nobody makes another cluster of that half. Everything else that fails removes what it has made. The
+index is on disk when the command ends, and has all objects, so that a power cut loses none of them; the files follow
+when the system writes them.
 """
 
 from __future__ import annotations
@@ -71,8 +72,12 @@ def new_folder(target: str, origin: str = "") -> Iterator[None]:
     Raises FolderError.
     """
     made = _make_folder(target, origin)
+    mark = os.path.join(target, settings.UNFINISHED_FORK)
     try:
+        with open(mark, "x"):
+            pass
         yield
+        os.unlink(mark)
     except BaseException as error:
         _empty(target)
         with suppress(OSError):
@@ -95,6 +100,7 @@ def _make_folder(target: str, origin: str) -> list[str]:
         if os.path.lexists(target):
             if not os.path.isdir(target):
                 raise FolderError(printable(f"{target} is there already, and is not a folder"))
+            settings.check_finished(target)
             if names := os.listdir(target):
                 what = "is a cluster already" if settings.FILE in names else "is not empty"
                 raise FolderError(printable(f"{target} {what}"))
@@ -114,8 +120,10 @@ def _make_folder(target: str, origin: str) -> list[str]:
 
 
 def _empty(folder: str) -> None:
-    """Remove what is in a folder that this process has filled."""
-    for path in [os.path.join(folder, name) for name in os.listdir(folder)]:
+    """Remove what is in a folder that this process has filled; as long as a part is there, it is no cluster."""
+    ranks = {settings.FILE: 0, index.OWN: 2}
+    names = sorted(os.listdir(folder), key=lambda name: ranks.get(name, 1))
+    for path in [os.path.join(folder, name) for name in names]:
         if os.path.isdir(path) and not os.path.islink(path):
             rmtree(path, ignore_errors=True)
         else:

@@ -29,6 +29,7 @@ with lazy_imports():
     from kubepy.storage.yaml import roundtrip
 
 FILE = "kubepy.yaml"
+UNFINISHED_FORK = os.path.join(OWN, "unfinished-fork")  # there as long as a folder is being copied to
 FORMAT_VERSION = 1
 GITIGNORE = "/.kubepy/\n"
 CHANGES = "settings.changes"  # in the index: changes that are committed, and may not have reached the file
@@ -79,6 +80,13 @@ def _temporary_path(name: str) -> str:
 
 
 # --- reading ---
+
+
+def check_finished(root: str) -> None:
+    """Raise FolderError for the part of a cluster that a killed ``kubepy fork`` has left."""
+    if os.path.lexists(os.path.join(root, UNFINISHED_FORK)) and not os.path.lexists(os.path.join(root, FILE)):
+        raise FolderError(printable(f"{root} is an unfinished copy of a cluster, which a 'kubepy fork' that was killed "
+                                    "has left: remove that folder, and fork again"))
 
 
 def check_cluster(folder: StateFolder) -> Stamp:

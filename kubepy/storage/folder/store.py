@@ -84,9 +84,10 @@ class FolderStore:
     def initialize(cls, folder: Path | str, settings: Mapping[str, Any]) -> None:
         """Make an empty cluster: ``kubepy.yaml`` with the settings, ``.gitignore``.
 
-        Raises FolderError if there is one, or the folder cannot be written.
+        Raises FolderError if there is one, or a part of one, or the folder cannot be written.
         """
         root = os.fspath(folder)
+        cluster_settings.check_finished(root)
         cluster_settings.initialize(root, settings)
         index.begin(root)
 

@@ -56,7 +56,7 @@ class Horizon(NamedTuple):
 
     :param until: the moment at which it stands in the end; None: there is no limit.
     :param settled: it stops where nothing falls due within so many seconds but what repeats; None: it does not.
-    :param patience: it stops where it would let something repeat for more seconds than these.
+    :param patience: without ``until`` it stops where it would let something repeat for more seconds than these.
     """
 
     until: datetime | None = None
@@ -72,7 +72,8 @@ class Horizon(NamedTuple):
             return None
         if self.settled is not None and (single is None or (single - now).total_seconds() > self.settled):
             return None
-        if single is not None and due is not None and due < single and (single - now).total_seconds() > self.patience:
+        repeats = self.until is None and single is not None and due is not None and due < single
+        if repeats and single is not None and (single - now).total_seconds() > self.patience:
             return None
         return min((moment for moment in (due, self.until) if moment is not None), default=None)
 

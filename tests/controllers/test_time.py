@@ -81,6 +81,7 @@ def test_real_limits_pass_while_own_time_stands() -> None:
     (Horizon(None, math.inf, 60.0), after(5), after(60), after(5)),
     (Horizon(None, math.inf, 60.0), after(5), after(61), None),
     (Horizon(None, math.inf, 60.0), after(61), after(61), after(61)),
+    (Horizon(after(3), math.inf, 60.0), after(5), after(61), after(3)),
     (Horizon(None, 2.0), after(1), after(2), after(1)), (Horizon(None, 2.0), after(1), after(2.5), None),
 ])
 def test_horizon_gives_next_moment(horizon: Horizon, due: datetime | None, single: datetime | None,

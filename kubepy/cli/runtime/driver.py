@@ -240,7 +240,7 @@ class Driver:
             until = min((moment for moment in (deadline, retry()) if moment is not None), default=None)
             horizon = managers.Horizon(until) if deadline else managers.Horizon(until, math.inf, WAIT_PATIENCE)
             is_idle = self.advance(horizon, done, about=about).is_idle
-            if deadline is None and not is_idle and until is None and not done():
+            if until is None and not is_idle and not done() and self._has_stopped(horizon):
                 raise CliError("this would wait for more than a year, in which nothing is due but what is tried again "
                                "and again: --timeout says how long to wait")
             if deadline is None and is_idle and not done():
@@ -252,6 +252,12 @@ class Driver:
                 tried = revision
                 self.advance(managers.Horizon(until), done, about=about)
         return True
+
+    def _has_stopped(self, horizon: Horizon) -> bool:
+        """Tell whether time goes no further, and not only the lock of the controllers was lost."""
+        checkpoint = settled_checkpoint(self._cluster, of_this_version=False)
+        return checkpoint is not None and horizon.next_moment(
+            self._cluster.clock.now(), checkpoint.next_due(), checkpoint.next_due(single=True)) is None
 
     def _find_others(self, done: Callable[[], bool]) -> None:
         """Wait a while, in real time, until another process runs the controllers. Raises CliError."""

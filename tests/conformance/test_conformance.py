@@ -22,7 +22,7 @@ CASES = sorted((HERE / "cases").glob("*/*.txt"))
 ONCE = {"daemonset", "deployment", "statefulset"}  # folders whose cases run without a background controller
 WATCHED = {"cli", "daemonset", "deployment", "statefulset"}  # folders whose cases run beside one
 
-TIMED = re.compile(r"^\$ .*(\bsleep [0-9]|--timeout|\bkubectl wait\b)", re.MULTILINE)  # commands that wait
+TIMED = re.compile(r"^\$ .*(\bsleep [0-9]|\bkubectl wait\b)", re.MULTILINE)  # commands that take time
 EVERY = 30  # so many other cases are left to the runs above for each one that runs in the cluster's own time, too
 OWN_TIME = [case for index, case in enumerate(CASES) if TIMED.search(case.read_text()) or index % EVERY == 0]
 

@@ -1,0 +1,105 @@
+"""The values that a request is on its way to an answer: what came in, what it means, what goes out."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kubepy.api.meta import Object
+
+if TYPE_CHECKING:
+    from kubepy.apiserver.cluster import LocalCluster
+    from kubepy.server.application import Application
+
+JSON = "application/json"
+YAML = "application/yaml"
+PROTOBUF = "application/vnd.kubernetes.protobuf"
+TEXT = "text/plain; charset=utf-8"
+
+Headers = tuple[tuple[str, str], ...]
+
+
+class HttpRequest(NamedTuple):
+    """A request as it came, with its whole body.
+
+    :ivar path: as it was sent, with its percent escapes, without the query.
+    :ivar query: each parameter with its values, decoded, in their order.
+    :ivar headers: names in lower case; repeated ones are joined by ", ", as HTTP allows.
+    """
+
+    method: str
+    path: str
+    query: Mapping[str, list[str]]
+    headers: Mapping[str, str]
+    body: bytes = b""
+
+    def parameter(self, name: str, default: str = "") -> str:
+        """Return the first value of a query parameter, as ``url.Values.Get`` does."""
+        return self.query.get(name, [default])[0]
+
+    def header(self, name: str) -> str:
+        return self.headers.get(name, "")
+
+
+class RequestInfo(NamedTuple):
+    """What a request is about (``apiserver/pkg/endpoints/request.RequestInfo``).
+
+    :ivar verb: get, list, watch, create, update, patch, delete, deletecollection; for other paths the method in lower
+        case.
+    :ivar namespace: "" for all of them, or for a resource that has none.
+    :ivar subresource_path: what follows the subresource, of a proxy.
+    :ivar parts: the decoded parts of the path, all of them.
+    """
+
+    is_resource_request: bool
+    verb: str
+    path: str
+    parts: tuple[str, ...] = ()
+    api_prefix: str = ""
+    api_group: str = ""
+    api_version: str = ""
+    namespace: str = ""
+    resource: str = ""
+    subresource: str = ""
+    name: str = ""
+    subresource_path: str = ""
+
+
+class Response(NamedTuple):
+    """An answer with its whole body."""
+
+    status: int
+    body: bytes
+    content_type: str = JSON
+    headers: Headers = ()
+
+
+class StreamResponse(NamedTuple):
+    """An answer whose body comes in pieces, each sent at once: a watch, or a followed log."""
+
+    status: int
+    pieces: AsyncIterator[bytes]
+    content_type: str = JSON
+    headers: Headers = ()
+
+
+class Call(NamedTuple):
+    """One request with everything that answers it. It lives in one thread of the backend.
+
+    :ivar user: a UserInfo: ``username``, ``uid``, ``groups``, ``extra``.
+    :ivar cluster: the cluster as this thread has it open: never pass it to another one.
+    :ivar application: what all requests share: options, keys, caches.
+    """
+
+    request: HttpRequest
+    info: RequestInfo
+    user: Object
+    cluster: LocalCluster
+    application: Application
+
+    @property
+    def client(self) -> Any:
+        return self.cluster.client
+
+
+Handler = Callable[[Call], Response]

@@ -21,6 +21,8 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import STATUS_PHRASES, H11Protocol
 from uvicorn.server import Server
 
+from kubepy.server.chain import HandlerChain
+
 if TYPE_CHECKING:
     from kubepy.server.application import Application
     from kubepy.server.certificates import Keys
@@ -34,7 +36,7 @@ BACKLOG = 1024
 FORCED = 128  # the exit status of a server that a signal ends at once, less the signal's number
 
 
-class Protocol(H11Protocol):
+class Connection(H11Protocol):
     """A connection. It is closed when the headers of a request take too long, or are too large."""
 
     _deadline: asyncio.TimerHandle | None = None
@@ -97,7 +99,7 @@ class HttpServer(Server):
 
     def __init__(self, application: Application, keys: Keys, sockets: list[socket.socket],
                  ready: Callable[[], None]) -> None:
-        config = Config(application, http=Protocol, ws="none", lifespan="off", loop="asyncio", interface="asgi3",
+        config = Config(HandlerChain(application), http=Connection, ws="none", lifespan="off", loop="asyncio", interface="asgi3",
                         log_config=None, access_log=False, proxy_headers=False, server_header=False,
                         timeout_keep_alive=IDLE_SECONDS, h11_max_incomplete_event_size=HEADER_BYTES)
         super().__init__(config)
@@ -108,8 +110,8 @@ class HttpServer(Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         loop = asyncio.get_running_loop()
 
-        def new_protocol() -> Protocol:
-            return Protocol(self.config, self.server_state, {}, loop)
+        def new_protocol() -> Connection:
+            return Connection(self.config, self.server_state, {}, loop)
 
         await self.application.start()
         self.servers = [await loop.create_server(new_protocol, sock=listener, ssl=self.context, backlog=BACKLOG,

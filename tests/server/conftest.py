@@ -22,6 +22,7 @@ import pytest
 
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.server.application import Application, ServeOptions
+from kubepy.server.chain import HandlerChain
 from kubepy.storage import yaml
 
 TOKEN = "the-administrators-token"
@@ -50,7 +51,7 @@ class Stream:
         self._gone = asyncio.Event()
         self._api = api
         self._is_asked = False
-        self.future = asyncio.run_coroutine_threadsafe(api.application(scope, self._receive, self._send), api.loop)
+        self.future = asyncio.run_coroutine_threadsafe(api.chain(scope, self._receive, self._send), api.loop)
         self.future.add_done_callback(lambda future: (self._started.set(), self._pieces.put(None)))
         assert self._started.wait(SECONDS)
 
@@ -107,6 +108,7 @@ class Api:
         self.thread = threading.Thread(target=self.loop.run_forever, daemon=True)
         self.thread.start()
         self.application = Application(str(folder), options, token=TOKEN, log=self.log.append)
+        self.chain = HandlerChain(self.application)
         self.run(self.application.start())
 
     def run(self, coroutine: Any) -> Any:
@@ -130,7 +132,7 @@ class Api:
         async def send(message: Any) -> None:
             sent.append(message)
 
-        self.run(self.application(scope, receive, send))
+        self.run(self.chain(scope, receive, send))
         if not sent:
             return Answer(0, {}, b"")
         return Answer(sent[0]["status"], headers_of(sent[0]), b"".join(message.get("body", b"") for message in sent))

@@ -24,3 +24,4 @@ class Application:
     def __init__(self, folder: str, options: ServeOptions) -> None:
         self.folder = folder
         self.options = options
+        self.token = ""

@@ -7,7 +7,6 @@ import errno
 import os
 import shlex
 import signal
-import sys
 
 from kubepy.cli.errors import CliError, SilentExit
 from kubepy.cli.runtime.command import command
@@ -16,7 +15,7 @@ from kubepy.cli.runtime.flags import int_flag, string_flag
 from kubepy.cli.runtime.kubeconfig import ConfigAccess, Kubeconfig
 from kubepy.cli.runtime.options import Options
 from kubepy.lazy import lazy_imports
-from kubepy.quoting import printable, quote
+from kubepy.quoting import printable
 
 with lazy_imports():
     from kubepy.server import application as applications

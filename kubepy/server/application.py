@@ -48,6 +48,7 @@ class Application:
     def _open_cluster(self) -> LocalCluster:
         cluster = LocalCluster.open(self.folder)
         cluster.store.set_warn(lambda text: self.log(f"Warning: {text}"))
+        cluster.client.use_authorization(self.options.authorization)
         return cluster
 
     async def start(self) -> None:

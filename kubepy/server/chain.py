@@ -19,8 +19,7 @@ from kubepy.api import errors
 from kubepy.api.meta import Object
 from kubepy.api.values import goformat
 from kubepy.apiserver.cluster import LocalCluster
-from kubepy.apiserver.server import ADMINISTRATOR
-from kubepy.server import authentication, requestinfo, routes
+from kubepy.server import authentication, requestinfo, routes, watch
 from kubepy.server.application import Application
 from kubepy.server.messages import TEXT, Call, Headers, HttpRequest, RequestInfo, Response, StreamResponse
 from kubepy.storage import LockTimeoutError, StorageError
@@ -70,39 +69,42 @@ class HandlerChain:
     async def _answer(self, request: HttpRequest, info: RequestInfo, receive: Receive) -> Response | StreamResponse:
         """Answer a request in time. Raises Status, StorageError, Disconnected."""
         if is_long_running(info):
-            return await self._handle(request, info)
+            return await self._handle(request, info, receive)
         try:
             async with asyncio.timeout(request_seconds(request)):
-                return await self._handle(await with_body(request, receive), info)
+                return await self._handle(request, info, receive)
         except TimeoutError:
             raise errors.Timeout("Timeout: request did not complete within the allotted timeout") from None
 
-    async def _handle(self, request: HttpRequest, info: RequestInfo) -> Response | StreamResponse:
-        handler = routes.find_handler(info)
+    async def _handle(self, request: HttpRequest, info: RequestInfo, receive: Receive) -> Response | StreamResponse:
+        application = self._application
+        user: Object | None = None
 
-        def run(cluster: LocalCluster) -> Response:
+        def admit(cluster: LocalCluster) -> Object:
+            return authentication.admit(request, info, application, cluster)
+
+        def run(cluster: LocalCluster) -> Response | StreamResponse:
             """Handle the request in a thread of the backend."""
             warnings: dict[str, None] = {}
             client = cluster.client
             client.warn = lambda text: warnings.update({text: None})
-            client.requester = user = self._identify(request, info, cluster)
-            response = handler(Call(request, info, user, cluster, self._application))
-            response = response._replace(headers=(*response.headers, *warning_headers(warnings)))
-            return compressed(request, response)
+            client.requester = requester = user or admit(cluster)
+            response = routes.find_handler(info)(Call(whole, info, requester, cluster, application))
+            return compressed(request, response._replace(headers=(*response.headers, *warning_headers(warnings))))
 
-        return await (self._application.backend.read if info.verb in READING else self._application.backend.write)(run)
+        if info.is_resource_request and info.verb == "watch":
+            return await watch.watch(application, request, info, await application.backend.read(admit))
+        whole = request
+        if request.method not in ("GET", "HEAD"):  # of others a body means nothing
+            if not self._is_administrator(request):  # nobody else may make the server read a large body
+                user = await application.backend.read(admit)
+            whole = await with_body(request, receive)
+        return await (application.backend.read if info.verb in READING else application.backend.write)(run)
 
-    def _identify(self, request: HttpRequest, info: RequestInfo, cluster: LocalCluster) -> Object:
-        """Return the user of a request, a UserInfo. Raises Unauthorized, Forbidden."""
-        if self.is_administrator(request):
-            return ADMINISTRATOR
-        return authentication.authenticate(request, self._application, cluster)
-
-    def is_administrator(self, request: HttpRequest) -> bool:
-        """Tell whether a request has the administrator's token, and impersonates nobody."""
+    def _is_administrator(self, request: HttpRequest) -> bool:
+        """Tell whether a request has the administrator's token."""
         expected, given = f"Bearer {self._application.token}", request.header("authorization")
-        return bool(self._application.token) and hmac.compare_digest(expected.encode(), given.encode(errors="replace")) and not any(
-            name.startswith("impersonate-") for name in request.headers)
+        return hmac.compare_digest(expected.encode(), given.encode(errors="surrogateescape"))
 
     # --- answers
 
@@ -114,14 +116,16 @@ class HandlerChain:
             return status_response(errors.BadRequest("the object is nested too deeply"))
         if isinstance(error, LockTimeoutError):
             return status_response(errors.ServiceUnavailable(str(error)))
+        application = self._application
         if not isinstance(error, (StorageError, OSError)):
             frame = traceback.extract_tb(error.__traceback__)[-1]
             place = f"{os.path.basename(frame.filename)}:{frame.lineno}"
-            self._application.log(f"internal error: {request.method} {request.path}: {type(error).__name__}: {error} ({place})")
-            if self._application.options.verbosity > 0:
-                self._application.log("".join(traceback.format_exception(error)).rstrip("\n"))
+            application.log(f"internal error: {request.method} {request.path}: {type(error).__name__}: {error} "
+                            f"({place})")
+            if application.options.verbosity > 0:
+                application.log("".join(traceback.format_exception(error)).rstrip("\n"))
             return status_response(errors.internal_error(f"{type(error).__name__}: {error}"))
-        self._application.log(f"error: {request.method} {request.path}: {error}")
+        application.log(f"error: {request.method} {request.path}: {error}")
         return status_response(errors.internal_error(str(error)))
 
     async def _stream(self, answer: StreamResponse, headers: Mapping[str, str], receive: Receive, send: Send) -> None:
@@ -138,7 +142,8 @@ class HandlerChain:
             while (await receive())["type"] != "http.disconnect":
                 pass
 
-        tasks = [asyncio.ensure_future(job) for job in (forward(), wait_for_disconnect(), self._application.stopping.wait())]
+        jobs = (forward(), wait_for_disconnect(), self._application.stopping.wait())
+        tasks = [asyncio.ensure_future(job) for job in jobs]
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -155,18 +160,17 @@ class HandlerChain:
 
 def request_of(scope: Scope) -> HttpRequest:
     """Return the request of an ASGI scope, still without its body."""
+    lines = tuple((name.decode("latin-1"), value.decode("utf-8", "surrogateescape"))
+                  for name, value in scope["headers"])
     headers: dict[str, str] = {}
-    for raw_name, raw_value in scope["headers"]:
-        name, value = raw_name.decode("latin-1"), raw_value.decode("latin-1")
+    for name, value in lines:
         headers[name] = f"{headers[name]}, {value}" if name in headers else value
     query = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-    return HttpRequest(scope["method"], scope["raw_path"].decode("latin-1"), query, headers)
+    return HttpRequest(scope["method"], scope["raw_path"].decode("latin-1"), query, headers, header_lines=lines)
 
 
 async def with_body(request: HttpRequest, receive: Receive) -> HttpRequest:
     """Return a request with its whole body. Raises RequestEntityTooLarge, Disconnected."""
-    if request.method in ("GET", "HEAD"):
-        return request  # a body means nothing there
     body, size, more = bytearray(), 0, True
     while more:
         message = await receive()

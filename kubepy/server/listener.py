@@ -36,7 +36,7 @@ BACKLOG = 1024
 FORCED = 128  # the exit status of a server that a signal ends at once, less the signal's number
 
 
-class Connection(H11Protocol):
+class HttpConnection(H11Protocol):
     """A connection. It is closed when the headers of a request take too long, or are too large."""
 
     _deadline: asyncio.TimerHandle | None = None
@@ -99,8 +99,8 @@ class HttpServer(Server):
 
     def __init__(self, application: Application, keys: Keys, sockets: list[socket.socket],
                  ready: Callable[[], None]) -> None:
-        config = Config(HandlerChain(application), http=Connection, ws="none", lifespan="off", loop="asyncio", interface="asgi3",
-                        log_config=None, access_log=False, proxy_headers=False, server_header=False,
+        config = Config(HandlerChain(application), interface="asgi3", http=HttpConnection, ws="none", lifespan="off",
+                        loop="asyncio", log_config=None, access_log=False, proxy_headers=False, server_header=False,
                         timeout_keep_alive=IDLE_SECONDS, h11_max_incomplete_event_size=HEADER_BYTES)
         super().__init__(config)
         self.application, self.sockets, self.ready = application, sockets, ready
@@ -110,8 +110,8 @@ class HttpServer(Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         loop = asyncio.get_running_loop()
 
-        def new_protocol() -> Connection:
-            return Connection(self.config, self.server_state, {}, loop)
+        def new_protocol() -> HttpConnection:
+            return HttpConnection(self.config, self.server_state, {}, loop)
 
         await self.application.start()
         self.servers = [await loop.create_server(new_protocol, sock=listener, ssl=self.context, backlog=BACKLOG,

@@ -26,6 +26,7 @@ def _serve(call: Call) -> Response:
     if info.verb == "list":
         listed = call.client.list(gvr, namespace=info.namespace or None)
         resource = call.cluster.scheme.get(gvr.group_resource)
+        assert resource
         return _json(200, {"kind": f"{resource.kind}List", "apiVersion": resource.api_version,
                            "metadata": {"resourceVersion": listed.resource_version}, "items": listed.items})
     if info.verb == "get":

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.server.backend import Backend
+from kubepy.server.controllers import WAITING, WRITTEN, ControllerProcess
+
+T = TypeVar("T")
 
 
 class ServeOptions(NamedTuple):
@@ -43,6 +46,7 @@ class Application:
         self.token = token
         self.log = log
         self.backend = Backend(self._open_cluster)
+        self.controllers = ControllerProcess(folder, options.verbosity, log) if options.controllers else None
         self.stopping = asyncio.Event()
 
     def _open_cluster(self) -> LocalCluster:
@@ -54,6 +58,19 @@ class Application:
     async def start(self) -> None:
         """Open the cluster, and do what an API server does once. Raises NoClusterError, FolderError."""
         await self.backend.write(lambda cluster: cluster.start())
+        if self.controllers is not None:
+            self.controllers.start()
+
+    async def write(self, function: Callable[[LocalCluster], T]) -> T:
+        """Run a function that may write; the controllers let it in, and hear of it at once."""
+        controllers = self.controllers
+        if controllers is None:
+            return await self.backend.write(function)
+        controllers.tell(WAITING)
+        try:
+            return await self.backend.write(function)
+        finally:
+            controllers.tell(WRITTEN)
 
     async def stop(self) -> None:
         """End all streams in order."""
@@ -62,3 +79,5 @@ class Application:
     def close(self) -> None:
         """Let go of the cluster, after the requests that have begun."""
         self.backend.close()
+        if self.controllers is not None:
+            self.controllers.stop()

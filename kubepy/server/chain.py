@@ -99,7 +99,9 @@ class HandlerChain:
             if not self._is_administrator(request):  # nobody else may make the server read a large body
                 user = await application.backend.read(admit)
             whole = await with_body(request, receive)
-        return await (application.backend.read if info.verb in READING else application.backend.write)(run)
+        if info.verb in READING:
+            return await application.backend.read(run)
+        return await application.write(run)
 
     def _is_administrator(self, request: HttpRequest) -> bool:
         """Tell whether a request has the administrator's token."""

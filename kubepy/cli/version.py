@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 from kubepy import KUBERNETES_VERSION, KUSTOMIZE_VERSION, __version__
 from kubepy.cli.errors import CliError
 from kubepy.cli.names import KUBECTL, renamed
@@ -16,9 +14,8 @@ from kubepy.quoting import printable
 
 with lazy_imports():
     from kubepy.api.values import goformat
+    from kubepy.server import health
     from kubepy.storage import yaml
-
-ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}  # Go's names of machines
 
 
 class VersionOptions(Options):
@@ -59,18 +56,9 @@ def version(factory: Factory, options: VersionOptions) -> None:
 
 
 def version_info(program: str, *, of_server: bool = False) -> dict[str, str]:
-    """Return the version as kubectl and a server print it (``version.Info``).
-
-    The details of a build are empty, as upstream leaves them where nothing is known: no Go program was built.
-    """
-    major, minor, _ = KUBERNETES_VERSION.removeprefix("v").split(".")
-    compatible = {"emulationMajor": major, "emulationMinor": minor, "minCompatibilityMajor": major,
-                  "minCompatibilityMinor": str(int(minor) - 1)}
-    system = os.uname()
-    platform = f"{system.sysname.lower()}/{ARCHITECTURES.get(system.machine, system.machine)}"
-    return {"major": major, "minor": minor, **(compatible if of_server else {}), "gitVersion": KUBERNETES_VERSION,
-            "gitCommit": "", "gitTreeState": "", "buildDate": "1970-01-01T00:00:00Z", "goVersion": "", "compiler": "",
-            "platform": platform, **({} if program == KUBECTL else {"kubepyVersion": __version__})}
+    """Return the version as kubectl prints it; kubepy adds its own."""
+    own = {} if program == KUBECTL else {"kubepyVersion": __version__}
+    return {**health.version_info(of_server=of_server), **own}
 
 
 @command("options", Options, examples="""

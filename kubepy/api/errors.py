@@ -67,18 +67,6 @@ class Status(Exception):
     def __str__(self) -> str:
         return self.message
 
-    def to_object(self) -> dict[str, Any]:
-        """Return the ``metav1.Status`` that a server answers with, its fields in Go's order."""
-        kind, _, group = (self.kind or self.resource).partition(".")
-        causes = [{name: value for name, value in cause._asdict().items() if value} for cause in self.causes]
-        details = {"name": self.name, "group": group, "kind": kind, "causes": causes,
-                   "retryAfterSeconds": self.retry_after_seconds}
-        details = {name: value for name, value in details.items() if value}
-        texts = {"status": "Failure", "message": self.message, "reason": self.reason}
-        return {"kind": "Status", "apiVersion": "v1", "metadata": {},
-                **{name: text for name, text in texts.items() if text},
-                **({"details": details} if details or self.has_details else {}), "code": self.code}
-
     def with_message(self, message: str) -> Self:
         """Return the same error with another message."""
         status = type(self)(message, name=self.name, kind=self.kind, resource=self.resource, causes=self.causes,
@@ -97,8 +85,8 @@ class Status(Exception):
             details = {"causes": [{"message": self.message.removeprefix(INTERNAL_ERROR)}]}
         status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": self.message,
                   "reason": self.reason}
-        has_details = details or isinstance(self, (NotFound, Timeout, MethodNotAllowed))
-        return {**_without_empty(status), **({"details": details} if has_details else {}), "code": self.code}
+        return {**_without_empty(status), **({"details": details} if details or self.has_details else {}),
+                "code": self.code}
 
 
 def _without_empty(fields: dict[str, Any]) -> dict[str, Any]:
@@ -193,6 +181,7 @@ class Timeout(Status):
     """The request was not answered in time; it may have been carried out nevertheless."""
 
     code, reason = 504, "Timeout"
+    has_details = True
 
 
 def status_of(message: str, reason: str, code: int, *, name: str = "", kind: str = "",
@@ -241,7 +230,11 @@ def method_not_supported(resource: str, action: str) -> MethodNotAllowed:
 
 
 def internal_error(detail: str) -> InternalError:
+<<<<<<< HEAD
     return InternalError(f"{INTERNAL_ERROR}{detail}", causes=[Cause("", detail)])
+=======
+    return InternalError(f"{INTERNAL_ERROR}{detail}")
+>>>>>>> endpoints
 
 
 def no_such_resource() -> NotFound:

@@ -20,6 +20,7 @@ from kubepy.lazy import lazy_imports
 
 with lazy_imports():
     from kubepy.api import errors as api_errors
+    from kubepy.api import types as go_types
     from kubepy.cli.runtime import sorting
 
 POLL_SECONDS = 0.1

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, cast
 from kubepy.api import errors
 from kubepy.api.meta import Object
 from kubepy.api.scheme import Resource
-from kubepy.apiserver.request import APPLY_PATCH, CollectionOptions, ListOptions, Options, Request
+from kubepy.apiserver.request import CollectionOptions, ListOptions, Options, Request
 from kubepy.server import lists, negotiation, parameters, requestbody, tables
 from kubepy.server.lists import ListResult
 from kubepy.server.messages import Call, Handler, Response
@@ -81,7 +81,6 @@ class Endpoint(NamedTuple):
         items = [negotiation.shown(self.call.client, obj) for obj in result.items]
         kind, api_version, meta = f"{self.resource.kind}List", self.resource.api_version, tables.list_meta(result)
         if self.resource.custom:
-            kind = self.resource.list_kind or kind
             meta = {"continue": "", **dict(sorted(meta.items()))}
             return {"apiVersion": api_version, "items": items, "kind": kind, "metadata": meta}
         for item in items:
@@ -93,8 +92,9 @@ class Endpoint(NamedTuple):
 def _require_verb(call: Call, resource: Resource) -> None:
     """Raises MethodNotAllowed for a verb that the path does not have."""
     info = call.info
-    if info.subresource:
-        verbs = resource.subresource(info.subresource).verbs
+    subresource = resource.subresource(info.subresource)
+    if subresource:
+        verbs = subresource.verbs
         methods = {**_OBJECT, "create": "POST"}
     elif info.name and info.verb not in ("list", "watch", "deletecollection"):
         verbs, methods = resource.verbs, _OBJECT
@@ -121,7 +121,8 @@ def get(call: Call) -> Response:
 
 def list_(call: Call) -> Response:
     endpoint = Endpoint.of(call)
-    return endpoint.respond(lists.read_list(call, endpoint.resource, parameters.list_parameters(call.request, call.info)))
+    chosen = parameters.list_parameters(call.request, call.info)
+    return endpoint.respond(lists.read_list(call, endpoint.resource, chosen))
 
 
 # --- writes -------------------------------------------------------------------------------------------------------
@@ -150,13 +151,11 @@ def patch(call: Call) -> Response:
 
 def _body_kind(endpoint: Endpoint) -> Resource:
     """Return the kind of the body of an update: a Scale for that subresource."""
-    resource, name = endpoint.resource, endpoint.call.info.subresource
-    if not name:
+    resource = endpoint.resource
+    subresource = resource.subresource(endpoint.call.info.subresource)
+    if subresource is None or subresource.kind == resource.kind:
         return resource
-    kind = resource.subresource(name)
-    if kind.kind == resource.kind:
-        return resource
-    return Resource(resource.plural, kind.kind, kind.group, kind.version)
+    return Resource(resource.plural, subresource.kind, subresource.group, subresource.version)
 
 
 def _respond_to_change(endpoint: Endpoint, body: Any, options: Options) -> Response:

@@ -206,7 +206,7 @@ def error_response(request: HttpRequest, error: errors.Status) -> Response:
     if isinstance(error, errors.MethodNotAllowed) and error.allow:
         headers += (("Allow", ", ".join(error.allow)),)
     try:
-        return answer(request, error.to_object(), error.code, headers)
+        return answer(request, error.as_object(), error.code, headers)
     except errors.NotAcceptable:
-        body = encode(MediaType(JSON, pretty=True), error.to_object())
+        body = encode(MediaType(JSON, pretty=True), error.as_object())
         return Response(error.code, body, JSON, headers)

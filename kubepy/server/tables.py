@@ -1,7 +1,7 @@
 """Objects as tables and as their metadata alone, as a server sends them to kubectl.
 
-The columns and cells are those of ``kubepy.apiserver.kinds``. Upstream: ``apiserver/pkg/endpoints/handlers/response.go``,
-``apiserver/pkg/registry/rest/table.go``, ``pkg/printers/storage``.
+The columns and cells are those of ``kubepy.apiserver.kinds``. Upstream:
+``apiserver/pkg/endpoints/handlers/response.go``, ``apiserver/pkg/registry/rest/table.go``, ``pkg/printers/storage``.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ def in_key_order(value: Any) -> Any:
 def as_encoded(obj: dict[str, Any]) -> dict[str, Any]:
     """Return an object with its fields in the order in which an API server writes them: that of Go's type, or sorted
     where the kind has none."""
-    name = type_of(obj)
+    name = decoder.type_of(obj)
     ordered: dict[str, Any] = go_order(name, obj) if name else in_key_order(obj)
     return ordered
 

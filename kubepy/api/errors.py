@@ -230,11 +230,7 @@ def method_not_supported(resource: str, action: str) -> MethodNotAllowed:
 
 
 def internal_error(detail: str) -> InternalError:
-<<<<<<< HEAD
-    return InternalError(f"{INTERNAL_ERROR}{detail}", causes=[Cause("", detail)])
-=======
     return InternalError(f"{INTERNAL_ERROR}{detail}")
->>>>>>> endpoints
 
 
 def no_such_resource() -> NotFound:

@@ -46,19 +46,14 @@ def version(factory: Factory, options: VersionOptions) -> None:
         if not options.client:
             factory.print(f"Server Version: {KUBERNETES_VERSION}")
         return
-    versions = {"clientVersion": version_info(factory.program), "kustomizeVersion": KUSTOMIZE_VERSION}
+    own = {} if factory.program == KUBECTL else {"kubepyVersion": __version__}
+    versions = {"clientVersion": {**health.version_info(), **own}, "kustomizeVersion": KUSTOMIZE_VERSION}
     if not options.client:
-        versions["serverVersion"] = version_info(factory.program, of_server=True)
+        versions["serverVersion"] = health.version_info(of_server=True)
     if options.output == "yaml":
         factory.print(yaml.dump(versions))
     else:
         factory.print(goformat.to_json(versions, indent=2, sort_keys=False))
-
-
-def version_info(program: str, *, of_server: bool = False) -> dict[str, str]:
-    """Return the version as kubectl prints it; kubepy adds its own."""
-    own = {} if program == KUBECTL else {"kubepyVersion": __version__}
-    return {**health.version_info(of_server=of_server), **own}
 
 
 @command("options", Options, examples="""

@@ -196,7 +196,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Any]:
     return lambda: tmp_path_factory.mktemp("owners") / "state"
 
 
-@settings(max_examples=60, deadline=None, print_blob=True,
+@settings(max_examples=60, deadline=None, derandomize=True, print_blob=True,
           suppress_health_check=[HealthCheck.too_slow])
 @given(spaces=st.lists(st.sampled_from(SPACES), min_size=SIZE, max_size=SIZE),
        held=st.sets(NUMBERS, max_size=3),

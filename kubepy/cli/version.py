@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from kubepy import KUBERNETES_VERSION, KUSTOMIZE_VERSION, __version__
 from kubepy.cli.errors import CliError
 from kubepy.cli.names import KUBECTL, renamed
@@ -47,7 +49,7 @@ def version(factory: Factory, options: VersionOptions) -> None:
             factory.print(f"Server Version: {KUBERNETES_VERSION}")
         return
     own = {} if factory.program == KUBECTL else {"kubepyVersion": __version__}
-    versions = {"clientVersion": {**health.version_info(), **own}, "kustomizeVersion": KUSTOMIZE_VERSION}
+    versions: dict[str, Any] = {"clientVersion": {**health.version_info(), **own}, "kustomizeVersion": KUSTOMIZE_VERSION}
     if not options.client:
         versions["serverVersion"] = health.version_info(of_server=True)
     if options.output == "yaml":

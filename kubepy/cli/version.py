@@ -48,8 +48,10 @@ def version(factory: Factory, options: VersionOptions) -> None:
         if not options.client:
             factory.print(f"Server Version: {KUBERNETES_VERSION}")
         return
-    own = {} if factory.program == KUBECTL else {"kubepyVersion": __version__}
-    versions: dict[str, Any] = {"clientVersion": {**health.version_info(), **own}, "kustomizeVersion": KUSTOMIZE_VERSION}
+    own_version = health.version_info()
+    if factory.program != KUBECTL:
+        own_version["kubepyVersion"] = __version__
+    versions: dict[str, Any] = {"clientVersion": own_version, "kustomizeVersion": KUSTOMIZE_VERSION}
     if not options.client:
         versions["serverVersion"] = health.version_info(of_server=True)
     if options.output == "yaml":

@@ -1,4 +1,4 @@
-"""The RBAC authorizer: upstream's own cases (``plugin/pkg/auth/authorizer/rbac/rbac_test.go``), and a cluster's roles."""
+"""The RBAC authorizer: the cases of upstream (``plugin/pkg/auth/authorizer/rbac``), and the roles of a cluster."""
 
 from __future__ import annotations
 

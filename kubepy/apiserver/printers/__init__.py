@@ -13,14 +13,20 @@ from typing import NamedTuple
 from kubepy.api.clock import parse_time
 from kubepy.api.meta import Object
 
-Cell = str | int | bool | None
+Cell = str | int | float | bool | None
 
 
 class Column(NamedTuple):
-    """``priority`` 0 is always shown, 1 in wide tables only. ``name`` is not in capitals yet."""
+    """``priority`` 0 is always shown, 1 in wide tables only. ``name`` is not in capitals yet.
+
+    ``type`` is that of OpenAPI; ``format`` ``name`` marks the names of objects.
+    """
 
     name: str
     priority: int = 0
+    type: str = "string"
+    format: str = ""
+    description: str = ""
 
 
 class Table(NamedTuple):

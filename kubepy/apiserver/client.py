@@ -493,10 +493,11 @@ class Client:
         except CompactedError:
             raise errors.Expired(f"too old resource version: {since} ({self.revision()})") from None
         if any(change.key.resource == CRDS for change in changes):
-            self._forget_custom_kinds()
+            self.forget_custom_kinds()
         return changes
 
-    def _forget_custom_kinds(self) -> None:
+    def forget_custom_kinds(self) -> None:
+        """Read the custom kinds again when they are next needed: their definitions have changed."""
         self._server.scheme.forget_custom()
         self._server.forget_strategies()
 
@@ -559,7 +560,7 @@ class Client:
             with self._storage_transaction() as transaction:
                 yield RequestTransaction(self._store, transaction, events, self._implied_objects(), dry_run=dry_run)
         if any(events[index].key.resource == CRDS for index in range(first, len(events))):
-            self._forget_custom_kinds()
+            self.forget_custom_kinds()
 
     @contextmanager
     def _storage_transaction(self) -> Iterator[Transaction]:

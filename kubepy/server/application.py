@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import traceback
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
@@ -69,6 +71,10 @@ class Application:
         if self.controllers is not None:
             self.controllers.start()
 
+    async def read(self, function: Callable[[LocalCluster], T]) -> T:
+        """Run a function that only reads."""
+        return await self.backend.read(function)
+
     async def write(self, function: Callable[[LocalCluster], T]) -> T:
         """Run a function that may write; the controllers let it in, and hear of it at once."""
         controllers = self.controllers
@@ -80,12 +86,25 @@ class Application:
         finally:
             controllers.tell(WRITTEN)
 
+    def check(self) -> None:
+        """Look after what others may have removed: called every second."""
+        if self.controllers is not None:
+            self.controllers.check()
+
+    def log_defect(self, subject: str, error: Exception) -> None:
+        """Log an exception that nothing expects, with its traceback at -v."""
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        place = f"{os.path.basename(frame.filename)}:{frame.lineno}"
+        self.log(f"internal error: {subject}: {type(error).__name__}: {error} ({place})")
+        if self.options.verbosity > 0:
+            self.log("".join(traceback.format_exception(error)).rstrip("\n"))
+
     async def stop(self) -> None:
         """End all streams in order."""
         self.stopping.set()
 
     def close(self) -> None:
         """Let go of the cluster, after the requests that have begun."""
-        self.backend.close()
         if self.controllers is not None:
             self.controllers.stop()
+        self.backend.close()

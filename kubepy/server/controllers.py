@@ -1,7 +1,7 @@
 """The process beside a server that runs the controllers: their work would hold up requests in threads of one process.
 
-``python -m kubepy.server.controllers FOLDER VERBOSITY COMMAND…`` works until its standard input ends. There the server says
-when a request waits for the controllers to let go of the folder, and when it has written.
+``python -m kubepy.server.controllers FOLDER VERBOSITY COMMAND…`` works until its standard input ends. There the server
+says when a request waits for the controllers to let go of the folder, and when it has written.
 """
 
 from __future__ import annotations
@@ -134,8 +134,8 @@ def main(folder: str, verbosity: int) -> None:
                     cluster.store.sync()
 
                 cluster.clock.pause = pipe.wait
-                run_controllers(cluster, pipe.is_over, settled, failed, occupied=lambda holder: pipe.wait(RETRY_SECONDS),
-                                prepare=prepare)
+                run_controllers(cluster, pipe.is_over, settled, failed, prepare=prepare,
+                                occupied=lambda holder: pipe.wait(RETRY_SECONDS))
         except StorageError as error:
             say_once(f"error: controllers: {error}")
         except Exception as error:

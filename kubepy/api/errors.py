@@ -13,7 +13,9 @@
     ├── UnsupportedMediaType      415
     ├── Invalid                   422
     ├── TooManyRequests           429
-    └── InternalError             500
+    ├── InternalError             500
+    ├── ServiceUnavailable        503
+    └── Timeout                   504
 
 The words are those of upstream's ``k8s.io/apimachinery/pkg/api/errors`` and ``util/validation/field``. The CLI turns a
 Status into kubectl's line in one place, ``kubepy.cli.errors``.
@@ -29,6 +31,8 @@ from kubepy.quoting import printable, quote
 
 with lazy_imports():
     from kubepy.api.values import goformat
+
+INTERNAL_ERROR = "Internal error occurred: "
 
 
 class Cause(NamedTuple):
@@ -67,6 +71,24 @@ class Status(Exception):
                             retry_after_seconds=self.retry_after_seconds)
         status.code, status.reason = self.code, self.reason
         return status
+
+    def as_object(self) -> dict[str, Any]:
+        """Return the error as a server sends it: a ``metav1.Status``, its fields in Go's order."""
+        subject, _, group = (self.kind or self.resource).partition(".")
+        causes = [_without_empty({"reason": cause.reason, "message": cause.message, "field": cause.field})
+                  for cause in self.causes]
+        details = _without_empty({"name": self.name, "group": group, "kind": subject, "causes": causes,
+                                  "retryAfterSeconds": self.retry_after_seconds})
+        if isinstance(self, InternalError) and not details:
+            details = {"causes": [{"message": self.message.removeprefix(INTERNAL_ERROR)}]}
+        status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": self.message,
+                  "reason": self.reason}
+        has_details = details or isinstance(self, (NotFound, Timeout, MethodNotAllowed))
+        return {**_without_empty(status), **({"details": details} if has_details else {}), "code": self.code}
+
+
+def _without_empty(fields: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value or name == "metadata"}
 
 
 class BadRequest(Status):
@@ -133,6 +155,16 @@ class InternalError(Status):
     code, reason = 500, "InternalError"
 
 
+class ServiceUnavailable(Status):
+    code, reason = 503, "ServiceUnavailable"
+
+
+class Timeout(Status):
+    """The request was not answered in time; it may have been carried out nevertheless."""
+
+    code, reason = 504, "Timeout"
+
+
 def status_of(message: str, reason: str, code: int, *, name: str = "", kind: str = "",
               causes: Sequence[Cause] = ()) -> Status:
     """Make the error of a Status that another server has answered with; its reason decides about the class."""
@@ -174,7 +206,7 @@ def method_not_supported(resource: str, action: str) -> MethodNotAllowed:
 
 
 def internal_error(detail: str) -> InternalError:
-    return InternalError(f"Internal error occurred: {detail}")
+    return InternalError(f"{INTERNAL_ERROR}{detail}")
 
 
 def no_such_resource() -> NotFound:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from kubepy.storage.interfaces import Store, Transaction
 
 with lazy_imports():
-    from kubepy.apiserver import implied, rehearsal
+    from kubepy.apiserver import authorization, implied, rehearsal
     from kubepy.apiserver.managedfields import tracking
     from kubepy.apiserver.requests import creation, deletion, metrics, patching, pods, scaling, updating
 
@@ -126,6 +126,22 @@ class Client:
     @warn.setter
     def warn(self, warn: Callable[[str], None]) -> None:
         self._server.warn = warn
+
+    @property
+    def authorizer(self) -> authorization.Authorizer:
+        """The authorizer of the requests (:attr:`Server.authorizer`)."""
+        return self._server.authorizer
+
+    def use_authorization(self, mode: str) -> None:
+        """Let an authorizer decide about requests: ``AlwaysAllow``, as at first, or ``RBAC``."""
+        def list_objects(resource: str) -> Objects:
+            return [*self._stored(resource), *self.list_implied(resource)]
+
+        def state() -> object:
+            return self.revision(), self._store.meta(implied.DELETIONS)
+
+        self._server.authorizer = (authorization.RbacAuthorizer(state, list_objects)
+                                   if mode == authorization.RBAC else authorization.AlwaysAllowAuthorizer())
 
     # --- requests ---------------------------------------------------------------------------------------------------
 

@@ -1,8 +1,13 @@
-"""The one ASGI callable of ``kubepy serve``, and what all its requests share."""
+"""The server of one cluster: what all its requests share."""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from typing import NamedTuple
+
+from kubepy.apiserver.cluster import LocalCluster
+from kubepy.server.backend import Backend
 
 
 class ServeOptions(NamedTuple):
@@ -10,17 +15,50 @@ class ServeOptions(NamedTuple):
 
     :ivar authorization: ``AlwaysAllow``, or ``RBAC``: the roles of the cluster are enforced.
     :ivar controllers: the controllers run beside.
+    :ivar verbosity: the value of ``-v``.
     """
 
     address: str = "127.0.0.1"
     port: int = 0
     authorization: str = "AlwaysAllow"
     controllers: bool = True
+    verbosity: int = 0
+
+
+DEFAULTS = ServeOptions()
 
 
 class Application:
-    """The server of one cluster."""
+    """The server of one cluster.
 
-    def __init__(self, folder: str, options: ServeOptions) -> None:
+    :param token: the administrator's bearer token.
+    :param log: takes a line for the operator of the server.
+    :ivar stopping: is set when the server ends: streams are to end.
+    """
+
+    def __init__(self, folder: str, options: ServeOptions = DEFAULTS, *, token: str = "",
+                 log: Callable[[str], None] = lambda line: None) -> None:
         self.folder = folder
         self.options = options
+        self.token = token
+        self.log = log
+        self.backend = Backend(self._open_cluster)
+        self.stopping = asyncio.Event()
+
+    def _open_cluster(self) -> LocalCluster:
+        cluster = LocalCluster.open(self.folder)
+        cluster.store.set_warn(lambda text: self.log(f"Warning: {text}"))
+        cluster.client.use_authorization(self.options.authorization)
+        return cluster
+
+    async def start(self) -> None:
+        """Open the cluster, and do what an API server does once. Raises NoClusterError, FolderError."""
+        await self.backend.write(lambda cluster: cluster.start())
+
+    async def stop(self) -> None:
+        """End all streams in order."""
+        self.stopping.set()
+
+    def close(self) -> None:
+        """Let go of the cluster, after the requests that have begun."""
+        self.backend.close()

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 with lazy_imports():
     from kubepy.apiserver import authorization, implied, rehearsal
     from kubepy.apiserver.managedfields import tracking
-    from kubepy.apiserver.requests import creation, deletion, metrics, patching, pods, scaling, updating
+    from kubepy.apiserver.requests import creation, decoding, deletion, metrics, patching, pods, scaling, updating
 
 # Aliases, because the method ``Client.list`` hides the builtin inside its class.
 Objects = list[Object]
@@ -57,6 +57,7 @@ CRDS = "customresourcedefinitions.apiextensions.k8s.io"
 WEBHOOK_CONFIGURATIONS = tuple(f"{type_}webhookconfigurations.admissionregistration.k8s.io"
                                for type_ in ("mutating", "validating"))
 PODS = GroupVersionResource.parse("pods")
+BINDINGS = "bindings"
 _WRITE, _DELETE = WriteOptions(), DeleteOptions()
 
 
@@ -148,7 +149,7 @@ class Client:
     def do(self, request: Request, body: Any = None) -> Object | ObjectList | Objects:
         """Carry out any request.
 
-        :param body: the object of a creation or update; the Patch of a patch; for ``pods/binding`` a Binding.
+        :param body: the object of a creation or update; the Patch of a patch; a Binding or an Eviction.
         :return: the object, or the Status of an eviction or binding; an ObjectList for ``list``; the objects that
             ``deletecollection`` deleted.
 
@@ -226,18 +227,20 @@ class Client:
 
     def evict(self, name: str, *, namespace: str, options: DeleteOptions = _DELETE) -> None:
         """Delete a pod unless a PodDisruptionBudget forbids it. Raises TooManyRequests."""
-        self._create(Request("create", PODS, namespace, name, "eviction", options), None)
+        eviction = pods.eviction_of(name, namespace, options)
+        self._create(Request("create", PODS, namespace, name, "eviction"), eviction)
 
     def bind(self, name: str, node: str, *, namespace: str) -> None:
         """Assign a pod to a node (the ``binding`` subresource); sets PodScheduled."""
-        self._create(Request("create", PODS, namespace, name, "binding"), {"target": {"name": node}})
+        binding = {"metadata": {"name": name}, "target": {"kind": "Node", "name": node}}
+        self._create(Request("create", PODS, namespace, name, "binding"), binding)
 
     # --- what the requests do ---------------------------------------------------------------------------------------
 
     def _get(self, request: Request) -> Object:
         resource, request = self._resolve(request)
-        if request.subresource and request.subresource not in resource.subresources:
-            raise errors.no_such_resource()
+        if request.subresource:
+            decoding.check_view(resource, request.subresource, "get")
         if resource.computed_from:
             subject = self._get(request._replace(resource=_named(resource.computed_from)))
             return metrics.first_of(resource, subject, self._metrics_of(resource, [subject]))
@@ -311,7 +314,12 @@ class Client:
     def _create(self, request: Request, obj: Any) -> Object:
         if request.subresource:
             return self._create_subresource(request, obj)
-        return self._write(self._of_object(request, obj), lambda scope: creation.create(scope, obj))
+        request = self._of_object(request, obj)
+        if request.resource.group_resource == BINDINGS:  # LegacyBindingREST
+            metadata = obj.get("metadata")
+            name = metadata.get("name", "") if isinstance(metadata, dict) else ""
+            return self._create_subresource(request._replace(resource=PODS, name=name, subresource="binding"), obj)
+        return self._write(request, lambda scope: creation.create(scope, obj))
 
     def _create_subresource(self, request: Request, body: Any) -> Object:
         """Bind or evict a pod. Raises NotFound, MethodNotAllowed for other subresources."""
@@ -319,12 +327,14 @@ class Client:
             if request.subresource not in scope.resource.subresources:
                 raise errors.no_such_resource()
             if request.subresource == "eviction":
-                pods.evict(scope)
+                pods.evict(scope, body)
             elif request.subresource == "binding":
-                pods.bind(scope, (body.get("target") or {}).get("name", ""))
+                pods.bind(scope, body)
             else:
                 raise errors.method_not_allowed()
 
+        if request.subresource == "eviction" and pods.is_dry_run(body):
+            request = request._replace(options=request.write_options._replace(dry_run=True))
         self._write(request, create_subresource)
         return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
 

@@ -13,7 +13,7 @@ from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
 from kubepy.api.errors import no_such_resource
 from kubepy.api.meta import Object
-from kubepy.api.scheme import CREATE_ONLY, Resource
+from kubepy.api.scheme import CREATE_ONLY, Resource, Subresource
 from kubepy.api.values.goformat import quote, to_json
 from kubepy.cli.errors import CliError
 from kubepy.cli.get_flags import GetOptions
@@ -131,19 +131,14 @@ def _api_resources(resource: Resource) -> list[Object]:
         stored = f"{group}/{resource.version}/{resource.kind}"
         digest = hashlib.sha256(stored.encode()).digest()[:8]  # as discovery.StorageVersionHash
         own["storageVersionHash"] = base64.b64encode(digest).decode()
-    return [own, *(_subresource(resource, name) for name in resource.subresources)]
+    return [own, *(_subresource(resource, subresource) for name in resource.subresources
+                   if (subresource := resource.subresource(name)))]
 
 
-def _subresource(resource: Resource, name: str) -> Object:
-    group, version, kind, *verbs = {
-        "scale": ("autoscaling", "v1", "Scale", "get", "patch", "update"),
-        "eviction": ("policy", "v1", "Eviction", "create"),
-        "binding": ("", "", "Binding", "create"),
-        "token": ("authentication.k8s.io", "v1", "TokenRequest", "create"),
-    }.get(name, ("", "", resource.kind, "get", "patch", "update"))
-    group_version = {"group": group, "version": version} if group else {}
-    return {"name": f"{resource.plural}/{name}", "singularName": "", "namespaced": resource.namespaced,
-            **group_version, "kind": kind, "verbs": verbs}
+def _subresource(resource: Resource, subresource: Subresource) -> Object:
+    group_version = {"group": subresource.group, "version": subresource.version} if subresource.group else {}
+    return {"name": f"{resource.plural}/{subresource.name}", "singularName": "", "namespaced": resource.namespaced,
+            **group_version, "kind": subresource.kind, "verbs": list(subresource.verbs)}
 
 
 # --- objects ------------------------------------------------------------------------------------------------------

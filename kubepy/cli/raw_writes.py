@@ -10,13 +10,14 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from kubepy.api.errors import BadRequest, method_not_allowed, no_such_resource
+from kubepy.api.errors import BadRequest, method_not_allowed
 from kubepy.api.meta import Object
 from kubepy.apiserver.request import (
     CollectionOptions,
     CreateOptions,
     DeleteOptions,
     ListOptions,
+    Request,
     UpdateOptions,
 )
 from kubepy.cli.errors import CliError
@@ -120,25 +121,11 @@ def _post(factory: Factory, target: RequestTarget, body: Any, query: Query) -> O
 
 
 def _post_to_subresource(factory: Factory, target: RequestTarget, body: Any, query: Query) -> Object:
-    if target.subresource not in target.resource.subresources:
-        raise no_such_resource()
-    namespace = target.namespace or ""
-    if target.subresource == "eviction":
-        _expect_own_name(target, body, "Eviction")
-        factory.client.evict(target.name, namespace=namespace,
-                             options=_delete_options(body.get("deleteOptions"), query))
-    elif target.subresource == "binding":
-        _expect_own_name(target, body, "Binding")
-        factory.client.bind(target.name, (body.get("target") or {}).get("name", ""), namespace=namespace)
-    else:
-        raise method_not_allowed()
-    return _success(code=201)
-
-
-def _expect_own_name(target: RequestTarget, body: Any, kind: str) -> None:
-    """Raise BadRequest unless an eviction or a binding has the name of its pod."""
-    if (body.get("metadata") or {}).get("name") != target.name:
-        raise BadRequest(f"name in URL does not match name in {kind} object")
+    request = Request("create", target.resource.gvr, target.namespace or "", target.name, target.subresource,
+                      CreateOptions(*_write_options(query)))
+    status = factory.client.do(request, body)
+    assert isinstance(status, dict)
+    return status
 
 
 def _put(factory: Factory, target: RequestTarget, body: Any, query: Query) -> Object:

@@ -19,8 +19,6 @@ DUPLICATE_OWNERS = (
     ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject "
     "such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: ")
 _SCHEME = "pkg/api/legacyscheme/scheme.go:30"  # Go names the scheme by the place where it is made
-# The subresources that an update or patch can be about.
-_CHANGEABLE = ("approval", "ephemeralcontainers", "finalize", "resize", "scale", "status")
 
 
 # --- decoding -----------------------------------------------------------------------------------------------------
@@ -111,15 +109,18 @@ def decode_patched(scope: RequestScope, resource: Resource, obj: Object, style: 
 
 
 def check_subresource(scope: RequestScope) -> None:
-    """Check that the subresource of a request can be changed.
+    """Check that the request's verb can change its subresource. Raises NotFound, MethodNotAllowed."""
+    if name := scope.request.subresource:
+        check_view(scope.resource, name, scope.request.verb)
 
-    Raises NotFound if the kind does not have it, MethodNotAllowed if kubepy cannot change it.
-    """
-    resource, subresource = scope.resource, scope.request.subresource
-    if subresource and subresource not in resource.subresources:
+
+def check_view(resource: Resource, name: str, verb: str) -> None:
+    """Check that a subresource is a view of its object with this verb. Raises NotFound, MethodNotAllowed."""
+    subresource = resource.subresource(name)
+    if subresource is None:
         raise errors.no_such_resource()
-    if subresource and subresource not in _CHANGEABLE:
-        raise errors.MethodNotAllowed(f"kubepy does not support changes of {resource.plural}/{subresource}")
+    if not subresource.is_view or verb not in subresource.verbs:
+        raise errors.method_not_allowed()
 
 
 def match_namespace(obj: Object, scope: RequestScope) -> None:

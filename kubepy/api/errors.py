@@ -143,9 +143,13 @@ class Conflict(Status):
 
 
 class Expired(Status):
-    """The requested changes are no longer known; the client must list again."""
+    """The requested changes are no longer known; the client must list again.
+
+    :ivar continue_token: with which a list in chunks may go on all the same.
+    """
 
     code, reason = 410, "Expired"
+    continue_token = ""
 
 
 class RequestEntityTooLarge(Status):

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.server.backend import Backend
+from kubepy.server.watchcache import WatchCache
 
 
 class ServeOptions(NamedTuple):
@@ -43,17 +44,20 @@ class Application:
         self.token = token
         self.log = log
         self.backend = Backend(self._open_cluster)
+        self.watch_cache = WatchCache(lambda: LocalCluster.open(folder), log)
         self.stopping = asyncio.Event()
 
     def _open_cluster(self) -> LocalCluster:
         cluster = LocalCluster.open(self.folder)
         cluster.store.set_warn(lambda text: self.log(f"Warning: {text}"))
         cluster.client.use_authorization(self.options.authorization)
+        self.watch_cache.attach(cluster)
         return cluster
 
     async def start(self) -> None:
         """Open the cluster, and do what an API server does once. Raises NoClusterError, FolderError."""
         await self.backend.write(lambda cluster: cluster.start())
+        self.watch_cache.start()
 
     async def stop(self) -> None:
         """End all streams in order."""
@@ -61,4 +65,5 @@ class Application:
 
     def close(self) -> None:
         """Let go of the cluster, after the requests that have begun."""
+        self.watch_cache.close()
         self.backend.close()

@@ -1,11 +1,10 @@
 """Objects of the watch cache as clients get them, each encoded once for all watches and lists.
 
-An encoding is kept by object version, version of the API and media type, up to so many bytes in all.
+An encoding is kept by object version, version of the API and media type.
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -14,41 +13,15 @@ from kubepy.api.scheme import Resource
 from kubepy.apiserver.request import ListOptions, Request
 from kubepy.lazy import lazy_imports
 from kubepy.server import tables
-from kubepy.server.lists import ListResult
 from kubepy.server.messages import PROTOBUF, Call
 from kubepy.server.negotiation import TABLE, MediaType, encode, shown
-from kubepy.server.tables import TableOptions
+from kubepy.server.tables import ListResult, TableOptions
+from kubepy.server.watchcache import Encodings
 from kubepy.storage import Key
 from kubepy.storage.memory import MemoryRecord, decode
 
 with lazy_imports():
     from kubepy.api import protobuf
-
-MAX_BYTES = 64 << 20
-
-EncodingKey = tuple[Key, int, object]
-
-
-class Encodings:
-    """Encoded objects. Any thread may use it; the oldest ones make place for new ones."""
-
-    def __init__(self, max_bytes: int = MAX_BYTES) -> None:
-        self._max_bytes = max_bytes
-        self._lock = threading.Lock()
-        self._encodings: dict[EncodingKey, bytes] = {}
-        self._size = 0
-
-    def get(self, key: EncodingKey) -> bytes | None:
-        return self._encodings.get(key)
-
-    def put(self, key: EncodingKey, encoding: bytes) -> None:
-        with self._lock:
-            if key not in self._encodings:
-                self._size += len(encoding)
-            self._encodings[key] = encoding
-            while self._size > self._max_bytes:
-                oldest = next(iter(self._encodings))
-                self._size -= len(self._encodings.pop(oldest))
 
 
 class View(NamedTuple):

@@ -13,7 +13,7 @@ from kubepy.api.meta import Object
 from kubepy.api.scheme import Resource
 from kubepy.apiserver.request import CollectionOptions, ListOptions, Options, Request
 from kubepy.server import lists, negotiation, parameters, requestbody, tables
-from kubepy.server.lists import ListResult
+from kubepy.server.tables import ListResult
 from kubepy.server.messages import Call, Handler, Response
 from kubepy.server.negotiation import MediaType, Restrictions
 from kubepy.server.requestinfo import find_resource
@@ -122,7 +122,11 @@ def get(call: Call) -> Response:
 def list_(call: Call) -> Response:
     endpoint = Endpoint.of(call)
     chosen = parameters.list_parameters(call.request, call.info)
-    return endpoint.respond(lists.read_list(call, endpoint.resource, chosen))
+    page = lists.read_page(call, endpoint.resource, endpoint.media, chosen)
+    body = page.body(call)
+    if body is not None:
+        return Response(200, body, endpoint.media.media_type)
+    return endpoint.respond(page.result(call))
 
 
 # --- writes -------------------------------------------------------------------------------------------------------

@@ -25,7 +25,6 @@ from kubepy.apiserver.client import CRDS
 from kubepy.apiserver.request import ListOptions
 from kubepy.server import tables
 from kubepy.server.encodings import (
-    Encodings,
     View,
     encode_bookmark,
     encode_columns,
@@ -40,7 +39,7 @@ from kubepy.server.lists import parse_revision, require_present
 from kubepy.server.messages import JSON, YAML, Call, HttpRequest, RequestInfo, StreamResponse
 from kubepy.server.negotiation import STREAMED
 from kubepy.server.parameters import ListParameters, list_parameters
-from kubepy.server.watchcache import UNKNOWN, CachedEvent, Touched, WatchCache
+from kubepy.server.watchcache import UNKNOWN, CachedEvent, Encodings, Touched
 from kubepy.storage.memory import MemoryRecord
 
 if TYPE_CHECKING:
@@ -106,7 +105,7 @@ def _begin(call: Call) -> Start:
     terms = parse_fields(options.field_selector)
     name = next((term.value for term in terms if term.field == "metadata.name" and not term.negated), "")
     table = tables.table_options(call.request) if media.target is not None else tables.TableOptions()
-    cache: WatchCache = call.application.watch_cache
+    cache = call.application.watch_cache
     definitions = cache.definitions_revision if resource.custom else 0
     view = View(resource, namespace, name, options, media._replace(pretty=False, stream=""), table, definitions)
     call.client.choose(view.request, [])  # the selectors, and warnings of the version
@@ -128,8 +127,7 @@ class Watches:
 
     def __init__(self, application: Application) -> None:
         self.backend = application.backend
-        self.cache: WatchCache = application.watch_cache
-        self.encodings: Encodings = application.encodings
+        self.cache = application.watch_cache
         self._channels: dict[View, Channel] = {}
         self._loop = asyncio.get_running_loop()
         self.cache.subscribe(self._hear)
@@ -137,9 +135,11 @@ class Watches:
     @staticmethod
     def of(application: Application) -> Watches:
         """Return the watches of an application, which begin with the first one."""
-        if application.watches is None:
-            application.watches = Watches(application)
-        return application.watches
+        cache = application.watch_cache
+        if cache.watches is None:
+            cache.watches = Watches(application)
+        watches: Watches = cache.watches
+        return watches
 
     def channel(self, view: View, new_call: Callable[[LocalCluster], Call]) -> Channel:
         """Return the channel of a view.
@@ -233,7 +233,7 @@ class Channel:
 
     async def encode_records(self, records: Sequence[MemoryRecord]) -> bytes:
         """Return objects as additions. Raises Status."""
-        view, encodings = self.view, self._watches.encodings
+        view, encodings = self.view, self._watches.cache.encodings
 
         def run(call: Call) -> bytes:
             now = call.cluster.clock.now().timestamp()
@@ -248,7 +248,7 @@ class Channel:
         events = [event for event in events if self.view.concerns(event.key)]
         if not events:
             return []
-        return await self.run(lambda call: encode_events(call, self.view, self._watches.encodings, events))
+        return await self.run(lambda call: encode_events(call, self.view, self._watches.cache.encodings, events))
 
     def wake(self) -> None:
         """Take in what has changed."""

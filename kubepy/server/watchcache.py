@@ -15,7 +15,7 @@ import threading
 import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kubepy.api import errors
 from kubepy.api.meta import name_of, namespace_of
@@ -41,6 +41,9 @@ MIN_EVENTS = 16  # however large they are
 NAMESPACES = "namespaces"
 UNKNOWN = MemoryRecord(Key("", "", ""), 0, None)  # an object that was there, in a state that nobody knows any more
 
+MAX_ENCODING_BYTES = 64 << 20  # of all objects
+
+EncodingKey = tuple[Key, int, object]  # the object, its revision, and its form
 Place = tuple[str, str]  # namespace and name
 Items = SortedMap[Place, MemoryRecord]
 Touched = frozenset[str]
@@ -93,6 +96,28 @@ def _size(event: CachedEvent) -> int:
     return len(event.new.json or "") if event.new is not None else 0
 
 
+class Encodings:
+    """Encoded objects. Any thread may use it; the oldest ones make place for new ones."""
+
+    def __init__(self, max_bytes: int = MAX_ENCODING_BYTES) -> None:
+        self._max_bytes = max_bytes
+        self._lock = threading.Lock()
+        self._encodings: dict[EncodingKey, bytes] = {}
+        self._size = 0
+
+    def get(self, key: EncodingKey) -> bytes | None:
+        return self._encodings.get(key)
+
+    def put(self, key: EncodingKey, encoding: bytes) -> None:
+        with self._lock:
+            if key not in self._encodings:
+                self._size += len(encoding)
+            self._encodings[key] = encoding
+            while self._size > self._max_bytes:
+                oldest = next(iter(self._encodings))
+                self._size -= len(self._encodings.pop(oldest))
+
+
 class WatchCache:
     """The cache of one cluster, fed by a thread of its own from :meth:`start` to :meth:`close`.
 
@@ -117,6 +142,8 @@ class WatchCache:
         self._is_closed = False
         self._expiring: list[tuple[float, Key]] = []
         self._has_implied = False
+        self.encodings = Encodings()
+        self.watches: Any = None  # of kubepy.server.watch, which serves them
         self.definitions_revision = 0  # at which CustomResourceDefinitions last changed
 
     def start(self) -> None:

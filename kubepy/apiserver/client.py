@@ -50,6 +50,7 @@ with lazy_imports():
 Objects = list[Object]
 Changes = list[Change]
 Events = list[WatchEvent]
+ChosenObjects = list[Object | None]
 Observed = Callable[[Key], Object | None]
 
 T = TypeVar("T")
@@ -272,7 +273,7 @@ class Client:
             self.warn(self._store.describe(problem))
         return ObjectList(self._chosen(resource, request, objects), str(revision), problems)
 
-    def choose(self, request: Request, objects: Objects) -> list[Object | None]:
+    def choose(self, request: Request, objects: Objects) -> ChosenObjects:
         """Return stored objects as a list or watch shows them: in the version of the request, and None for each that
         its selectors do not choose. Raises BadRequest as :meth:`list` does, and NotFound."""
         resource, request = self._resolve(request)

@@ -6,7 +6,7 @@ An encoding is kept by object version, version of the API and media type.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kubepy.api.meta import Object
 from kubepy.api.scheme import Resource
@@ -126,7 +126,7 @@ def encode_bookmark(view: View, metadata: Object) -> bytes:
     obj = tables.partial_object({"metadata": metadata}, target)
     obj["kind"] = "PartialObjectMetadata"
     if view.is_table:
-        rows = [{"cells": [], "object": None if view.table.include_object == "None" else obj}]
+        rows: list[Object] = [{"cells": [], "object": None if view.table.include_object == "None" else obj}]
         obj = {"kind": TABLE, "apiVersion": target.api_version,
                "metadata": {"resourceVersion": metadata["resourceVersion"]}, "columnDefinitions": None, "rows": rows}
     return _bytes(view, obj)
@@ -136,7 +136,7 @@ def encode_status(view: View, status: Object) -> bytes:
     return _bytes(view, status)
 
 
-def _bytes(view: View, obj: Object | list[Object]) -> bytes:
+def _bytes(view: View, obj: Any) -> bytes:
     return encode(view.media._replace(pretty=False), obj).rstrip(b"\n" if view.media.media_type != PROTOBUF else b"")
 
 
@@ -152,7 +152,7 @@ def list_body(view: View, metadata: Object, items: Iterable[bytes]) -> bytes:
     resource = view.resource
     kind = f"{resource.kind}List"
     if resource.custom:
-        head = {"apiVersion": resource.api_version, "items": None}
+        head: Object = {"apiVersion": resource.api_version, "items": None}
         tail = {"kind": getattr(resource, "list_kind", "") or kind,
                 "metadata": {"continue": "", **dict(sorted(metadata.items()))}}
         return _bytes(view, head)[:-5] + b"[" + b",".join(items) + b"]," + _bytes(view, tail)[1:] + b"\n"

@@ -165,8 +165,7 @@ def _parse_token(text: str) -> dict[str, Any]:
         token = json.loads(urlsafe_b64decode(text + "=" * (-len(text) % 4)))
     except (json.JSONDecodeError, UnicodeDecodeError, binascii.Error, RecursionError) as error:
         if isinstance(error, json.JSONDecodeError) and error.pos < len(error.doc):
-            raise ValueError(f"invalid character {quote(error.doc[error.pos], chr(39))} looking for beginning of value"
-                             ) from None
+            raise ValueError(f"invalid character '{error.doc[error.pos]}' looking for beginning of value") from None
         raise ValueError("unexpected end of JSON input") from None
     if not isinstance(token, dict):
         raise ValueError("json: cannot unmarshal into Go value of type storage.continueToken")

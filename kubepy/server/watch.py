@@ -431,10 +431,12 @@ class Watcher:
         bookmarks = self._start.parameters.allow_watch_bookmarks
         bookmark_due = self._next_bookmark()
         while (now := time.monotonic()) < self._deadline:
-            channel = self._channel
-            piece, self._position = await channel.read(self._position)
+            channel, before = self._channel, self._position
+            piece, self._position = await channel.read(before)
             if piece:
                 yield piece
+            elif self._position > before:
+                continue
             elif channel.is_ended:
                 if channel.error is not None:
                     yield self._error(channel.error)

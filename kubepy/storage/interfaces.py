@@ -15,7 +15,7 @@ from kubepy.storage.model import (
     Change,
     CommittedChanges,
     Key,
-    LoggedChange,
+    LoggedChanges,
     Object,
     Objects,
     Problem,
@@ -88,7 +88,7 @@ class Store(Protocol):
         Raises CompactedError if the log no longer reaches back that far: list again.
         """
 
-    def logged_changes(self, since: int, *, scan: bool) -> tuple[int, list[LoggedChange]]:
+    def logged_changes(self, since: int, *, scan: bool) -> tuple[int, LoggedChanges]:
         """Return the newest revision, and what :meth:`changes` does with objects as text.
 
         :param scan: look for edits from outside as well; else only what is recorded counts, which costs next to

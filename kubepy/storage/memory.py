@@ -29,6 +29,7 @@ from kubepy.storage.model import (
     Key,
     LogEntry,
     LoggedChange,
+    LoggedChanges,
     Object,
     Problem,
     Removal,
@@ -188,7 +189,7 @@ class StoreState(NamedTuple):
         return [Change(change.revision, change.type, change.key, decode(change.json, change.revision))
                 for change in self.logged_changes(since)]
 
-    def logged_changes(self, since: int) -> list[LoggedChange]:
+    def logged_changes(self, since: int) -> LoggedChanges:
         """Return what :meth:`changes` does with objects as text. Raises CompactedError."""
         changes: list[LoggedChange] = []
         for revision, change_type, *names, text in coalesce(self.entries(since)):
@@ -372,7 +373,7 @@ class MemoryStore:
         """
         return self._state.changes(since)
 
-    def logged_changes(self, since: int, *, scan: bool) -> tuple[int, list[LoggedChange]]:
+    def logged_changes(self, since: int, *, scan: bool) -> tuple[int, LoggedChanges]:
         """Return the newest revision, and what :meth:`changes` does with objects as text; there is nothing to scan."""
         state = self._state
         return state.revision, state.logged_changes(since)

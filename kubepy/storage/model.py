@@ -99,6 +99,9 @@ class LoggedChange(NamedTuple):
     expires: float | None = None
 
 
+LoggedChanges = list[LoggedChange]
+
+
 class CommittedChanges(NamedTuple):
     """The changes of one transaction, oldest first.
 

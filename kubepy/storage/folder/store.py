@@ -19,7 +19,7 @@ from kubepy.storage.folder.files import StateFolder
 from kubepy.storage.folder.manifest import Decoder
 from kubepy.storage.folder.paths import is_folder_path
 from kubepy.storage.folder.reader import Reader, read_changes, read_logged_changes
-from kubepy.storage.model import Admit, Change, CommittedChanges, Key, LoggedChange, Object, Problem, Removal, Snapshot
+from kubepy.storage.model import Admit, Change, CommittedChanges, Key, LoggedChanges, Object, Problem, Removal, Snapshot
 
 with lazy_imports():
     from kubepy.storage import memory
@@ -200,7 +200,7 @@ class FolderStore:
         return read_changes(self._access.database(), since)
 
     @_reads
-    def logged_changes(self, since: int, *, scan: bool) -> tuple[int, list[LoggedChange]]:
+    def logged_changes(self, since: int, *, scan: bool) -> tuple[int, LoggedChanges]:
         """Return the newest revision, and what :meth:`changes` does with objects as text; without ``scan`` only what is
         recorded counts."""
         if scan:

@@ -16,7 +16,7 @@ from kubepy.server import tables
 from kubepy.server.messages import PROTOBUF, Call
 from kubepy.server.negotiation import TABLE, MediaType, encode, shown
 from kubepy.server.tables import ListResult, TableOptions
-from kubepy.server.watchcache import Encodings
+from kubepy.server.watchcache import Encodings, ImpliedRecord
 from kubepy.storage import Key
 from kubepy.storage.memory import MemoryRecord, decode
 
@@ -87,7 +87,7 @@ def encode_records(call: Call, view: View, encodings: Encodings, records: Sequen
             assert obj is not None
             record = records[index]
             encoding = encoded[index] = encode_object(call, view, obj)
-            if not view.is_table and record.revision > 1:  # all implied objects have the first revision
+            if not view.is_table and not isinstance(record, ImpliedRecord):  # these all have one revision
                 encodings.put((record.key, record.revision, view.form), encoding)
     return [encoded[index] for index in range(len(records))]
 

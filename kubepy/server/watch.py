@@ -35,7 +35,7 @@ from kubepy.server.encodings import (
     select,
 )
 from kubepy.server.handlers import Endpoint
-from kubepy.server.lists import parse_revision, require_present
+from kubepy.server.lists import CATCH_UP_SECONDS, parse_revision, require_present
 from kubepy.server.messages import JSON, YAML, Call, HttpRequest, RequestInfo, StreamResponse
 from kubepy.server.negotiation import STREAMED
 from kubepy.server.parameters import ListParameters, list_parameters
@@ -81,6 +81,7 @@ async def watch(application: Application, request: HttpRequest, info: RequestInf
     start = await backend.read(lambda cluster: _begin(Call(request, info, user, cluster, application)))
     view = start.view
     watches = Watches.of(application)
+    await watches.require_revision(0)
     channel = watches.channel(view, lambda cluster: Call(request, info, user, cluster, application))
     seconds = float(start.parameters.timeout_seconds or 0) or MIN_REQUEST_SECONDS * (1 + random.random())
     content_type = JSON if view.media.media_type == JSON else f"{view.media.media_type};stream=watch"
@@ -131,6 +132,14 @@ class Watches:
         self._channels: dict[View, Channel] = {}
         self._loop = asyncio.get_running_loop()
         self.cache.subscribe(self._hear)
+
+    async def require_revision(self, revision: int) -> None:
+        """Wait until the cache has a revision. Raises ServiceUnavailable."""
+        deadline = self._loop.time() + CATCH_UP_SECONDS
+        while self.cache.revision < revision and not self.cache.is_closed:
+            if self._loop.time() > deadline:
+                raise errors.ServiceUnavailable("the watch cache is not up to date")
+            await asyncio.sleep(0.005)
 
     @staticmethod
     def of(application: Application) -> Watches:
@@ -410,10 +419,9 @@ class Watcher:
         """Yield the initial events, where they are wanted. Raises Status."""
         start, cache = self._start, self._watches.cache
         if start.initial or start.parameters.resource_version == "":
-            while cache.revision < start.revision and not cache.is_closed:
-                current = await self._channel.run(lambda call: call.cluster.store.revision())
-                require_present(start.revision, current)
-                await asyncio.sleep(0.005)
+            current = await self._channel.run(lambda call: call.cluster.store.revision())
+            require_present(start.revision, current)
+            await self._watches.require_revision(start.revision)
         if not start.initial:
             if start.parameters.resource_version == "0":
                 self._position = cache.revision

@@ -13,6 +13,7 @@ from __future__ import annotations
 import heapq
 import threading
 import time
+import traceback
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -61,6 +62,12 @@ class CachedEvent(NamedTuple):
     key: Key
     old: MemoryRecord | None
     new: MemoryRecord | None
+
+
+class ImpliedRecord(MemoryRecord):
+    """An object that is there without being stored (``kubepy.apiserver.implied``)."""
+
+    __slots__ = ()
 
 
 class ResourceCache:
@@ -125,13 +132,15 @@ class WatchCache:
     :param log: takes a line about the store where it cannot be read.
     """
 
-    def __init__(self, open_cluster: Callable[[], LocalCluster], log: Callable[[str], None] = lambda line: None) -> None:
+    def __init__(self, open_cluster: Callable[[], LocalCluster],
+                 log: Callable[[str], None] = lambda line: None) -> None:
         self._open_cluster = open_cluster
         self._log = log
         self._thread = threading.Thread(target=self._run, name="watch cache", daemon=True)
         self._changed = threading.Condition()  # guards everything below
         self._resources: dict[str, ResourceCache] = {}
-        self._revision = -1  # the newest one; -1: nothing is loaded yet
+        self._revision = -1  # the newest one
+        self._is_loaded = False
         self._first = 0  # the revision at which the cache began
         self._history: list[tuple[LogEntry, MemoryRecord | None]] = []  # the change log up to there
         self._history_floor = 0
@@ -164,8 +173,8 @@ class WatchCache:
 
     @property
     def revision(self) -> int:
-        """The newest revision that the cache has."""
-        return max(self._revision, 0)
+        """The newest revision that the cache has; -1 before it has any."""
+        return self._revision
 
     def attach(self, cluster: LocalCluster) -> None:
         """Hear of the commits of a cluster at once."""
@@ -180,12 +189,16 @@ class WatchCache:
 
     def wait_for(self, revision: int, timeout: float) -> bool:
         """Wait until the cache has a revision; return whether it has."""
-        if 0 <= revision <= self._revision:
+        if self._has(revision):
             return True
         with self._changed:
             self._wanted = max(self._wanted, revision)
             self._changed.notify_all()
-            return self._changed.wait_for(lambda: self._is_closed or 0 <= revision <= self._revision, timeout)
+            self._changed.wait_for(lambda: self._is_closed or self._has(revision), timeout)
+            return self._has(revision)
+
+    def _has(self, revision: int) -> bool:
+        return self._is_loaded and revision <= self._revision
 
     def snapshot(self, resource: str, revision: int | None = None) -> tuple[Items, int]:
         """Return the objects of a resource as they are, or as they were at a revision, and that revision.
@@ -272,7 +285,7 @@ class WatchCache:
                 if cluster is None:
                     cluster = self._open_cluster()
                     self.attach(cluster)
-                if self._revision < 0:
+                if not self._is_loaded:
                     self._load(cluster)
                 self._wait(scan_due)
                 self._apply_commits(cluster)
@@ -284,9 +297,13 @@ class WatchCache:
                 elif cluster.store.revision() != self._revision:
                     self._read_log(cluster, scan=False)
             except CompactedError:
-                self._revision = -1
+                self._is_loaded = False
             except StorageError as error:
                 self._log(f"watch cache: {error}")
+                time.sleep(RETRY_SECONDS)
+            except Exception:
+                self._log(f"internal error: watch cache: {traceback.format_exc()}")
+                self._is_loaded = False
                 time.sleep(RETRY_SECONDS)
         if cluster is not None:
             cluster.close()
@@ -323,6 +340,7 @@ class WatchCache:
                     cache = resources.setdefault(resource, ResourceCache(state.revision))
                     cache.items = cache.items.changed((place_of(event), event.new) for event in events)
             self._revision = state.revision
+            self._is_loaded = True
             self.definitions_revision = state.revision
             self._changed.notify_all()
         if was_loaded:
@@ -389,11 +407,11 @@ class WatchCache:
             stored = self._stored(resource, None)
             items = self._resources[resource].items if resource in self._resources else NO_ITEMS
             implied = {(record.key.namespace, record.key.name): record for record in items.values()
-                       if record.revision == 1}
+                       if isinstance(record, ImpliedRecord)}
             missing = {}
             for obj in implied_objects.missing(resource, None, stored, self._stored):
                 key = Key(resource, namespace_of(obj), name_of(obj))
-                missing[key.namespace, key.name] = MemoryRecord(key, 1, to_json(obj))
+                missing[key.namespace, key.name] = ImpliedRecord(key, 1, to_json(obj))
             events = [CachedEvent(revision, old.key, old, None) for place, old in implied.items()
                       if place not in missing]
             for place, new in missing.items():
@@ -407,7 +425,7 @@ class WatchCache:
     def _stored(self, resource: str, namespace: str | None) -> list[Object]:
         cache = self._resources.get(resource)
         return [record.object for record in cache.items.values()
-                if record.revision != 1 and namespace in (None, record.key.namespace)] if cache else []
+                if not isinstance(record, ImpliedRecord) and namespace in (None, record.key.namespace)] if cache else []
 
     def _remove_expired(self, cluster: LocalCluster) -> None:
         """Delete objects whose time is over, so that watchers hear of it. Raises FolderError."""

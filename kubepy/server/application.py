@@ -7,6 +7,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from kubepy.apiserver.cluster import LocalCluster
+from kubepy.apiserver.server import ADMINISTRATOR
+from kubepy.apiserver.tokens import SigningKey
 from kubepy.server.backend import Backend
 from kubepy.server.watchcache import WatchCache
 
@@ -33,15 +35,17 @@ class Application:
     """The server of one cluster.
 
     :param token: the administrator's bearer token.
+    :param signing_key: signs the tokens of ServiceAccounts, in PEM; without it there are none.
     :param log: takes a line for the operator of the server.
     :ivar stopping: is set when the server ends: streams are to end.
     """
 
     def __init__(self, folder: str, options: ServeOptions = DEFAULTS, *, token: str = "",
-                 log: Callable[[str], None] = lambda line: None) -> None:
+                 signing_key: bytes = b"", log: Callable[[str], None] = lambda line: None) -> None:
         self.folder = folder
         self.options = options
         self.token = token
+        self.signing_key = signing_key
         self.log = log
         self.backend = Backend(self._open_cluster)
         self.watch_cache = WatchCache(lambda: LocalCluster.open(folder), log)
@@ -51,7 +55,14 @@ class Application:
         cluster = LocalCluster.open(self.folder)
         cluster.store.set_warn(lambda text: self.log(f"Warning: {text}"))
         cluster.client.use_authorization(self.options.authorization)
+<<<<<<< HEAD
         self.watch_cache.attach(cluster)
+=======
+        if self.token:
+            cluster.client.tokens.known[self.token] = ADMINISTRATOR
+        if self.signing_key:
+            cluster.client.tokens.key = SigningKey(self.signing_key)
+>>>>>>> main
         return cluster
 
     async def start(self) -> None:

@@ -35,11 +35,11 @@ LATEST = -1  # the revision of a token that goes on with what is there now
 CATCH_UP_SECONDS = 30.0  # how long a list waits for the cache to have what is stored
 CHUNK = 500  # objects that selectors are asked about at once
 EXPIRED = "The resourceVersion for the provided list is too old."
-INCONSISTENT = ("The provided continue parameter is too old to display a consistent list result. You can start a new "
-                "list without the continue parameter, or use the continue token in this response to retrieve the "
-                "remainder of the results. Continuing with the provided token results in an inconsistent list - "
-                "objects that were created, modified, or deleted between the time the first chunk was returned and now may "
-                "show up in the list.")
+INCONSISTENT = (
+    "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
+    "the continue parameter, or use the continue token in this response to retrieve the remainder of the results. "
+    "Continuing with the provided token results in an inconsistent list - objects that were created, modified, or "
+    "deleted between the time the first chunk was returned and now may show up in the list.")
 
 
 class Page(NamedTuple):

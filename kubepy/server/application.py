@@ -55,14 +55,11 @@ class Application:
         cluster = LocalCluster.open(self.folder)
         cluster.store.set_warn(lambda text: self.log(f"Warning: {text}"))
         cluster.client.use_authorization(self.options.authorization)
-<<<<<<< HEAD
         self.watch_cache.attach(cluster)
-=======
         if self.token:
             cluster.client.tokens.known[self.token] = ADMINISTRATOR
         if self.signing_key:
             cluster.client.tokens.key = SigningKey(self.signing_key)
->>>>>>> main
         return cluster
 
     async def start(self) -> None:

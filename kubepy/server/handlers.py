@@ -123,15 +123,11 @@ def get(call: Call) -> Response:
 def list_(call: Call) -> Response:
     served = ServedRequest.of(call)
     chosen = parameters.list_parameters(call.request, call.info)
-<<<<<<< HEAD
-    page = lists.read_page(call, endpoint.resource, endpoint.media, chosen)
+    page = lists.read_page(call, served.resource, served.media, chosen)
     body = page.body(call)
     if body is not None:
-        return Response(200, body, endpoint.media.media_type)
-    return endpoint.respond(page.result(call))
-=======
-    return served.respond(lists.read_list(call, served.resource, chosen))
->>>>>>> main
+        return Response(200, body, served.media.media_type)
+    return served.respond(page.result(call))
 
 
 # --- writes -------------------------------------------------------------------------------------------------------

@@ -16,11 +16,7 @@ from kubepy.api import errors
 from kubepy.api.meta import Object
 from kubepy.api.scheme import Resource
 from kubepy.apiserver import kinds
-<<<<<<< HEAD
-=======
 from kubepy.apiserver.printers import Cell, Column
-from kubepy.server.lists import ListResult
->>>>>>> main
 from kubepy.server.messages import Call, HttpRequest
 from kubepy.server.negotiation import PARTIAL, PARTIAL_LIST, TABLE, GroupVersionKind, shown
 

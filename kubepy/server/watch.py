@@ -34,7 +34,7 @@ from kubepy.server.encodings import (
     frame,
     select,
 )
-from kubepy.server.handlers import Endpoint
+from kubepy.server.handlers import ServedRequest
 from kubepy.server.lists import CATCH_UP_SECONDS, parse_revision, require_present
 from kubepy.server.messages import JSON, YAML, Call, HttpRequest, RequestInfo, StreamResponse
 from kubepy.server.negotiation import STREAMED
@@ -94,8 +94,8 @@ def _begin(call: Call) -> Start:
     warnings: dict[str, None] = {}
     call.client.warn = lambda text: warnings.update({text: None})
     call.client.requester = call.user
-    endpoint = Endpoint.of(call)
-    resource, media, info = endpoint.resource, endpoint.media, call.info
+    served = ServedRequest.of(call)
+    resource, media, info = served.resource, served.media, call.info
     if media.media_type == YAML:
         raise errors.NotAcceptable(f"only the following media types are accepted: {', '.join(STREAMED)}")
     parameters = list_parameters(call.request, info)

@@ -144,6 +144,10 @@ class Client:
         self._server.authorizer = (authorization.RbacAuthorizer(state, list_objects)
                                    if mode == authorization.RBAC else authorization.AlwaysAllowAuthorizer())
 
+    def refuse_to_wait(self) -> None:
+        """Raise :class:`~kubepy.apiserver.rehearsal.WouldWait` from now on where a request would call a webhook."""
+        self._server.may_wait = False
+
     # --- requests ---------------------------------------------------------------------------------------------------
 
     def do(self, request: Request, body: Any = None) -> Object | ObjectList | Objects:

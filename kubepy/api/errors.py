@@ -6,6 +6,7 @@
     ├── Forbidden                 403
     ├── NotFound                  404
     ├── MethodNotAllowed          405
+    ├── NotAcceptable             406
     ├── AlreadyExists             409
     ├── Conflict                  409
     ├── Expired                   410
@@ -51,6 +52,7 @@ class Status(Exception):
 
     code = 500
     reason = ""
+    has_details = False  # the answer has ``details`` even if they are empty
 
     def __init__(self, message: str, *, name: str = "", kind: str = "", resource: str = "",
                  causes: Sequence[Cause] = (), retry_after_seconds: int = 0) -> None:
@@ -83,8 +85,8 @@ class Status(Exception):
             details = {"causes": [{"message": self.message.removeprefix(INTERNAL_ERROR)}]}
         status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": self.message,
                   "reason": self.reason}
-        has_details = details or isinstance(self, (NotFound, Timeout, MethodNotAllowed))
-        return {**_without_empty(status), **({"details": details} if has_details else {}), "code": self.code}
+        return {**_without_empty(status), **({"details": details} if details or self.has_details else {}),
+                "code": self.code}
 
 
 def _without_empty(fields: dict[str, Any]) -> dict[str, Any]:
@@ -101,28 +103,43 @@ class Unauthorized(Status):
 
 class Forbidden(Status):
     code, reason = 403, "Forbidden"
+    has_details = True
 
 
 class NotFound(Status):
     """The object does not exist, or the server has no resource at the path."""
 
     code, reason = 404, "NotFound"
+    has_details = True
 
 
 class MethodNotAllowed(Status):
-    """The resource at the path does not support the verb of the request."""
+    """The resource at the path does not support the verb of the request.
+
+    :ivar allow: the methods that it supports.
+    """
 
     code, reason = 405, "MethodNotAllowed"
+    has_details = True
+    allow: Sequence[str] = ()
+
+
+class NotAcceptable(Status):
+    """There is no representation that the client accepts."""
+
+    code, reason = 406, "NotAcceptable"
 
 
 class AlreadyExists(Status):
     code, reason = 409, "AlreadyExists"
+    has_details = True
 
 
 class Conflict(Status):
     """The object is not in the state that the request expects; nothing was changed."""
 
     code, reason = 409, "Conflict"
+    has_details = True
 
 
 class Expired(Status):
@@ -143,6 +160,7 @@ class Invalid(Status):
     """Fields of the object are refused; ``causes`` names them."""
 
     code, reason = 422, "Invalid"
+    has_details = True
 
 
 class TooManyRequests(Status):
@@ -163,6 +181,7 @@ class Timeout(Status):
     """The request was not answered in time; it may have been carried out nevertheless."""
 
     code, reason = 504, "Timeout"
+    has_details = True
 
 
 def status_of(message: str, reason: str, code: int, *, name: str = "", kind: str = "",
@@ -196,13 +215,18 @@ def forbidden(resource: str, name: str, detail: str, causes: Sequence[Cause] = (
     return Forbidden(f"{subject} is forbidden: {detail}", name=name, resource=resource, causes=causes)
 
 
-def method_not_allowed() -> MethodNotAllowed:
-    """Make the answer to a verb that a served path does not have."""
-    return MethodNotAllowed("the server does not allow this method on the requested resource")
+def method_not_allowed(allow: Sequence[str] = ()) -> MethodNotAllowed:
+    """Make the answer to a verb that a served path does not have.
+
+    :param allow: the HTTP methods that it has.
+    """
+    error = MethodNotAllowed("the server does not allow this method on the requested resource")
+    error.allow = allow
+    return error
 
 
 def method_not_supported(resource: str, action: str) -> MethodNotAllowed:
-    return MethodNotAllowed(f"{action} is not supported on resources of kind {quote(resource)}")
+    return MethodNotAllowed(f"{action} is not supported on resources of kind {quote(resource)}", resource=resource)
 
 
 def internal_error(detail: str) -> InternalError:

@@ -19,7 +19,7 @@ from kubepy.api import errors
 from kubepy.api.meta import Object
 from kubepy.api.values import goformat
 from kubepy.apiserver.cluster import LocalCluster
-from kubepy.server import authentication, requestinfo, routes, watch
+from kubepy.server import authentication, negotiation, requestinfo, routes, watch
 from kubepy.server.application import Application
 from kubepy.server.messages import TEXT, Call, Headers, HttpRequest, RequestInfo, Response, StreamResponse
 from kubepy.storage import LockTimeoutError, StorageError
@@ -111,11 +111,11 @@ class HandlerChain:
     def _failure(self, request: HttpRequest, info: RequestInfo, error: Exception) -> Response:
         """Return the answer to a request that failed; a defect is logged."""
         if isinstance(error, errors.Status):
-            return status_response(error)
+            return negotiation.error_response(request, error)
         if isinstance(error, RecursionError):
-            return status_response(errors.BadRequest("the object is nested too deeply"))
+            return negotiation.error_response(request, errors.BadRequest("the object is nested too deeply"))
         if isinstance(error, LockTimeoutError):
-            return status_response(errors.ServiceUnavailable(str(error)))
+            return negotiation.error_response(request, errors.ServiceUnavailable(str(error)))
         application = self._application
         if not isinstance(error, (StorageError, OSError)):
             frame = traceback.extract_tb(error.__traceback__)[-1]
@@ -124,9 +124,9 @@ class HandlerChain:
                             f"({place})")
             if application.options.verbosity > 0:
                 application.log("".join(traceback.format_exception(error)).rstrip("\n"))
-            return status_response(errors.internal_error(f"{type(error).__name__}: {error}"))
+            return negotiation.error_response(request, errors.internal_error(f"{type(error).__name__}: {error}"))
         application.log(f"error: {request.method} {request.path}: {error}")
-        return status_response(errors.internal_error(str(error)))
+        return negotiation.error_response(request, errors.internal_error(str(error)))
 
     async def _stream(self, answer: StreamResponse, headers: Mapping[str, str], receive: Receive, send: Send) -> None:
         """Send a stream until it ends, the client has gone or the server stops."""
@@ -205,12 +205,6 @@ def request_seconds(request: HttpRequest) -> float:
 
 
 # --- answers ------------------------------------------------------------------------------------------------------
-
-
-def status_response(error: errors.Status) -> Response:
-    """Return the answer of an error: its Status."""
-    headers = (("retry-after", str(error.retry_after_seconds)),) if error.retry_after_seconds else ()
-    return Response(error.code, goformat.to_json(error.as_object(), sort_keys=False).encode() + b"\n", headers=headers)
 
 
 def compressed(request: HttpRequest, response: Response) -> Response:

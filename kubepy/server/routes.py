@@ -1,47 +1,44 @@
-"""The handler of each request."""
+"""Routes: the handler of a request.
+
+The servers of an API server stand in a chain: what none of them has a path for is answered as text (``404 page not
+found``), unless its group and version are served. Upstream: ``apiserver/pkg/server/handler.go``.
+"""
 
 from __future__ import annotations
 
-import json
-
 from kubepy.api import errors
-from kubepy.api.scheme import GroupVersionResource
-from kubepy.api.values import goformat
-from kubepy.apiserver.request import Patch
-from kubepy.server.messages import TEXT, Call, Handler, RequestInfo, Response
+from kubepy.lazy import lazy_imports
+from kubepy.server.messages import Call, Handler, RequestInfo, Response
+from kubepy.server.requestinfo import find_resource, path_not_found
+
+with lazy_imports():
+    from kubepy.server import discovery, handlers, health, openapi, subresources
+
+_SPECIFICATIONS = ("openapi",)
+_APIS = ("api", "apis")
 
 
 def find_handler(info: RequestInfo) -> Handler:
-    """Return the handler of a request. Raises NotFound."""
+    """Return the handler of any request but a watch."""
     if info.is_resource_request:
-        return _serve
-    if info.path in ("/healthz", "/livez", "/readyz"):
-        return lambda call: Response(200, b"ok", TEXT)
-    raise errors.no_such_resource()
+        if info.subresource or info.resource == "bindings":
+            own = subresources.find_handler(info)
+            if own is not None:
+                return own
+        return handlers.BY_VERB.get(info.verb, refuse)
+    first = info.parts[0] if info.parts else ""
+    if first in _APIS:
+        found = discovery.find_handler(info)
+    elif first in _SPECIFICATIONS:
+        found = openapi.find_handler(info)
+    else:
+        found = health.find_handler(info)
+    return found or refuse
 
 
-def _serve(call: Call) -> Response:
-    info, request = call.info, call.request
-    gvr = GroupVersionResource(info.api_group, info.api_version, info.resource)
-    if info.verb == "list":
-        listed = call.client.list(gvr, namespace=info.namespace or None)
-        resource = call.cluster.scheme.get(gvr.group_resource)
-        assert resource
-        return _json(200, {"kind": f"{resource.kind}List", "apiVersion": resource.api_version,
-                           "metadata": {"resourceVersion": listed.resource_version}, "items": listed.items})
-    if info.verb == "get":
-        return _json(200, call.client.get(gvr, info.name, namespace=info.namespace))
-    if info.verb == "create":
-        return _json(201, call.client.create(gvr, json.loads(request.body), namespace=info.namespace))
-    if info.verb == "update":
-        return _json(200, call.client.update(gvr, json.loads(request.body), namespace=info.namespace))
-    if info.verb == "patch":
-        patch = Patch(request.header("content-type"), json.loads(request.body))
-        return _json(200, call.client.patch(gvr, info.name, patch, namespace=info.namespace))
-    if info.verb == "delete":
-        return _json(200, call.client.delete(gvr, info.name, namespace=info.namespace))
-    raise errors.method_not_allowed()
-
-
-def _json(status: int, obj: object) -> Response:
-    return Response(status, goformat.to_json(obj, sort_keys=False).encode())
+def refuse(call: Call) -> Response:
+    """Raises the error of a path that is not served, or of a method that none has."""
+    if call.info.is_resource_request:
+        find_resource(call.cluster.scheme, call.info)
+        raise errors.method_not_allowed()
+    raise path_not_found()

@@ -1,4 +1,4 @@
-"""The RBAC authorizer: upstream's own cases (``plugin/pkg/auth/authorizer/rbac/rbac_test.go``), and a cluster's roles."""
+"""The RBAC authorizer: upstream's own cases (``authorizer/rbac/rbac_test.go``), and a cluster's roles."""
 
 from __future__ import annotations
 

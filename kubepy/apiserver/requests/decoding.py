@@ -9,6 +9,7 @@ from kubepy.api import errors
 from kubepy.api.meta import Object, owner_references
 from kubepy.api.scheme import Resource
 from kubepy.api.types import Decoded, DecodeError
+from kubepy.apiserver.request import WriteOptions
 from kubepy.apiserver.server import RequestScope, Server
 from kubepy.quoting import printable, quote
 
@@ -31,10 +32,10 @@ def decode_request(scope: RequestScope, resource: Resource, obj: Object) -> Obje
 
     Raises BadRequest for values of the wrong type and, with ``Strict``, for unknown fields; ``Warn`` warns of them.
     """
-    return decode(scope.server, resource, obj, scope.request.write_options.field_validation)
+    return decode(scope.server, resource, obj, scope.request.write_options)
 
 
-def decode(server: Server, resource: Resource, obj: Object, field_validation: str) -> Object:
+def decode(server: Server, resource: Resource, obj: Object, options: WriteOptions) -> Object:
     """Decode an object without a request, as :func:`decode_request`."""
     api_version = _check_kind(resource, obj)
     server.warn_all(server.strategy(resource).warnings_of_version(api_version))
@@ -47,7 +48,7 @@ def decode(server: Server, resource: Resource, obj: Object, field_validation: st
         decoded = server.strategy(resource).decode({**obj, "apiVersion": api_version, "kind": resource.kind})
     except DecodeError as error:
         raise cannot_be_handled(str(error)) from error
-    return _complete(server, resource, decoded, field_validation, cannot_be_handled)
+    return _complete(server, resource, decoded, options, cannot_be_handled)
 
 
 def _check_kind(resource: Resource, obj: Object) -> str:
@@ -65,13 +66,13 @@ def _check_kind(resource: Resource, obj: Object) -> str:
     return str(api_version)
 
 
-def _complete(server: Server, resource: Resource, decoded: Decoded, field_validation: str,
+def _complete(server: Server, resource: Resource, decoded: Decoded, options: WriteOptions,
               refuse: Callable[[str], errors.Status]) -> Object:
     """Refuse unknown fields or warn of them, and set the defaults."""
-    complaints = [f"unknown field {quote(path)}" for path in decoded.unknown_fields]
-    if complaints and field_validation == "Strict":
+    complaints = [*options.strict_errors, *(f"unknown field {quote(path)}" for path in decoded.unknown_fields)]
+    if complaints and options.field_validation == "Strict":
         raise refuse(f"strict decoding error: {', '.join(complaints)}")
-    if field_validation == "Warn":
+    if options.field_validation == "Warn":
         server.warn_all(complaints)
     decoded.object.setdefault("metadata", {})
     server.strategy(resource).default(decoded.object)
@@ -99,7 +100,7 @@ def decode_patched(scope: RequestScope, resource: Resource, obj: Object, style: 
         decoded = strategy.decode({**obj, "apiVersion": resource.api_version, "kind": resource.kind})
     except DecodeError as error:
         raise invalid_patch(style.detail(error)) from None
-    new = _complete(scope.server, resource, decoded, scope.request.write_options.field_validation, invalid_patch)
+    new = _complete(scope.server, resource, decoded, scope.request.write_options, invalid_patch)
     match_namespace(new, scope)
     match_name(new, scope)
     return new

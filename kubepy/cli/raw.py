@@ -22,7 +22,7 @@ from kubepy.cli.runtime.manifests import read_text
 from kubepy.cli.runtime.options import RawOptions
 from kubepy.lazy import lazy_imports
 from kubepy.server import requestinfo, routes
-from kubepy.server.messages import JSON, Call, HttpRequest
+from kubepy.server.messages import JSON, Call, HttpRequest, Response
 
 with lazy_imports():
     from kubepy.cli import version
@@ -100,7 +100,9 @@ def send(factory: Factory, method: str, path: str, body: bytes = b"") -> str:
     if method == "GET" and info.is_resource_request:
         factory.catch_up()
     call = Call(request, info, factory.client.requester, factory.cluster, cast(Any, None))
-    return routes.find_handler(info)(call).body.decode()
+    response = routes.find_handler(info)(call)
+    assert isinstance(response, Response)  # without an application nothing is streamed
+    return response.body.decode()
 
 
 def answer(factory: Factory, path: str) -> str:

@@ -7,7 +7,7 @@ the Roles, ClusterRoles and bindings of the cluster. Upstream: ``plugin/pkg/auth
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from kubepy.api import errors
@@ -19,6 +19,7 @@ from kubepy.quoting import quote
 ALWAYS_ALLOW, RBAC = "AlwaysAllow", "RBAC"
 MODES = (ALWAYS_ALLOW, RBAC)
 
+INVALID_TOKEN = "invalid bearer token"
 ANONYMOUS = "system:anonymous"
 ALL_AUTHENTICATED, ALL_UNAUTHENTICATED = "system:authenticated", "system:unauthenticated"
 PRIVILEGED_GROUP = "system:masters"
@@ -85,6 +86,22 @@ class Decision(NamedTuple):
     reason: str = ""
 
 
+class ReviewContext(NamedTuple):
+    """All that the answer of a review depends on.
+
+    :ivar requester: a UserInfo.
+    :ivar authenticate: returns whose a token is, for one of some audiences, with those that it is for. Raises
+        TokenError.
+    :ivar now: a timestamp.
+    """
+
+    requester: Object
+    authorizer: Authorizer
+    authenticate: Callable[[str, Sequence[str]], tuple[Object, list[str]]]
+    now: str
+    namespace: str
+
+
 class ResolvedRules(NamedTuple):
     """The rules that apply to a user in a namespace, and the errors met on the way to them."""
 
@@ -104,6 +121,10 @@ class Authorizer(Protocol):
 
     def rules_for(self, user: Object, namespace: str) -> ResolvedRules:
         """Return the rules that apply to a user in a namespace."""
+
+
+class TokenError(Exception):
+    """A token that is not accepted; the message says why."""
 
 
 class AlwaysAllowAuthorizer:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from kubepy.storage.interfaces import Store, Transaction
 
 with lazy_imports():
-    from kubepy.apiserver import authorization, implied, rehearsal
+    from kubepy.apiserver import authorization, implied, rehearsal, tokens
     from kubepy.apiserver.managedfields import tracking
     from kubepy.apiserver.requests import creation, decoding, deletion, metrics, patching, pods, scaling, updating
 
@@ -58,6 +58,7 @@ WEBHOOK_CONFIGURATIONS = tuple(f"{type_}webhookconfigurations.admissionregistrat
                                for type_ in ("mutating", "validating"))
 PODS = GroupVersionResource.parse("pods")
 BINDINGS, COMPONENT_STATUSES = "bindings", "componentstatuses"
+REVIEW_GROUPS = ("authentication.k8s.io", "authorization.k8s.io")
 _WRITE, _DELETE = WriteOptions(), DeleteOptions()
 
 
@@ -98,6 +99,7 @@ class Client:
         self._batch: Batch | None = None
         self.event_memories: dict[str, Any] = {}  # of recorders of events, by component; the manager keeps them
         self._since: int | None = None
+        self._tokens: tokens.Tokens | None = None
 
     @property
     def clock(self) -> Clock:
@@ -147,6 +149,13 @@ class Client:
     def refuse_to_wait(self) -> None:
         """Raise :class:`~kubepy.apiserver.rehearsal.WouldWait` from now on where a request would call a webhook."""
         self._server.may_wait = False
+
+    @property
+    def tokens(self) -> tokens.Tokens:
+        """Issues tokens for ServiceAccounts, and finds out whose a token is."""
+        if self._tokens is None:
+            self._tokens = tokens.Tokens(self._server, self.get)
+        return self._tokens
 
     # --- requests ---------------------------------------------------------------------------------------------------
 
@@ -305,14 +314,33 @@ class Client:
         return metrics.metrics_of(resource, subjects, pods, self.clock.now())
 
     def _create(self, request: Request, obj: Any) -> Object:
+        if request.subresource == "token":
+            return self.tokens.create(self._resolve_subresource(request), obj)
         if request.subresource:
             return self._create_subresource(request, obj)
         request = self._of_object(request, obj)
+        if request.resource.group in REVIEW_GROUPS:
+            return self._answer(request, obj)
         if request.resource.group_resource == BINDINGS:  # LegacyBindingREST
             metadata = obj.get("metadata")
             name = metadata.get("name", "") if isinstance(metadata, dict) else ""
             return self._create_subresource(request._replace(resource=PODS, name=name, subresource="binding"), obj)
         return self._write(request, lambda scope: creation.create(scope, obj))
+
+    def _answer(self, request: Request, review: Object) -> Object:
+        """Answer a review. It needs no transaction: nothing is stored."""
+        resource, request = self._resolve(request)
+        server = self._server
+        context = authorization.ReviewContext(server.requester, server.authorizer, self.tokens.authenticate,
+                                              server.clock.timestamp(), request.namespace)
+        return creation.answer_review(server, resource, review, request.write_options, context)
+
+    def _resolve_subresource(self, request: Request) -> Request:
+        """Return a request for a subresource as it is carried out. Raises NotFound where the kind has none."""
+        resource, request = self._resolve(request)
+        if request.subresource not in resource.subresources:
+            raise errors.no_such_resource()
+        return request
 
     def _create_subresource(self, request: Request, body: Any) -> Object:
         """Bind or evict a pod. Raises NotFound, MethodNotAllowed for other subresources."""

@@ -9,6 +9,8 @@ from typing import NamedTuple
 from kubepy.api import errors
 from kubepy.api.clock import Clock
 from kubepy.apiserver.cluster import LocalCluster
+from kubepy.apiserver.server import ADMINISTRATOR
+from kubepy.apiserver.tokens import SigningKey
 from kubepy.kubelet.heartbeats import RENEW_SECONDS, renew_leases
 from kubepy.server.backend import Backend
 from kubepy.storage import StorageError
@@ -36,15 +38,17 @@ class Application:
     """The server of one cluster.
 
     :param token: the administrator's bearer token.
+    :param signing_key: signs the tokens of ServiceAccounts, in PEM; without it there are none.
     :param log: takes a line for the operator of the server.
     :ivar stopping: is set when the server ends: streams are to end.
     """
 
     def __init__(self, folder: str, options: ServeOptions = DEFAULTS, *, token: str = "",
-                 log: Callable[[str], None] = lambda line: None) -> None:
+                 signing_key: bytes = b"", log: Callable[[str], None] = lambda line: None) -> None:
         self.folder = folder
         self.options = options
         self.token = token
+        self.signing_key = signing_key
         self.log = log
         self.backend = Backend(self._open_cluster)
         self.stopping = asyncio.Event()
@@ -54,6 +58,10 @@ class Application:
         cluster = LocalCluster.open(self.folder)
         cluster.store.set_warn(lambda text: self.log(f"Warning: {text}"))
         cluster.client.use_authorization(self.options.authorization)
+        if self.token:
+            cluster.client.tokens.known[self.token] = ADMINISTRATOR
+        if self.signing_key:
+            cluster.client.tokens.key = SigningKey(self.signing_key)
         return cluster
 
     async def start(self) -> None:

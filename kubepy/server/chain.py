@@ -81,7 +81,7 @@ class HandlerChain:
         user: Object | None = None
 
         def admit(cluster: LocalCluster) -> Object:
-            return authentication.admit(request, info, application, cluster)
+            return authentication.admit(request, info, cluster)
 
         def run(cluster: LocalCluster) -> Response | StreamResponse:
             """Handle the request in a thread of the backend."""

@@ -27,6 +27,7 @@ def find_handler(info: RequestInfo) -> Handler:
                 return own
         return handlers.BY_VERB.get(info.verb, refuse)
     first = info.parts[0] if info.parts else ""
+    found: Handler | None
     if first in _APIS:
         found = discovery.find_handler(info)
     elif first in _SPECIFICATIONS:

@@ -21,7 +21,7 @@ from kubepy.apiserver.requests.pods import BINDING, EVICTION
 from kubepy.kubelet.logs import ContainerLog, LogOptions, choose_container, goes_on, read_log, validate_log_options
 from kubepy.quoting import quote
 from kubepy.server import parameters, requestbody
-from kubepy.server.handlers import Endpoint
+from kubepy.server.handlers import ServedRequest
 from kubepy.server.messages import Call, Handler, HttpRequest, RequestInfo, Response, StreamResponse
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def find_handler(info: RequestInfo) -> Handler | None:
 
 def _create(call: Call, body_kind: Resource) -> Response:
     """Create a Binding or an Eviction; the answer is a Status."""
-    endpoint = Endpoint.of(call)
+    endpoint = ServedRequest.of(call)
     options = parameters.create_options(call.request)
     body = requestbody.read_object(call.request, body_kind)
     return endpoint.respond(endpoint.do(body.object, options._replace(strict_errors=body.strict_errors)), 201)
@@ -75,7 +75,7 @@ def evict(call: Call) -> Response:
     except errors.Status as error:
         if error.reason:
             raise
-        return Endpoint.of(call).respond(error.as_object(), 201)
+        return ServedRequest.of(call).respond(error.as_object(), 201)
 
 
 # --- logs ---------------------------------------------------------------------------------------------------------

@@ -34,8 +34,8 @@ def test_put_replaces_object_of_its_path(paint: Kubepy) -> None:
 
 def test_put_without_name_is_refused(paint: Kubepy) -> None:
     done = paint("replace", "--raw", f"{MAPS}/paint", "-f", "-", stdin='{"data": {}}')
-    assert done.err == ("Error from server (BadRequest): the name of the object (paint based on URL) was undeterminable: "
-                        "name must be provided\n")
+    assert done.err == ("Error from server (BadRequest): the name of the object (paint based on URL) was "
+                        "undeterminable: name must be provided\n")
 
 
 def test_namespace_is_finalized_through_its_subresource(kubepy: Kubepy) -> None:

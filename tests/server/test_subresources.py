@@ -237,7 +237,8 @@ def test_connection_with_nothing_is_refused_before(running: Api) -> None:
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
-@pytest.mark.parametrize("path", [f"{PODS}/p/proxy", f"{PODS}/http:p:80/proxy/a/b?c=d", "/api/v1/nodes/n/proxy/metrics"])
+@pytest.mark.parametrize("path", [
+    f"{PODS}/p/proxy", f"{PODS}/http:p:80/proxy/a/b?c=d", "/api/v1/nodes/n/proxy/metrics"])
 def test_proxy_is_refused_with_every_method(running: Api, method: str, path: str) -> None:
     assert refusal(running.request(method, path)) == (503, f"error trying to reach service: {REFUSED}")
 

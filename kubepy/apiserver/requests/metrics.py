@@ -22,7 +22,6 @@ from kubepy.api.scheme import Resource
 from kubepy.api.values.goformat import format_duration
 from kubepy.api.values.quantity import Quantity
 
-
 _COMPONENTS = ("controller-manager", "etcd-0", "scheduler")
 
 

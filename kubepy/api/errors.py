@@ -6,6 +6,7 @@
     ├── Forbidden                 403
     ├── NotFound                  404
     ├── MethodNotAllowed          405
+    ├── NotAcceptable             406
     ├── AlreadyExists             409
     ├── Conflict                  409
     ├── Expired                   410
@@ -91,6 +92,12 @@ class MethodNotAllowed(Status):
     """The resource at the path does not support the verb of the request."""
 
     code, reason = 405, "MethodNotAllowed"
+
+
+class NotAcceptable(Status):
+    """There is no representation that the client accepts."""
+
+    code, reason = 406, "NotAcceptable"
 
 
 class AlreadyExists(Status):

@@ -14,7 +14,9 @@
     ├── UnsupportedMediaType      415
     ├── Invalid                   422
     ├── TooManyRequests           429
-    └── InternalError             500
+    ├── InternalError             500
+    ├── ServiceUnavailable        503
+    └── Timeout                   504
 
 The words are those of upstream's ``k8s.io/apimachinery/pkg/api/errors`` and ``util/validation/field``. The CLI turns a
 Status into kubectl's line in one place, ``kubepy.cli.errors``.
@@ -30,6 +32,8 @@ from kubepy.quoting import printable, quote
 
 with lazy_imports():
     from kubepy.api.values import goformat
+
+INTERNAL_ERROR = "Internal error occurred: "
 
 
 class Cause(NamedTuple):
@@ -48,6 +52,7 @@ class Status(Exception):
 
     code = 500
     reason = ""
+    has_details = False  # the answer has ``details`` even if they are empty
 
     def __init__(self, message: str, *, name: str = "", kind: str = "", resource: str = "",
                  causes: Sequence[Cause] = (), retry_after_seconds: int = 0) -> None:
@@ -69,6 +74,24 @@ class Status(Exception):
         status.code, status.reason = self.code, self.reason
         return status
 
+    def as_object(self) -> dict[str, Any]:
+        """Return the error as a server sends it: a ``metav1.Status``, its fields in Go's order."""
+        subject, _, group = (self.kind or self.resource).partition(".")
+        causes = [_without_empty({"reason": cause.reason, "message": cause.message, "field": cause.field})
+                  for cause in self.causes]
+        details = _without_empty({"name": self.name, "group": group, "kind": subject, "causes": causes,
+                                  "retryAfterSeconds": self.retry_after_seconds})
+        if isinstance(self, InternalError) and not details:
+            details = {"causes": [{"message": self.message.removeprefix(INTERNAL_ERROR)}]}
+        status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": self.message,
+                  "reason": self.reason}
+        return {**_without_empty(status), **({"details": details} if details or self.has_details else {}),
+                "code": self.code}
+
+
+def _without_empty(fields: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value or name == "metadata"}
+
 
 class BadRequest(Status):
     code, reason = 400, "BadRequest"
@@ -80,18 +103,31 @@ class Unauthorized(Status):
 
 class Forbidden(Status):
     code, reason = 403, "Forbidden"
+    has_details = True
 
 
 class NotFound(Status):
     """The object does not exist, or the server has no resource at the path."""
 
     code, reason = 404, "NotFound"
+    has_details = True
 
 
 class MethodNotAllowed(Status):
-    """The resource at the path does not support the verb of the request."""
+    """The resource at the path does not support the verb of the request.
+
+    :ivar allow: the methods that it supports.
+    """
 
     code, reason = 405, "MethodNotAllowed"
+    has_details = True
+    allow: Sequence[str] = ()
+
+
+class NotAcceptable(Status):
+    """There is no representation that the client accepts."""
+
+    code, reason = 406, "NotAcceptable"
 
 
 class NotAcceptable(Status):
@@ -102,12 +138,14 @@ class NotAcceptable(Status):
 
 class AlreadyExists(Status):
     code, reason = 409, "AlreadyExists"
+    has_details = True
 
 
 class Conflict(Status):
     """The object is not in the state that the request expects; nothing was changed."""
 
     code, reason = 409, "Conflict"
+    has_details = True
 
 
 class Expired(Status):
@@ -128,6 +166,7 @@ class Invalid(Status):
     """Fields of the object are refused; ``causes`` names them."""
 
     code, reason = 422, "Invalid"
+    has_details = True
 
 
 class TooManyRequests(Status):
@@ -138,6 +177,17 @@ class TooManyRequests(Status):
 
 class InternalError(Status):
     code, reason = 500, "InternalError"
+
+
+class ServiceUnavailable(Status):
+    code, reason = 503, "ServiceUnavailable"
+
+
+class Timeout(Status):
+    """The request was not answered in time; it may have been carried out nevertheless."""
+
+    code, reason = 504, "Timeout"
+    has_details = True
 
 
 def status_of(message: str, reason: str, code: int, *, name: str = "", kind: str = "",
@@ -171,17 +221,22 @@ def forbidden(resource: str, name: str, detail: str, causes: Sequence[Cause] = (
     return Forbidden(f"{subject} is forbidden: {detail}", name=name, resource=resource, causes=causes)
 
 
-def method_not_allowed() -> MethodNotAllowed:
-    """Make the answer to a verb that a served path does not have."""
-    return MethodNotAllowed("the server does not allow this method on the requested resource")
+def method_not_allowed(allow: Sequence[str] = ()) -> MethodNotAllowed:
+    """Make the answer to a verb that a served path does not have.
+
+    :param allow: the HTTP methods that it has.
+    """
+    error = MethodNotAllowed("the server does not allow this method on the requested resource")
+    error.allow = allow
+    return error
 
 
 def method_not_supported(resource: str, action: str) -> MethodNotAllowed:
-    return MethodNotAllowed(f"{action} is not supported on resources of kind {quote(resource)}")
+    return MethodNotAllowed(f"{action} is not supported on resources of kind {quote(resource)}", resource=resource)
 
 
 def internal_error(detail: str) -> InternalError:
-    return InternalError(f"Internal error occurred: {detail}")
+    return InternalError(f"{INTERNAL_ERROR}{detail}")
 
 
 def no_such_resource() -> NotFound:

@@ -5,7 +5,7 @@ Built in are the resources that a v1.36 API server serves and kubectl knows; Cus
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
@@ -40,6 +40,24 @@ class PrinterColumn(NamedTuple):
     type: str
     json_path: str
     priority: int = 0
+
+
+class Subresource(NamedTuple):
+    """A subresource of a kind, as discovery lists it.
+
+    :ivar group: of its bodies, with ``version``; both "" where they are those of the resource.
+    """
+
+    name: str
+    kind: str
+    verbs: tuple[str, ...] = ("get", "patch", "update")
+    group: str = ""
+    version: str = ""
+
+    @property
+    def is_view(self) -> bool:
+        """Tell whether it is a part of its object, or a Scale, that can be updated: ``status``, ``approval`` …"""
+        return "update" in self.verbs and self.name != "proxy"
 
 
 class Resource(NamedTuple):
@@ -80,6 +98,13 @@ class Resource(NamedTuple):
         """The unambiguous word for it on a command line: ``crons.v1beta1.example.org``, ``daemonsets.apps``."""
         return f"{self.plural}.{self.version}.{self.group}" if self.is_older else self.key
 
+    def subresource(self, name: str) -> Subresource | None:
+        """Return one of its subresources, None for a name that is none."""
+        if name not in self.subresources:
+            return None
+        kind, *others = _SUBRESOURCES.get(name, (self.kind,))
+        return Subresource(name, kind.format(kind=self.kind), *others)
+
     def at(self, version: str) -> Resource:
         """Return the same resource in one of its versions."""
         if version == self.version:
@@ -115,6 +140,20 @@ class Resource(NamedTuple):
 
 CREATE_ONLY = ("create",)
 READ_ONLY = ("get", "list")
+_STREAM, _PROXY = ("create", "get"), ("create", "delete", "get", "patch", "update")
+# The subresources whose bodies or verbs are not those of ``status``: kind, verbs, group and version of the kind.
+_SUBRESOURCES: Mapping[str, tuple[Any, ...]] = {
+    "attach": ("PodAttachOptions", _STREAM),
+    "binding": ("Binding", CREATE_ONLY),
+    "eviction": ("Eviction", CREATE_ONLY, "policy", "v1"),
+    "exec": ("PodExecOptions", _STREAM),
+    "finalize": ("{kind}", ("update",)),
+    "log": ("{kind}", ("get",)),
+    "portforward": ("PodPortForwardOptions", _STREAM),
+    "proxy": ("{kind}ProxyOptions", _PROXY),
+    "scale": ("Scale", ("get", "patch", "update"), "autoscaling", "v1"),
+    "token": ("TokenRequest", CREATE_ONLY, "authentication.k8s.io", "v1"),
+}
 
 # What a v1.36 API server serves. Groups are in the order of discovery: by the priorities of their APIServices
 # (`apiVersionPriorities` of kube-apiserver), then by name. What it does with each kind: `kubepy.apiserver.kinds`.
@@ -129,18 +168,19 @@ BUILT_IN: tuple[Resource, ...] = (
     Resource("limitranges", "LimitRange", short_names=("limits",)),
     Resource("namespaces", "Namespace", namespaced=False, short_names=("ns",), subresources=("finalize", "status"),
              verbs=("create", "delete", "get", "list", "patch", "update", "watch")),
-    Resource("nodes", "Node", namespaced=False, short_names=("no",), subresources=("status",)),
+    Resource("nodes", "Node", namespaced=False, short_names=("no",), subresources=("proxy", "status")),
     Resource("persistentvolumeclaims", "PersistentVolumeClaim", short_names=("pvc",), subresources=("status",)),
     Resource("persistentvolumes", "PersistentVolume", namespaced=False, short_names=("pv",), subresources=("status",)),
     Resource("pods", "Pod", short_names=("po",), categories=("all",),
-             subresources=("binding", "ephemeralcontainers", "eviction", "resize", "status")),
+             subresources=("attach", "binding", "ephemeralcontainers", "eviction", "exec", "log", "portforward",
+                           "proxy", "resize", "status")),
     Resource("podtemplates", "PodTemplate"),
     Resource("replicationcontrollers", "ReplicationController", short_names=("rc",), categories=("all",),
              subresources=("scale", "status")),
     Resource("resourcequotas", "ResourceQuota", short_names=("quota",), subresources=("status",)),
     Resource("secrets", "Secret"),
     Resource("serviceaccounts", "ServiceAccount", short_names=("sa",), subresources=("token",)),
-    Resource("services", "Service", short_names=("svc",), categories=("all",), subresources=("status",)),
+    Resource("services", "Service", short_names=("svc",), categories=("all",), subresources=("proxy", "status")),
     Resource("apiservices", "APIService", "apiregistration.k8s.io", namespaced=False, categories=("api-extensions",),
              subresources=("status",)),
     Resource("controllerrevisions", "ControllerRevision", "apps"),

@@ -42,9 +42,9 @@ if TYPE_CHECKING:
     from kubepy.storage.interfaces import Store, Transaction
 
 with lazy_imports():
-    from kubepy.apiserver import implied, rehearsal
+    from kubepy.apiserver import authorization, implied, rehearsal, tokens
     from kubepy.apiserver.managedfields import tracking
-    from kubepy.apiserver.requests import creation, deletion, metrics, patching, pods, scaling, updating
+    from kubepy.apiserver.requests import creation, decoding, deletion, metrics, patching, pods, scaling, updating
 
 # Aliases, because the method ``Client.list`` hides the builtin inside its class.
 Objects = list[Object]
@@ -57,6 +57,8 @@ CRDS = "customresourcedefinitions.apiextensions.k8s.io"
 WEBHOOK_CONFIGURATIONS = tuple(f"{type_}webhookconfigurations.admissionregistration.k8s.io"
                                for type_ in ("mutating", "validating"))
 PODS = GroupVersionResource.parse("pods")
+REVIEW_GROUPS = ("authentication.k8s.io", "authorization.k8s.io")
+BINDINGS = "bindings"
 _WRITE, _DELETE = WriteOptions(), DeleteOptions()
 
 
@@ -97,6 +99,7 @@ class Client:
         self._batch: Batch | None = None
         self.event_memories: dict[str, Any] = {}  # of recorders of events, by component; the manager keeps them
         self._since: int | None = None
+        self._tokens: tokens.Tokens | None = None
 
     @property
     def clock(self) -> Clock:
@@ -127,12 +130,35 @@ class Client:
     def warn(self, warn: Callable[[str], None]) -> None:
         self._server.warn = warn
 
+    @property
+    def authorizer(self) -> authorization.Authorizer:
+        """The authorizer of the requests (:attr:`Server.authorizer`)."""
+        return self._server.authorizer
+
+    def use_authorization(self, mode: str) -> None:
+        """Let an authorizer decide about requests: ``AlwaysAllow``, as at first, or ``RBAC``."""
+        def list_objects(resource: str) -> Objects:
+            return [*self._stored(resource), *self.list_implied(resource)]
+
+        def state() -> object:
+            return self.revision(), self._store.meta(implied.DELETIONS)
+
+        self._server.authorizer = (authorization.RbacAuthorizer(state, list_objects)
+                                   if mode == authorization.RBAC else authorization.AlwaysAllowAuthorizer())
+
+    @property
+    def tokens(self) -> tokens.Tokens:
+        """Issues tokens for ServiceAccounts, and finds out whose a token is."""
+        if self._tokens is None:
+            self._tokens = tokens.Tokens(self._server, self.get)
+        return self._tokens
+
     # --- requests ---------------------------------------------------------------------------------------------------
 
     def do(self, request: Request, body: Any = None) -> Object | ObjectList | Objects:
         """Carry out any request.
 
-        :param body: the object of a creation or update; the Patch of a patch; for ``pods/binding`` a Binding.
+        :param body: the object of a creation or update; the Patch of a patch; a Binding or an Eviction.
         :return: the object, or the Status of an eviction or binding; an ObjectList for ``list``; the objects that
             ``deletecollection`` deleted.
 
@@ -210,18 +236,20 @@ class Client:
 
     def evict(self, name: str, *, namespace: str, options: DeleteOptions = _DELETE) -> None:
         """Delete a pod unless a PodDisruptionBudget forbids it. Raises TooManyRequests."""
-        self._create(Request("create", PODS, namespace, name, "eviction", options), None)
+        eviction = pods.eviction_of(name, namespace, options)
+        self._create(Request("create", PODS, namespace, name, "eviction"), eviction)
 
     def bind(self, name: str, node: str, *, namespace: str) -> None:
         """Assign a pod to a node (the ``binding`` subresource); sets PodScheduled."""
-        self._create(Request("create", PODS, namespace, name, "binding"), {"target": {"name": node}})
+        binding = {"metadata": {"name": name}, "target": {"kind": "Node", "name": node}}
+        self._create(Request("create", PODS, namespace, name, "binding"), binding)
 
     # --- what the requests do ---------------------------------------------------------------------------------------
 
     def _get(self, request: Request) -> Object:
         resource, request = self._resolve(request)
-        if request.subresource and request.subresource not in resource.subresources:
-            raise errors.no_such_resource()
+        if request.subresource:
+            decoding.check_view(resource, request.subresource, "get")
         if resource.computed_from:
             subject = self._get(request._replace(resource=_named(resource.computed_from)))
             return metrics.first_of(resource, subject, self._metrics_of(resource, [subject]))
@@ -278,9 +306,33 @@ class Client:
         return metrics.metrics_of(resource, subjects, pods, self.clock.now())
 
     def _create(self, request: Request, obj: Any) -> Object:
+        if request.subresource == "token":
+            return self.tokens.create(self._resolve_subresource(request), obj)
         if request.subresource:
             return self._create_subresource(request, obj)
-        return self._write(self._of_object(request, obj), lambda scope: creation.create(scope, obj))
+        request = self._of_object(request, obj)
+        if request.resource.group in REVIEW_GROUPS:
+            return self._answer(request, obj)
+        if request.resource.group_resource == BINDINGS:  # LegacyBindingREST
+            metadata = obj.get("metadata")
+            name = metadata.get("name", "") if isinstance(metadata, dict) else ""
+            return self._create_subresource(request._replace(resource=PODS, name=name, subresource="binding"), obj)
+        return self._write(request, lambda scope: creation.create(scope, obj))
+
+    def _answer(self, request: Request, review: Object) -> Object:
+        """Answer a review. It needs no transaction: nothing is stored."""
+        resource, request = self._resolve(request)
+        server = self._server
+        context = authorization.ReviewContext(server.requester, server.authorizer, self.tokens.authenticate,
+                                              server.clock.timestamp(), request.namespace)
+        return creation.answer_review(server, resource, review, request.write_options, context)
+
+    def _resolve_subresource(self, request: Request) -> Request:
+        """Return a request for a subresource as it is carried out. Raises NotFound where the kind has none."""
+        resource, request = self._resolve(request)
+        if request.subresource not in resource.subresources:
+            raise errors.no_such_resource()
+        return request
 
     def _create_subresource(self, request: Request, body: Any) -> Object:
         """Bind or evict a pod. Raises NotFound, MethodNotAllowed for other subresources."""
@@ -288,12 +340,14 @@ class Client:
             if request.subresource not in scope.resource.subresources:
                 raise errors.no_such_resource()
             if request.subresource == "eviction":
-                pods.evict(scope)
+                pods.evict(scope, body)
             elif request.subresource == "binding":
-                pods.bind(scope, (body.get("target") or {}).get("name", ""))
+                pods.bind(scope, body)
             else:
                 raise errors.method_not_allowed()
 
+        if request.subresource == "eviction" and pods.is_dry_run(body):
+            request = request._replace(options=request.write_options._replace(dry_run=True))
         self._write(request, create_subresource)
         return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
 

@@ -35,13 +35,15 @@ class WriteOptions(NamedTuple):
 
     ``field_manager`` is the client on whose behalf managedFields are kept; controllers name none, so that tracking
     costs them nothing. ``field_validation``: Strict, Warn or Ignore (unknown fields). ``force``, of patches:
-    server-side apply takes fields over from others.
+    server-side apply takes fields over from others. ``strict_errors``: what strict decoding has to say about the text
+    of the body, such as keys that it has twice.
     """
 
     dry_run: bool = False
     field_manager: str = ""
     field_validation: str = "Ignore"
     force: bool = False
+    strict_errors: tuple[str, ...] = ()
 
 
 # One class under upstream's names: each further one would cost every command a quarter of a millisecond.

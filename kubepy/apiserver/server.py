@@ -23,6 +23,7 @@ from kubepy.storage import Key
 
 with lazy_imports():
     from kubepy.apiserver import (
+        authorization,  # for reviews, and for a server that others reach
         conversion,  # for objects in several versions
         rehearsal,  # for requests that write
     )
@@ -53,6 +54,7 @@ class Server:
         self._webhooks: rehearsal.WebhookCalls | None = None
         self.warn: Callable[[str], None] = drop
         self.requester: Object = ADMINISTRATOR
+        self._authorizer: authorization.Authorizer | None = None
         self._new_strategy = new_strategy
         self._strategies: dict[str, Strategy] = {}
         self._clock, self._clock_setting = clock, settings.clock
@@ -109,6 +111,18 @@ class Server:
         if resource.custom:
             return conversion.Converter(self.webhooks, self.ids, get).convert(cast("Any", strategy), objects)
         return [strategy.in_version(obj, api_version) for obj in objects]
+
+    @property
+    def authorizer(self) -> authorization.Authorizer:
+        """Decides who may do what. Requests ask it where one user gives rights to another; a server that others reach
+        asks it before each request."""
+        if self._authorizer is None:
+            self._authorizer = authorization.AlwaysAllowAuthorizer()
+        return self._authorizer
+
+    @authorizer.setter
+    def authorizer(self, authorizer: authorization.Authorizer) -> None:
+        self._authorizer = authorizer
 
     @property
     def webhooks(self) -> rehearsal.WebhookCalls:

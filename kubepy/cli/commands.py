@@ -40,6 +40,7 @@ with lazy_imports():
         replace,
         run,
         scale,
+        serve,
         state_folder,
         taint,
         top,
@@ -322,6 +323,7 @@ COMMANDS: dict[str, Entry] = {
         "set": Entry(lambda: clock.set_, "Move the cluster's own time to a later one"),
     }),
     "fork": Entry(lambda: state_folder.fork, "Copy the cluster to a new state folder"),
+    "serve": Entry(lambda: serve.serve, "Serve the API of the cluster for kubectl and other clients"),
     "fsck": Entry(lambda: state_folder.fsck, "Check the state folder"),
     "git": Entry(None, "Keep the state folder in a git repository", (), GIT, help_on_stdout=True,
                  examples=_GIT_EXAMPLES),
@@ -331,7 +333,7 @@ COMMANDS: dict[str, Entry] = {
 
 OWN_GROUP = "State Folder Commands"  # those that kubectl does not have
 GROUPS: dict[str, tuple[str, ...]] = {
-    OWN_GROUP: ("init", "controller", "clock", "fork", "fsck", "git"),
+    OWN_GROUP: ("init", "controller", "serve", "clock", "fork", "fsck", "git"),
     "Basic Commands (Beginner)": ("create", "expose", "run", "set"),
     "Basic Commands (Intermediate)": ("explain", "get", "edit", "delete"),
     "Deploy Commands": ("rollout", "scale", "autoscale"),

@@ -31,7 +31,7 @@ from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable, quote
 
 with lazy_imports():
-    from kubepy.cli import raw_writes
+    from kubepy.cli import raw
 
 IMMEDIATE = ("Immediate deletion does not wait for confirmation that the running resource has been terminated. The "
              "resource may continue to run on the cluster indefinitely.")
@@ -128,7 +128,7 @@ def delete(factory: Factory, options: DeleteCommandFlags) -> None:
     if options.raw:
         if options.interactive:
             raise CliError("--interactive can not be used with --raw")
-        raw_writes.delete(factory, options, options.output)
+        raw.delete(factory, options, options.output)
         return
     result = Builder(factory, options, retrieve=False, everything=options.all).do()
     if options.ignore_not_found or ((options.all or options.selector or options.field_selector)

@@ -84,8 +84,7 @@ def get(factory: Factory, options: GetOptions) -> None:
 
     Prints a table of the most important information; -o chooses another format."""
     if options.raw:
-        raw.validate_get(options)
-        factory.print(raw.answer(factory, options.raw), end="")
+        raw.get(factory, options)
         return
     watching = options.watch or options.watch_only
     if not (options.args or options.filename or options.kustomize or watching):

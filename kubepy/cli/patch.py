@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from kubepy.api.meta import Object, clone
@@ -155,7 +153,7 @@ def read_patch(options: PatchFlags) -> PatchContent:
                            f"{(error.strerror or str(error)).lower()}") from None
     if text.lstrip().startswith("{"):
         try:
-            return PatchContent(patch_type, yaml.read_json(text), "", tuple(repeated_keys(text)))
+            return PatchContent(patch_type, yaml.read_json(text), "", tuple(yaml.repeated_keys(text)))
         except yaml.YamlError as error:
             return PatchContent(patch_type, None, str(error))
     try:
@@ -163,29 +161,6 @@ def read_patch(options: PatchFlags) -> PatchContent:
     except yaml.YamlError as error:
         reason = str(error).removeprefix("error converting YAML to JSON: ")
         raise CliError(f"unable to parse {quote(options.patch)}: {reason}") from None
-
-
-class _Pairs(list[tuple[str, Any]]):
-    """A map of a JSON text, as its keys and values."""
-
-
-def repeated_keys(text: str) -> Iterator[str]:
-    """Yield the paths of keys that a map in a JSON text has more than once."""
-    return _repeated(json.loads(text, object_pairs_hook=_Pairs, parse_int=str), "")
-
-
-def _repeated(value: Any, path: str) -> Iterator[str]:
-    if isinstance(value, _Pairs):
-        keys: set[str] = set()
-        for key, inner in value:
-            place = f"{path}.{key}" if path else key
-            if key in keys:
-                yield place
-            keys.add(key)
-            yield from _repeated(inner, place)
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _repeated(item, f"{path}[{index}]")
 
 
 # --- patching -----------------------------------------------------------------------------------------------------

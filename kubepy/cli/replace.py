@@ -33,7 +33,7 @@ from kubepy.lazy import lazy_imports
 
 with lazy_imports():
     from kubepy.api import errors as api_errors
-    from kubepy.cli import raw_writes
+    from kubepy.cli import raw
 
 
 class ReplaceOptions(DeleteFlags, PrintFlags, DryRunOptions, ValidateOptions, FieldManagerOptions, SaveConfigOptions,
@@ -79,7 +79,7 @@ def replace(factory: Factory, options: ReplaceOptions) -> None:
     if options.force and strategy != NONE:
         raise CliError("--dry-run can not be used when --force is set")
     if options.raw:
-        raw_writes.put(factory, options, options.output)
+        raw.put(factory, options, options.output)
         return
     if options.force:
         _replace_by_force(factory, options, printer)

@@ -34,8 +34,8 @@ _BAD_CERTIFICATES = {10: "x509: certificate has expired or is not yet valid", 62
                      "the host's name", 64: "x509: certificate is not valid for the host's address"}
 
 
-class Response(NamedTuple):
-    """An answer, whatever its status."""
+class Download(NamedTuple):
+    """What a server has answered, whatever its status."""
 
     status: int
     reason: str
@@ -94,7 +94,7 @@ def parse_url(url: str) -> SplitResult:
     return parts
 
 
-def fetch(url: str) -> Response:
+def fetch(url: str) -> Download:
     """Ask for an address once, following redirects. Raises ConnectionFailure, TooLargeError, CliError."""
     try:
         parts = parse_url(url)
@@ -112,10 +112,10 @@ def fetch(url: str) -> Response:
         asked.add_unredirected_header("Authorization", f"Basic {b64encode(unquote(userinfo).encode()).decode()}")
     try:
         with _opener(host).open(asked, timeout=SILENCE) as answer:
-            return Response(answer.status, answer.reason, _body(answer, url))
+            return Download(answer.status, answer.reason, _body(answer, url))
     except HTTPError as error:
         with error:
-            return Response(error.code, str(error.reason), b"")
+            return Download(error.code, str(error.reason), b"")
     except IncompleteRead:
         raise CliError(f"error parsing {printable(url)}: unexpected EOF") from None
     except (OSError, HTTPException) as error:

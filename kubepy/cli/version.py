@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+from typing import Any
 
 from kubepy import KUBERNETES_VERSION, KUSTOMIZE_VERSION, __version__
 from kubepy.cli.errors import CliError
@@ -16,9 +16,8 @@ from kubepy.quoting import printable
 
 with lazy_imports():
     from kubepy.api.values import goformat
+    from kubepy.server import health
     from kubepy.storage import yaml
-
-ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}  # Go's names of machines
 
 
 class VersionOptions(Options):
@@ -49,28 +48,16 @@ def version(factory: Factory, options: VersionOptions) -> None:
         if not options.client:
             factory.print(f"Server Version: {KUBERNETES_VERSION}")
         return
-    versions = {"clientVersion": version_info(factory.program), "kustomizeVersion": KUSTOMIZE_VERSION}
+    own_version = health.version_info()
+    if factory.program != KUBECTL:
+        own_version["kubepyVersion"] = __version__
+    versions: dict[str, Any] = {"clientVersion": own_version, "kustomizeVersion": KUSTOMIZE_VERSION}
     if not options.client:
-        versions["serverVersion"] = version_info(factory.program, of_server=True)
+        versions["serverVersion"] = health.version_info(of_server=True)
     if options.output == "yaml":
         factory.print(yaml.dump(versions))
     else:
         factory.print(goformat.to_json(versions, indent=2, sort_keys=False))
-
-
-def version_info(program: str, *, of_server: bool = False) -> dict[str, str]:
-    """Return the version as kubectl and a server print it (``version.Info``).
-
-    The details of a build are empty, as upstream leaves them where nothing is known: no Go program was built.
-    """
-    major, minor, _ = KUBERNETES_VERSION.removeprefix("v").split(".")
-    compatible = {"emulationMajor": major, "emulationMinor": minor, "minCompatibilityMajor": major,
-                  "minCompatibilityMinor": str(int(minor) - 1)}
-    system = os.uname()
-    platform = f"{system.sysname.lower()}/{ARCHITECTURES.get(system.machine, system.machine)}"
-    return {"major": major, "minor": minor, **(compatible if of_server else {}), "gitVersion": KUBERNETES_VERSION,
-            "gitCommit": "", "gitTreeState": "", "buildDate": "1970-01-01T00:00:00Z", "goVersion": "", "compiler": "",
-            "platform": platform, **({} if program == KUBECTL else {"kubepyVersion": __version__})}
 
 
 @command("options", Options, examples="""

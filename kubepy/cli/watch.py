@@ -14,12 +14,13 @@ from kubepy.cli.get_flags import GetOptions, object_printer, style_for
 from kubepy.cli.runtime.builder import Builder, listed, resource_of
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.infos import Result, Scope
-from kubepy.cli.runtime.output import document, in_sorted_order, requested, shown_object
+from kubepy.cli.runtime.output import document, requested, shown_object
 from kubepy.cli.runtime.tables import Style, format_lines, lines
 from kubepy.lazy import lazy_imports
 
 with lazy_imports():
     from kubepy.api import errors as api_errors
+    from kubepy.api import types as go_types
     from kubepy.cli.runtime import sorting
 
 POLL_SECONDS = 0.1
@@ -134,7 +135,7 @@ def _event_printer(factory: Factory, options: GetOptions) -> Show:
             if style == "name":
                 printer(event.object)
                 continue
-            obj = in_sorted_order(shown_object(factory, event.object, managers=True))
+            obj = go_types.in_key_order(shown_object(factory, event.object, managers=True))
             whole = {"type": event.type, "object": obj}
             if style == "json":
                 factory.print(document("json", whole, typed=True, indent=0), end="")

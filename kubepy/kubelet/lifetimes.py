@@ -31,6 +31,7 @@ from kubepy.kubelet.outcomes import COMPLETED, OUTCOMES, PodOutcome
 if TYPE_CHECKING:
     from kubepy.api.typed import Node, Pod
 
+PACE = (OUTCOME, EXIT_CODE, RUNS_FOR, READY_AFTER, STOPS_AFTER)
 FOR_JOBS = (RUNS_FOR, EXIT_CODE)  # those of nodes and kubepy.yaml count for the pods of Jobs only
 FAILED = OUTCOMES["failed"]
 Draw = Callable[["Pod", str, float, float], float]  # a number in a range that is a function of seed, pod and purpose
@@ -113,13 +114,21 @@ class Lifetime(NamedTuple):
         return OUTCOMES["not-ready" if self.ready_after else outcome]
 
 
+# Pods without annotations, other than those of Jobs.
+PLAIN = Lifetime("ready")
+PLAIN_NEVER = Lifetime("ready", crash_restarts=False)
+
+
 def lifetime_of(pod: Pod, node: Node, rules: Rules = NO_RULES) -> Lifetime:
     """Read the annotations of a pod and its node. Raises AnnotationError, UnknownOutcomeError."""
     is_job_pod = (controller_of(pod) or {}).get("kind") == "Job"
-    sources = _sources(pod, node, rules, is_job_pod)
+    annotations, policy = _annotations_in_force(pod, node, rules, is_job_pod), pod["spec"].get("restartPolicy")
+    if not is_job_pod and not annotations:
+        check_usage(pod)
+        return PLAIN_NEVER if policy == "Never" else PLAIN
 
     def text_of(name: str) -> str:
-        return next((source[name] for source in sources if source.get(name)), "")
+        return annotations.get(name, "")
 
     def length_of(name: str) -> float | None:
         if not (text := text_of(name)):
@@ -130,26 +139,28 @@ def lifetime_of(pod: Pod, node: Node, rules: Rules = NO_RULES) -> Lifetime:
     outcome = parse_outcomes(OUTCOME, text_of(OUTCOME) or "ready")
     check_usage(pod)
     ends = OUTCOMES[outcome.last] if outcome.last in ("succeeded", "failed") else None
-    code_text, policy = text_of(EXIT_CODE), pod["spec"].get("restartPolicy", "Always")
+    code_text = text_of(EXIT_CODE)
     code = parse_exit_code(EXIT_CODE, code_text) if code_text else ends.exit_code if ends else 0
     runs_for = length_of(RUNS_FOR)
     if runs_for is None and (ends or (is_job_pod and not text_of(OUTCOME))):
         runs_for = 0.0
-    restarts = policy == "Always" or (policy == "OnFailure" and code != 0)
+    restarts = policy in (None, "Always") or (policy == "OnFailure" and code != 0)
     return Lifetime(
         "ready" if ends else outcome.last, runs_for if ends or outcome.last in ("ready", "not-ready") else None,
         _end(code), runs_for is not None and restarts and not ends, outcome.before, _end(code or 1), policy != "Never",
         length_of(READY_AFTER) or 0.0, length_of(STOPS_AFTER) or 0.0)
 
 
-def _sources(pod: Pod, node: Node, rules: Rules, is_job_pod: bool) -> list[Mapping[str, str]]:
-    """Return where values of annotations may stand, the first one first."""
-    of_node = annotations_of(node)
-    shared = [{**of_node, OUTCOME: of_node.get(POD_OUTCOME, "")}, dict(rules.defaults)]
-    for source in () if is_job_pod else shared:
-        for name in FOR_JOBS:
-            source.pop(name, None)
-    return [annotations_of(pod), *shared]
+def _annotations_in_force(pod: Pod, node: Node, rules: Rules, is_job_pod: bool) -> dict[str, str]:
+    """Return the annotations about a pod's life: its own, else its node's, else those of ``kubepy.yaml``."""
+    own, of_node = annotations_of(pod), annotations_of(node)
+    in_force = {}
+    for name in PACE:
+        shared = "" if name in FOR_JOBS and not is_job_pod else (
+            of_node.get(POD_OUTCOME if name == OUTCOME else name) or rules.defaults.get(name))
+        if text := own.get(name) or shared:
+            in_force[name] = text
+    return in_force
 
 
 def _end(code: int) -> PodOutcome:

@@ -15,7 +15,7 @@ from kubepy.api.objects.outcomes import PENDING, TERMINATION, UnknownOutcomeErro
 from kubepy.api.objects.pods import get_condition, is_pod_terminal
 from kubepy.api.objects.usage import AnnotationError
 from kubepy.kubelet.admission import Rejection
-from kubepy.kubelet.lifetimes import NO_RULES, Lifetime, Rules, lifetime_of
+from kubepy.kubelet.lifetimes import NO_RULES, PLAIN, Lifetime, Rules, lifetime_of
 from kubepy.kubelet.outcomes import RUNNING, PodOutcome
 from kubepy.kubelet.restarts import ContainerRun, RunChange, container_run, next_change, start, stop_time
 from kubepy.kubelet.statuses import ready_condition
@@ -58,7 +58,8 @@ Admit = Callable[[], Rejection | None]
 
 
 class PodOnNode(NamedTuple):
-    """A pod and its node, at a time. ``admit`` returns why the node does not take the pod, or None."""
+    """A pod and its node, at a time. ``admit`` returns why the node does not take the pod, or None. ``run`` is the
+    present run of the containers, None when the kubelet has not reported yet."""
 
     pod: Pod
     node: Node
@@ -66,12 +67,20 @@ class PodOnNode(NamedTuple):
     admit: Admit
     rules: Rules
     lifetime: Lifetime
-    refusal: Refuse | None = None
+    refusal: Refuse | None
+    run: ContainerRun | None
 
-    @property
-    def run(self) -> ContainerRun | None:
-        """The present run of the containers; None when the kubelet has not reported yet."""
-        return container_run(self.pod, self.lifetime, self.rules)
+    @classmethod
+    def at(cls, pod: Pod, node: Node, now: datetime, admit: Admit, rules: Rules) -> PodOnNode:
+        """Read the annotations of a pod and its node."""
+        refusal = None
+        try:
+            lifetime = lifetime_of(pod, node, rules)
+        except UnknownOutcomeError as error:
+            lifetime, refusal = PLAIN, Refuse("UnknownOutcome", str(error))
+        except AnnotationError as error:
+            lifetime, refusal = PLAIN, Refuse("InvalidAnnotation", str(error))
+        return cls(pod, node, now, admit, rules, lifetime, refusal, container_run(pod, lifetime, rules))
 
     @property
     def change(self) -> RunChange | None:
@@ -125,17 +134,8 @@ def next_step(pod: Pod, node: Node | None, now: datetime, admit: Admit = lambda:
     """Return the step that the kubelet of the pod's node has to take now; None for pods of a missing node."""
     if node is None:
         return None
-    life = PodOnNode(pod, node, now, admit, rules, *_lifetime_or_refusal(pod, node, rules))
+    life = PodOnNode.at(pod, node, now, admit, rules)
     return next((stage.step(life) for stage in STAGES if stage.applies(life)), None)
-
-
-def _lifetime_or_refusal(pod: Pod, node: Node, rules: Rules) -> tuple[Lifetime, Refuse | None]:
-    try:
-        return lifetime_of(pod, node, rules), None
-    except UnknownOutcomeError as error:
-        return Lifetime("ready"), Refuse("UnknownOutcome", str(error))
-    except AnnotationError as error:
-        return Lifetime("ready"), Refuse("InvalidAnnotation", str(error))
 
 
 STAGES = (
@@ -168,11 +168,10 @@ def next_due(pod: Pod, node: Node | None, now: datetime, rules: Rules = NO_RULES
     """Return when the pod's next step is due, for one that has none now."""
     if node is None or is_pod_terminal(pod):
         return None
-    lifetime, refusal = _lifetime_or_refusal(pod, node, rules)
-    life = PodOnNode(pod, node, now, lambda: None, rules, lifetime, refusal)
+    life = PodOnNode.at(pod, node, now, lambda: None, rules)
     if is_being_deleted(pod):
         return StepDue(life.stops) if life.stops else None
-    deadline, change = deadline_of(pod), None if refusal else life.change
+    deadline, change = deadline_of(pod), None if life.refusal else life.change
     if change is None or (deadline is not None and deadline <= change.due):
         return None if deadline is None else StepDue(deadline)
     return StepDue(change.due, change.repeats and deadline is None)

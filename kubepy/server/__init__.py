@@ -2,7 +2,8 @@
 
 A request takes this way:
 
-* ``application`` is the one ASGI callable: it reads the request within the limits and sends the answer;
+* ``chain`` is the one ASGI callable: it reads the request within the limits and sends the answer; ``listener`` runs it;
+* ``application`` is what all requests share;
 * ``requestinfo`` parses method, path and query: verb, group, version, resource, namespace, name, subresource;
 * ``authentication`` finds out who asks, ``kubepy.apiserver.authorization`` whether they may;
 * ``routes`` chooses the handler: ``handlers`` for objects, ``subresources``, ``discovery``, ``openapi``, ``health``;

@@ -1,8 +1,15 @@
-"""The one ASGI callable of ``kubepy serve``, and what all its requests share."""
+"""The server of one cluster: what all its requests share."""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from typing import NamedTuple
+
+from kubepy.apiserver.cluster import LocalCluster
+from kubepy.apiserver.server import ADMINISTRATOR
+from kubepy.apiserver.tokens import SigningKey
+from kubepy.server.backend import Backend
 
 
 class ServeOptions(NamedTuple):
@@ -10,17 +17,56 @@ class ServeOptions(NamedTuple):
 
     :ivar authorization: ``AlwaysAllow``, or ``RBAC``: the roles of the cluster are enforced.
     :ivar controllers: the controllers run beside.
+    :ivar verbosity: the value of ``-v``.
     """
 
     address: str = "127.0.0.1"
     port: int = 0
     authorization: str = "AlwaysAllow"
     controllers: bool = True
+    verbosity: int = 0
+
+
+DEFAULTS = ServeOptions()
 
 
 class Application:
-    """The server of one cluster."""
+    """The server of one cluster.
 
-    def __init__(self, folder: str, options: ServeOptions) -> None:
+    :param token: the administrator's bearer token.
+    :param signing_key: signs the tokens of ServiceAccounts, in PEM; without it there are none.
+    :param log: takes a line for the operator of the server.
+    :ivar stopping: is set when the server ends: streams are to end.
+    """
+
+    def __init__(self, folder: str, options: ServeOptions = DEFAULTS, *, token: str = "",
+                 signing_key: bytes = b"", log: Callable[[str], None] = lambda line: None) -> None:
         self.folder = folder
         self.options = options
+        self.token = token
+        self.signing_key = signing_key
+        self.log = log
+        self.backend = Backend(self._open_cluster)
+        self.stopping = asyncio.Event()
+
+    def _open_cluster(self) -> LocalCluster:
+        cluster = LocalCluster.open(self.folder)
+        cluster.store.set_warn(lambda text: self.log(f"Warning: {text}"))
+        cluster.client.use_authorization(self.options.authorization)
+        if self.token:
+            cluster.client.tokens.known[self.token] = ADMINISTRATOR
+        if self.signing_key:
+            cluster.client.tokens.key = SigningKey(self.signing_key)
+        return cluster
+
+    async def start(self) -> None:
+        """Open the cluster, and do what an API server does once. Raises NoClusterError, FolderError."""
+        await self.backend.write(lambda cluster: cluster.start())
+
+    async def stop(self) -> None:
+        """End all streams in order."""
+        self.stopping.set()
+
+    def close(self) -> None:
+        """Let go of the cluster, after the requests that have begun."""
+        self.backend.close()

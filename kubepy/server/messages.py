@@ -25,6 +25,7 @@ class HttpRequest(NamedTuple):
     :ivar path: as it was sent, with its percent escapes, without the query.
     :ivar query: each parameter with its values, decoded, in their order.
     :ivar headers: names in lower case; repeated ones are joined by ", ", as HTTP allows.
+    :ivar header_lines: the same as they were sent, one by one.
     """
 
     method: str
@@ -32,6 +33,7 @@ class HttpRequest(NamedTuple):
     query: Mapping[str, list[str]]
     headers: Mapping[str, str]
     body: bytes = b""
+    header_lines: Headers = ()
 
     def parameter(self, name: str, default: str = "") -> str:
         """Return the first value of a query parameter, as ``url.Values.Get`` does."""
@@ -39,6 +41,12 @@ class HttpRequest(NamedTuple):
 
     def header(self, name: str) -> str:
         return self.headers.get(name, "")
+
+    def header_values(self, name: str) -> list[str]:
+        """Return the values of a header that may be repeated, each as it was sent."""
+        if self.header_lines:
+            return [value for line_name, value in self.header_lines if line_name == name]
+        return [self.headers[name]] if name in self.headers else []
 
 
 class RequestInfo(NamedTuple):

@@ -5,10 +5,11 @@ from typing import Any
 import pytest
 
 from kubepy.api.clock import parse_time
-from kubepy.api.errors import Status
+from kubepy.api.errors import MethodNotAllowed, Status
+from kubepy.api.scheme import GroupVersionResource
 from kubepy.apiserver.client import Client
 from kubepy.apiserver.cluster import LocalCluster
-from kubepy.apiserver.request import MERGE_PATCH, CollectionOptions, DeleteOptions, ListOptions, Patch
+from kubepy.apiserver.request import MERGE_PATCH, CollectionOptions, DeleteOptions, ListOptions, Patch, Request
 
 NOW = "2026-11-20T10:00:00Z"
 
@@ -181,6 +182,56 @@ def test_binding_sets_node_condition_and_nodes_zone(client: Client) -> None:
         client.bind("p", "m", namespace="default")
     assert str(caught.value) == ('Operation cannot be fulfilled on pods/binding "p": pod p is already assigned to node '
                                  '"n"')
+
+
+def post(client: Client, subresource: str, body: Any, resource: str = "pods", name: str = "p") -> Any:
+    return client.do(Request("create", GroupVersionResource.parse(resource), "default", name, subresource), body)
+
+
+def test_binding_adds_its_labels_and_annotations_and_is_answered_by_a_status(client: Client) -> None:
+    pod(client, node="")
+    status = post(client, "binding", {"metadata": {"name": "p", "labels": {"l": "1"}, "annotations": {"a": "1"}},
+                                      "target": {"name": "n"}})
+    assert status == {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
+    metadata = client.get("pods", "p", namespace="default")["metadata"]
+    assert (metadata["labels"]["l"], metadata["annotations"]) == ("1", {"a": "1"})
+
+
+def test_created_binding_binds_its_pod_and_is_not_stored(client: Client) -> None:
+    pod(client, node="")
+    client.create("bindings", {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "p"},
+                               "target": {"kind": "Node", "name": "n"}}, namespace="default")
+    assert client.get("pods", "p", namespace="default")["spec"]["nodeName"] == "n"
+    assert client.list("bindings").items == []
+
+
+@pytest.mark.parametrize(("body", "code", "message"), [
+    ({"metadata": {"name": "q"}, "target": {"name": "n"}}, 400, "name in URL does not match name in Binding object"),
+    ({"metadata": {"name": "p"}}, 422, 'Binding "p" is invalid: target.name: Required value'),
+    ({"metadata": {"name": "p"}, "target": {"kind": "Pod", "name": "n"}}, 422,
+     'Binding "p" is invalid: target.kind: Unsupported value: "Pod": supported values: "Node", "<empty>"'),
+    ({"kind": "Pod", "metadata": {"name": "p"}}, 400,
+     'Pod in version "v1" cannot be handled as a Binding: no kind "Pod" is registered for version "v1" in scheme '
+     '"pkg/api/legacyscheme/scheme.go:30"'),
+    ({"metadata": {"name": "p", "uid": "other"}, "target": {"name": "n"}}, 409, None),
+    ({"metadata": {"name": "p", "resourceVersion": "1"}, "target": {"name": "n"}}, 409, None),
+])
+def test_binding_that_is_wrong_is_refused(client: Client, body: Any, code: int, message: str | None) -> None:
+    pod(client, node="")
+    with pytest.raises(Status) as caught:
+        post(client, "binding", body)
+    assert caught.value.code == code
+    assert message in (None, caught.value.message)
+    assert "nodeName" not in client.get("pods", "p", namespace="default")["spec"]
+
+
+def test_subresource_that_is_no_view_cannot_be_read(client: Client) -> None:
+    pod(client)
+    for subresource in ("log", "exec", "binding", "proxy"):
+        with pytest.raises(MethodNotAllowed):
+            client.get("pods", "p", namespace="default", subresource=subresource)
+    with pytest.raises(MethodNotAllowed):
+        client.get("namespaces", "default", subresource="finalize")
 
 
 @pytest.mark.parametrize("name", ["system-node-critical", "system-cluster-critical"])

@@ -197,7 +197,8 @@ def test_subresource_that_kind_has_not_is_not_served(client: Client, made: dict[
 def test_subresource_that_cannot_be_changed_says_so(client: Client) -> None:
     with pytest.raises(Status) as caught:
         client.patch("pods", "p", Patch(MERGE_PATCH, {}), namespace="default", subresource="binding")
-    assert (caught.value.code, str(caught.value)) == (405, "kubepy does not support changes of pods/binding")
+    assert (caught.value.code, str(caught.value)) == (
+        405, "the server does not allow this method on the requested resource")
 
 
 def test_object_without_namespace_of_request_is_in_its_own(client: Client) -> None:

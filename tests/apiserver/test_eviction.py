@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from kubepy.api.errors import Status
-from kubepy.apiserver.client import Client
-from kubepy.apiserver.request import DeleteOptions
+from kubepy.apiserver.client import PODS, Client
+from kubepy.apiserver.request import CreateOptions, DeleteOptions, Request
 from tests.apiserver.conftest import NOW
 
 Object = dict[str, Any]
@@ -250,3 +250,43 @@ def test_eviction_of_another_pod_of_that_name_is_conflict(client: Client) -> Non
         evict(client, uid="another")
     assert caught.value.reason == "Conflict"
     assert (client.get("pods", "p", namespace="default"), budget_status(client)) == before
+
+
+def post(client: Client, body: Object, **options: Any) -> None:
+    request = Request("create", PODS, "default", "p", "eviction", CreateOptions(**options))
+    client.do(request, {"metadata": {"name": "p"}, **body})
+
+
+@pytest.mark.parametrize("version", ["policy/v1", "policy/v1beta1"])
+def test_eviction_with_delete_options_deletes_with_them(client: Client, version: str) -> None:
+    pod(client)
+    post(client, {"apiVersion": version, "kind": "Eviction", "deleteOptions": {"gracePeriodSeconds": 7}})
+    [left] = client.list("pods").items
+    assert left["metadata"]["deletionGracePeriodSeconds"] == 7
+
+
+@pytest.mark.parametrize(("body", "options"), [({"deleteOptions": {"dryRun": ["All"]}}, {}), ({}, {"dry_run": True})])
+def test_dry_run_of_request_or_body_evicts_nothing(client: Client, body: Object, options: Any) -> None:
+    pod(client)
+    budget(client, 1)
+    post(client, body, **options)
+    assert not is_evicted(client)
+    assert budget_status(client)["disruptionsAllowed"] == 1
+
+
+@pytest.mark.parametrize(("body", "code", "message"), [
+    ({"metadata": {"name": "q"}}, 400, "name in URL does not match name in Eviction object"),
+    ({"deleteOptions": {"preconditions": {"uid": "x"}}}, 409, None),
+    ({"deleteOptions": {"preconditions": {"resourceVersion": "1"}}}, 409, None),
+    ({"deleteOptions": {"gracePeriodSeconds": "1"}}, 400, None),
+    ({"deleteOptions": {"ignoreStoreReadErrorWithClusterBreakingPotential": True}}, 422,
+     'Eviction.policy "p" is invalid: deleteOptions.ignoreStoreReadErrorWithClusterBreakingPotential: Invalid value: '
+     "true: can not be set for pod eviction, try after removing the option"),
+])
+def test_eviction_that_is_wrong_is_refused(client: Client, body: Object, code: int, message: str | None) -> None:
+    pod(client)
+    with pytest.raises(Status) as caught:
+        post(client, body)
+    assert caught.value.code == code
+    assert message in (None, caught.value.message)
+    assert not is_evicted(client)

@@ -27,8 +27,15 @@ def test_post_to_collection_creates_object_of_its_kind(kubepy: Kubepy) -> None:
 
 
 def test_put_replaces_object_of_its_path(paint: Kubepy) -> None:
-    assert send(paint, "replace", f"{MAPS}/paint", {"data": {"colour": "blue"}})["data"] == {"colour": "blue"}
+    named = {"metadata": {"name": "paint"}, "data": {"colour": "blue"}}
+    assert send(paint, "replace", f"{MAPS}/paint", named)["data"] == {"colour": "blue"}
     assert paint("get", "cm", "paint", "-o", "jsonpath={.data.colour}").out == "blue"
+
+
+def test_put_without_name_is_refused(paint: Kubepy) -> None:
+    done = paint("replace", "--raw", f"{MAPS}/paint", "-f", "-", stdin='{"data": {}}')
+    assert done.err == ("Error from server (BadRequest): the name of the object (paint based on URL) was "
+                        "undeterminable: name must be provided\n")
 
 
 def test_namespace_is_finalized_through_its_subresource(kubepy: Kubepy) -> None:

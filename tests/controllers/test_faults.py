@@ -18,6 +18,8 @@ from kubepy.runtime.reconcile import Context, Informers, Key
 from kubepy.storage import FolderError
 from tests.controllers.conftest import Lab
 from tests.controllers.daemonset_lab import daemon_set
+from tests.controllers.statefulset_objects import SETS, stateful_set, storage_class
+from tests.controllers.volume_objects import CLAIMS, CLASSES, claims, phases
 
 DS = "daemonsets.apps"
 MakeLab = Callable[[Object], Lab]
@@ -243,6 +245,37 @@ def test_scheduler_fills_no_node_twice_in_a_storm(make_lab: MakeLab, seed: int) 
     lab.recover()
     nodes = [pod["spec"].get("nodeName", "") for pod in lab.client.list("pods").items]
     assert sorted(nodes) == ["", "", *sorted(2 * [f"node-{number}" for number in (1, 2, 3)])]
+    lab.cluster.close()
+
+
+def test_volume_is_kept_while_the_event_of_its_claim_is_late(make_lab: MakeLab) -> None:
+    lab = make_lab({"lateEvents": {"rate": 1, "delay": "30s", "controllers": ["persistentvolume-binder-controller"],
+                                   "resources": [CLAIMS]}})
+    lab.create(CLASSES, storage_class())
+    lab.create(SETS, stateful_set(claims=True, replicas=1), "default")
+    lab.recover()
+    [(phase, volume)] = claims(lab).values()
+    assert (phase, phases(lab)) == ("Bound", {volume: "Bound"})
+    lab.client.delete(SETS, "db", namespace="default")
+    lab.client.delete(CLAIMS, "data-db-0", namespace="default")
+    lab.recover()
+    assert phases(lab) == {}
+    lab.cluster.close()
+
+
+def test_claim_is_kept_while_the_event_of_its_pod_is_late(make_lab: MakeLab) -> None:
+    lab = make_lab({"lateEvents": {"rate": 1, "delay": "1h", "controllers": ["pvc-protection-controller"],
+                                   "resources": ["pods"]}})
+    lab.create(CLASSES, storage_class())
+    lab.create(SETS, stateful_set(claims=True, replicas=1), "default")
+    advance(lab, 60)
+    lab.client.delete(CLAIMS, "data-db-0", namespace="default")
+    advance(lab, 60)
+    assert lab.names(CLAIMS) == ["data-db-0"]
+    lab.client.delete(SETS, "db", namespace="default")
+    lab.recover()
+    advance(lab, 7200)
+    assert lab.names(CLAIMS) == []
     lab.cluster.close()
 
 

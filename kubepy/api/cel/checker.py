@@ -15,7 +15,7 @@ from kubepy.api.cel.interpreter import dotted, optimized
 from kubepy.api.cel.parser import parse
 from kubepy.api.cel.syntax import (
     MAPPING,
-    Call,
+    CallExpr,
     CelSyntaxError,
     Ident,
     ListLiteral,
@@ -187,7 +187,7 @@ class _Checker(NodeVisitor[Variables, Type]):
 
     # --- calls ------------------------------------------------------------------------------------------------------
 
-    def visit_call(self, node: Call, scope: Variables) -> Type:
+    def visit_call(self, node: CallExpr, scope: Variables) -> Type:
         known_problems = len(self.literal_problems)
         args = [self.visit(arg, scope) for arg in node.args]
         if node.function == "format":  # takes values of any types, in a list
@@ -210,7 +210,7 @@ class _Checker(NodeVisitor[Variables, Type]):
                 args, is_member = [self.visit(node.target, scope), *args], True
         return self._resolve(node, name, args, is_member)
 
-    def _resolve(self, node: Call, name: str, args: list[Type], is_member: bool) -> Type:
+    def _resolve(self, node: CallExpr, name: str, args: list[Type], is_member: bool) -> Type:
         """Return the result's type of the overloads that accept the arguments, dyn if they differ."""
         if name not in OVERLOADS:
             return self._fail(node.at, f"undeclared reference to '{name}' (in container '')")
@@ -230,14 +230,14 @@ class _Checker(NodeVisitor[Variables, Type]):
                 self._fail(node.at, f"expected type 'bool' but found '{type}'")
         return BOOL
 
-    def _conditional(self, node: Call, args: list[Type]) -> Type:
+    def _conditional(self, node: CallExpr, args: list[Type]) -> Type:
         condition, yes, no = args
         if condition not in (BOOL, DYN) or not assignable(yes, no, {}):
             shown = ", ".join(map(str, args))
             return self._fail(node.at, f"found no matching overload for '_?_:_' applied to '({shown})'")
         return no if yes in (DYN, NULL) else yes
 
-    def _index(self, node: Call, args: list[Type]) -> Type:
+    def _index(self, node: CallExpr, args: list[Type]) -> Type:
         container, index = args
         is_optional = node.function == "_[?_]" or container.name == "optional"
         inner = container.params[0] if container.name == "optional" and container.params else container
@@ -285,7 +285,7 @@ class _Checker(NodeVisitor[Variables, Type]):
         return [DYN] * len(node.variables)
 
 
-def _literal_problem(call: Call) -> tuple[int, str] | None:
+def _literal_problem(call: CallExpr) -> tuple[int, str] | None:
     """Return the problem of a literal that is not the duration, time or regular expression that a call wants."""
     arg = call.args[0] if len(call.args) == 1 else None
     if not isinstance(arg, Literal):

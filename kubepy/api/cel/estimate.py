@@ -17,7 +17,7 @@ from kubepy.api.cel.interpreter import dotted
 from kubepy.api.cel.sizes import UNKNOWN, Shape
 from kubepy.api.cel.syntax import (
     MAPPING,
-    Call,
+    CallExpr,
     Ident,
     ListLiteral,
     Literal,
@@ -194,7 +194,7 @@ class _Estimator(NodeVisitor[Locals, Estimate]):
 
     # --- calls ------------------------------------------------------------------------------------------------------
 
-    def visit_call(self, node: Call, scope: Locals) -> Estimate:
+    def visit_call(self, node: CallExpr, scope: Locals) -> Estimate:
         resolved = self._calls.get(id(node))
         has_target = node.target is not None and (resolved is None or resolved.is_member)
         nodes = (node.target, *node.args) if has_target else node.args
@@ -220,7 +220,7 @@ class _Estimator(NodeVisitor[Locals, Estimate]):
             entry = args[0].entry.union(args[1].entry)
         return self._result(cost, node, _union(sizes) if sizes else None, entry)
 
-    def _index(self, node: Call, container: Estimate, index: Estimate) -> Estimate:
+    def _index(self, node: CallExpr, container: Estimate, index: Estimate) -> Estimate:
         cost = container.cost.plus(index.cost, _ONE)
         if node.function == "_[?_]" or container.type.name == "optional":
             return self._result(cost, node)

@@ -21,7 +21,7 @@ from kubepy.api.cel.cost import (
 )
 from kubepy.api.cel.lists import sort_by
 from kubepy.api.cel.operators import field_of, has_field
-from kubepy.api.cel.syntax import Call, Ident, ListLiteral, Literal, Macro, MapLiteral, Node, Select
+from kubepy.api.cel.syntax import CallExpr, Ident, ListLiteral, Literal, Macro, MapLiteral, Node, Select
 from kubepy.api.cel.types import OVERLOADS, call
 from kubepy.api.cel.values import NONE, TYPE_NAMES, CelError, CelType, OptionalValue
 
@@ -131,7 +131,7 @@ def _selected(node: Select, scope: Scope, tracker: CostTracker, base: int) -> An
 
 def _operand(node: Node, scope: Scope, tracker: CostTracker, base: int) -> Any:
     """Return the value that a path goes on from. One that is not a path itself counts as a name."""
-    if type(node) is not Ident and type(node) is not Select and not (type(node) is Call and node.function in _PATHS):
+    if not (type(node) in (Ident, Select) or (type(node) is CallExpr and node.function in _PATHS)):
         tracker.cost += base
     return _run(node, scope, tracker, base)
 
@@ -139,8 +139,8 @@ def _operand(node: Node, scope: Scope, tracker: CostTracker, base: int) -> Any:
 # --- calls ----------------------------------------------------------------------------------------------------------
 
 
-@_handles(Call)
-def _called(node: Call, scope: Scope, tracker: CostTracker, base: int) -> Any:
+@_handles(CallExpr)
+def _called(node: CallExpr, scope: Scope, tracker: CostTracker, base: int) -> Any:
     if (special := _SPECIAL_CALLS.get(node.function)) is not None:
         return special(node, scope, tracker, base)
     name, target, is_member = node.function, node.target, False
@@ -169,7 +169,7 @@ def _called(node: Call, scope: Scope, tracker: CostTracker, base: int) -> Any:
 
 
 @_handles_call("_?_:_")
-def _conditional(node: Call, scope: Scope, tracker: CostTracker, base: int) -> Any:
+def _conditional(node: CallExpr, scope: Scope, tracker: CostTracker, base: int) -> Any:
     condition, yes, no = node.args
     return _run(yes if _truth(_run(condition, scope, tracker)) else no, scope, tracker, 0)
 
@@ -181,7 +181,7 @@ def _truth(value: Any) -> bool:
 
 
 @_handles_call("_&&_", "_||_")
-def _logical(node: Call, scope: Scope, tracker: CostTracker, base: int) -> bool:
+def _logical(node: CallExpr, scope: Scope, tracker: CostTracker, base: int) -> bool:
     """Evaluate ``&&`` or ``||``: one argument that decides is enough, even if another fails. Raises the first error."""
     decisive = node.function == "_||_"
     failure: CelError | None = None
@@ -199,7 +199,7 @@ def _logical(node: Call, scope: Scope, tracker: CostTracker, base: int) -> bool:
 
 
 @_handles_call("_[_]", "_[?_]")
-def _indexed(node: Call, scope: Scope, tracker: CostTracker, base: int) -> Any:
+def _indexed(node: CallExpr, scope: Scope, tracker: CostTracker, base: int) -> Any:
     container, key = node.args
     value, index = _operand(container, scope, tracker, base), _run(key, scope, tracker, 0)
     is_optional = node.function == "_[?_]" or isinstance(value, OptionalValue)
@@ -392,7 +392,7 @@ def optimized(node: Node) -> Node:
     match node:
         case Select():
             return node._replace(operand=optimized(node.operand))
-        case Call():
+        case CallExpr():
             target = None if node.target is None else optimized(node.target)
             return _optimized_call(node._replace(target=target, args=tuple(map(optimized, node.args))))
         case Macro():
@@ -410,7 +410,7 @@ def optimized(node: Node) -> Node:
     return node
 
 
-def _optimized_call(node: Call) -> Node:
+def _optimized_call(node: CallExpr) -> Node:
     last = node.args[-1] if node.args else None
     if not isinstance(last, Literal) or node.target is not None:
         return node
@@ -424,7 +424,7 @@ def _optimized_call(node: Call) -> Node:
     return node
 
 
-def _evaluated(node: Call | ListLiteral | MapLiteral) -> Node:
+def _evaluated(node: CallExpr | ListLiteral | MapLiteral) -> Node:
     """Return the constant that a node evaluates to; the node itself if it fails, so that it fails when it is run."""
     try:
         return Literal(_run(node, {}, CostTracker()), node.at)

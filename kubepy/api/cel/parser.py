@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from kubepy.api.cel.syntax import (
-    Call,
+    CallExpr,
     CelSyntaxError,
     Ident,
     ListLiteral,
@@ -198,7 +198,7 @@ class _Parser:
         if question := self._take("?"):
             yes = self._logical(self._and, "||")
             self._expect(":")
-            condition = Call("_?_:_", None, (condition, yes, self._expression()), question.at)
+            condition = CallExpr("_?_:_", None, (condition, yes, self._expression()), question.at)
         self._depth -= 1
         return condition
 
@@ -211,7 +211,7 @@ class _Parser:
         at = self._next.at
         while self._take(operator):
             args.append(operand())
-        return args[0] if len(args) == 1 else Call(f"_{operator}_", None, tuple(args), at)
+        return args[0] if len(args) == 1 else CallExpr(f"_{operator}_", None, tuple(args), at)
 
     def _binary(self, level: int = 0) -> Node:
         """Read operands joined by the operators of a level of ``_BINARY_OPERATORS``, or of those that bind more."""
@@ -220,7 +220,7 @@ class _Parser:
         left = self._binary(level + 1)
         while operator := self._take(*_BINARY_OPERATORS[level]):
             name = "@in" if operator.value == "in" else f"_{operator.value}_"
-            left = Call(name, None, (left, self._binary(level + 1)), operator.at)
+            left = CallExpr(name, None, (left, self._binary(level + 1)), operator.at)
         return left
 
     def _unary(self) -> Node:
@@ -228,14 +228,14 @@ class _Parser:
         if operator := self._take("!"):
             is_negated = self._count("!") % 2 == 0
             operand = self._unary()
-            return Call("!_", None, (operand,), operator.at) if is_negated else operand
+            return CallExpr("!_", None, (operand,), operator.at) if is_negated else operand
         if operator := self._take("-"):
             if self._count("-") % 2 == 1:
                 return self._unary()
             if self._next.kind == "literal" and type(self._next.value) in (int, float):
                 self._tokens[self._position] = self._next._replace(value=-self._next.value, at=operator.at)
                 return self._member()
-            return Call("-_", None, (self._unary(),), operator.at)
+            return CallExpr("-_", None, (self._unary(),), operator.at)
         return self._member()
 
     def _count(self, operator: str) -> int:
@@ -253,7 +253,7 @@ class _Parser:
         while operator := self._take(".", "?.", "[", "[?"):
             if operator.value in ("[", "[?"):
                 name = "_[_]" if operator.value == "[" else "_[?_]"
-                member = Call(name, None, (member, self._expression()), operator.at)
+                member = CallExpr(name, None, (member, self._expression()), operator.at)
                 self._expect("]")
                 continue
             is_optional = operator.value == "?." or self._take("?") is not None
@@ -281,7 +281,7 @@ class _Parser:
                 raise CelSyntaxError("invalid argument to has() macro", at)
             return args[0]._replace(test=True)
         if target is None or (name, len(args)) not in _MACROS:
-            return Call(name, target, args, at)
+            return CallExpr(name, target, args, at)
         count = 2 if name in _OF_TWO_VARIABLES or (len(args) == 3 and name != "map") else 1
         variables = []
         for node in args[:count]:

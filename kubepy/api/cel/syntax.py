@@ -37,7 +37,7 @@ class Select(NamedTuple):
     optional: bool = False
 
 
-class Call(NamedTuple):
+class CallExpr(NamedTuple):
     """A call ``function(args)`` or ``target.function(args)``; operators are functions named ``_+_`` and the like."""
 
     function: str
@@ -72,7 +72,7 @@ class Macro(NamedTuple):
 # Macros whose last expression makes the values of the result.
 MAPPING = ("map", "transformList", "transformMap", "transformMapEntry")
 
-Node = Literal | Ident | Select | Call | ListLiteral | MapLiteral | Macro
+Node = Literal | Ident | Select | CallExpr | ListLiteral | MapLiteral | Macro
 
 Scope = TypeVar("Scope")
 Result = TypeVar("Result")
@@ -90,7 +90,7 @@ class NodeVisitor(ABC, Generic[Scope, Result]):
                 return self.visit_ident(node, scope)
             case Select():
                 return self.visit_select(node, scope)
-            case Call():
+            case CallExpr():
                 return self.visit_call(node, scope)
             case ListLiteral():
                 return self.visit_list(node, scope)
@@ -109,7 +109,7 @@ class NodeVisitor(ABC, Generic[Scope, Result]):
     def visit_select(self, node: Select, scope: Scope) -> Result: ...
 
     @abstractmethod
-    def visit_call(self, node: Call, scope: Scope) -> Result: ...
+    def visit_call(self, node: CallExpr, scope: Scope) -> Result: ...
 
     @abstractmethod
     def visit_list(self, node: ListLiteral, scope: Scope) -> Result: ...

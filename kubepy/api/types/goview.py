@@ -29,16 +29,24 @@ def go_order(type_name: str, value: Any) -> Any:
         inner = table.map_parts(name)[1]
         return {key: go_order(inner, value[key]) for key in sorted(value)}
     if name in _FREE_FORM or not table.is_struct(name):
-        return {key: _sorted(value[key]) for key in sorted(value)}
+        return {key: in_key_order(value[key]) for key in sorted(value)}
     return {field.json: go_order(field.type, value[field.json])
             for field in table.flat_fields(name) if field.json in value}
 
 
-def _sorted(value: Any) -> Any:
-    """Return a value without a type with all maps sorted."""
+def in_key_order(value: Any) -> Any:
+    """Return a value without a type with the keys of all its objects sorted, as those of Go's maps are."""
     if isinstance(value, list):
-        return [_sorted(item) for item in value]
-    return {key: _sorted(value[key]) for key in sorted(value)} if isinstance(value, dict) else value
+        return [in_key_order(item) for item in value]
+    return {key: in_key_order(value[key]) for key in sorted(value)} if isinstance(value, dict) else value
+
+
+def as_encoded(obj: dict[str, Any]) -> dict[str, Any]:
+    """Return an object with its fields in the order in which an API server writes them: that of Go's type, or sorted
+    where the kind has none."""
+    name = decoder.type_of(obj)
+    ordered: dict[str, Any] = go_order(name, obj) if name else in_key_order(obj)
+    return ordered
 
 
 def go_fields(type_name: str, value: Any) -> Any:

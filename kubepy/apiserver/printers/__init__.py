@@ -17,10 +17,16 @@ Cell = str | int | bool | None
 
 
 class Column(NamedTuple):
-    """``priority`` 0 is always shown, 1 in wide tables only. ``name`` is not in capitals yet."""
+    """``priority`` 0 is always shown, 1 in wide tables only. ``name`` is not in capitals yet.
+
+    ``type`` is that of OpenAPI; ``format`` ``name`` marks the names of objects.
+    """
 
     name: str
     priority: int = 0
+    type: str = "string"
+    format: str = ""
+    description: str = ""
 
 
 class Table(NamedTuple):

@@ -9,6 +9,7 @@ from kubepy.api import errors
 from kubepy.api.meta import Object, owner_references
 from kubepy.api.scheme import Resource
 from kubepy.api.types import Decoded, DecodeError
+from kubepy.apiserver.request import WriteOptions
 from kubepy.apiserver.server import RequestScope, Server
 from kubepy.quoting import printable, quote
 
@@ -19,8 +20,6 @@ DUPLICATE_OWNERS = (
     ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject "
     "such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: ")
 _SCHEME = "pkg/api/legacyscheme/scheme.go:30"  # Go names the scheme by the place where it is made
-# The subresources that an update or patch can be about.
-_CHANGEABLE = ("approval", "ephemeralcontainers", "finalize", "resize", "scale", "status")
 
 
 # --- decoding -----------------------------------------------------------------------------------------------------
@@ -33,10 +32,10 @@ def decode_request(scope: RequestScope, resource: Resource, obj: Object) -> Obje
 
     Raises BadRequest for values of the wrong type and, with ``Strict``, for unknown fields; ``Warn`` warns of them.
     """
-    return decode(scope.server, resource, obj, scope.request.write_options.field_validation)
+    return decode(scope.server, resource, obj, scope.request.write_options)
 
 
-def decode(server: Server, resource: Resource, obj: Object, field_validation: str) -> Object:
+def decode(server: Server, resource: Resource, obj: Object, options: WriteOptions) -> Object:
     """Decode an object without a request, as :func:`decode_request`."""
     api_version = _check_kind(resource, obj)
     server.warn_all(server.strategy(resource).warnings_of_version(api_version))
@@ -49,7 +48,7 @@ def decode(server: Server, resource: Resource, obj: Object, field_validation: st
         decoded = server.strategy(resource).decode({**obj, "apiVersion": api_version, "kind": resource.kind})
     except DecodeError as error:
         raise cannot_be_handled(str(error)) from error
-    return _complete(server, resource, decoded, field_validation, cannot_be_handled)
+    return _complete(server, resource, decoded, options, cannot_be_handled)
 
 
 def _check_kind(resource: Resource, obj: Object) -> str:
@@ -67,13 +66,13 @@ def _check_kind(resource: Resource, obj: Object) -> str:
     return str(api_version)
 
 
-def _complete(server: Server, resource: Resource, decoded: Decoded, field_validation: str,
+def _complete(server: Server, resource: Resource, decoded: Decoded, options: WriteOptions,
               refuse: Callable[[str], errors.Status]) -> Object:
     """Refuse unknown fields or warn of them, and set the defaults."""
-    complaints = [f"unknown field {quote(path)}" for path in decoded.unknown_fields]
-    if complaints and field_validation == "Strict":
+    complaints = [*options.strict_errors, *(f"unknown field {quote(path)}" for path in decoded.unknown_fields)]
+    if complaints and options.field_validation == "Strict":
         raise refuse(f"strict decoding error: {', '.join(complaints)}")
-    if field_validation == "Warn":
+    if options.field_validation == "Warn":
         server.warn_all(complaints)
     decoded.object.setdefault("metadata", {})
     server.strategy(resource).default(decoded.object)
@@ -101,7 +100,7 @@ def decode_patched(scope: RequestScope, resource: Resource, obj: Object, style: 
         decoded = strategy.decode({**obj, "apiVersion": resource.api_version, "kind": resource.kind})
     except DecodeError as error:
         raise invalid_patch(style.detail(error)) from None
-    new = _complete(scope.server, resource, decoded, scope.request.write_options.field_validation, invalid_patch)
+    new = _complete(scope.server, resource, decoded, scope.request.write_options, invalid_patch)
     match_namespace(new, scope)
     match_name(new, scope)
     return new
@@ -111,30 +110,37 @@ def decode_patched(scope: RequestScope, resource: Resource, obj: Object, style: 
 
 
 def check_subresource(scope: RequestScope) -> None:
-    """Check that the subresource of a request can be changed.
+    """Check that the request's verb can change its subresource. Raises NotFound, MethodNotAllowed."""
+    if name := scope.request.subresource:
+        check_view(scope.resource, name, scope.request.verb)
 
-    Raises NotFound if the kind does not have it, MethodNotAllowed if kubepy cannot change it.
-    """
-    resource, subresource = scope.resource, scope.request.subresource
-    if subresource and subresource not in resource.subresources:
+
+def check_view(resource: Resource, name: str, verb: str) -> None:
+    """Check that a subresource is a view of its object with this verb. Raises NotFound, MethodNotAllowed."""
+    subresource = resource.subresource(name)
+    if subresource is None:
         raise errors.no_such_resource()
-    if subresource and subresource not in _CHANGEABLE:
-        raise errors.MethodNotAllowed(f"kubepy does not support changes of {resource.plural}/{subresource}")
+    if not subresource.is_view or verb not in subresource.verbs:
+        raise errors.method_not_allowed()
 
 
 def match_namespace(obj: Object, scope: RequestScope) -> None:
-    """Give the object the namespace of the request (``EnsureObjectNamespaceMatchesRequestNamespace``).
+    """Give the object the namespace of the request. Raises BadRequest if it has another one."""
+    ensure_namespace(obj["metadata"], scope.namespace)
+
+
+def ensure_namespace(metadata: Object, requested: str) -> None:
+    """Give metadata the namespace of a request (``EnsureObjectNamespaceMatchesRequestNamespace``).
 
     Raises BadRequest if it has another one.
     """
-    metadata = obj["metadata"]
     namespace = metadata.get("namespace", "")
-    if namespace == scope.namespace:
+    if namespace == requested:
         return
-    if namespace and scope.namespace:
+    if namespace and requested:
         raise errors.BadRequest("the namespace of the provided object does not match the namespace sent on the request")
-    if scope.namespace:
-        metadata["namespace"] = scope.namespace
+    if requested:
+        metadata["namespace"] = requested
     else:
         del metadata["namespace"]
 

@@ -57,6 +57,11 @@ def _check_options(scope: RequestScope, old: Object, options: DeleteOptions) -> 
     if policy is not None and policy not in POLICIES:
         problem = errors.not_supported("propagationPolicy", policy, [*POLICIES, "nil"])
         raise errors.invalid("DeleteOptions.meta.k8s.io", "", [problem])
+    check_preconditions(scope.resource.qualified_kind, old, options)
+
+
+def check_preconditions(kind: str, old: Object, options: DeleteOptions) -> None:
+    """Check the uid and resourceVersion that a deletion asks for. Raises Conflict."""
     metadata = old["metadata"]
     for field, expected, recorded, guess in (
         ("UID", options.uid, metadata.get("uid", ""), "The object might have been deleted and then recreated"),
@@ -64,9 +69,8 @@ def _check_options(scope: RequestScope, old: Object, options: DeleteOptions) -> 
          "The object might have been modified"),
     ):
         if expected is not None and expected != recorded:
-            raise errors.conflict(scope.resource.qualified_kind, scope.name,
-                                  f"the {field} in the precondition ({expected}) does not match the {field} in record "
-                                  f"({recorded}). {guess}")
+            detail = f"the {field} in the precondition ({expected}) does not match the {field} in record ({recorded})"
+            raise errors.conflict(kind, metadata["name"], f"{detail}. {guess}")
 
 
 def decide(strategy: Strategy, old: Object, options: DeleteOptions, now: datetime) -> Deletion:

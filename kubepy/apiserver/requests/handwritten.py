@@ -19,7 +19,7 @@ from kubepy.api.clock import format_time
 from kubepy.api.errors import FieldError
 from kubepy.api.meta import Object, is_being_deleted
 from kubepy.api.types.special import DecodeError, path_of
-from kubepy.apiserver.request import DeleteOptions
+from kubepy.apiserver.request import DeleteOptions, WriteOptions
 from kubepy.apiserver.requests.admission import IMMORTAL_NAMESPACES
 from kubepy.apiserver.requests.decoding import decode
 from kubepy.apiserver.strategies import Strategy, restore
@@ -59,7 +59,7 @@ def complete(server: Server, key: Key, obj: Object, modified: float, old: Object
         raise ValueError(f"a {kind} belongs {'into a namespace' if resource.namespaced else 'into no namespace'}")
     strategy, has_status = server.strategy(resource), bool(obj.get("status"))
     try:
-        completed = decode(server, resource, obj, "Ignore")
+        completed = decode(server, resource, obj, WriteOptions())
         if not has_status and not completed["metadata"].get("generation"):
             strategy.prepare_for_create(completed)  # it was never created through the API
             if strategy.has_generation:

@@ -13,15 +13,17 @@ from kubepy.api.meta import Object, clone, labels_of
 from kubepy.api.objects.pods import get_condition, is_pod_ready, set_condition
 from kubepy.api.scheme import GroupVersionResource, Resource
 from kubepy.api.selectors import SelectorError, from_label_selector
-from kubepy.apiserver.request import Request
+from kubepy.apiserver.request import DeleteOptions, Request
 from kubepy.apiserver.requests.admission import admit_body, check_namespace
-from kubepy.apiserver.requests.deletion import delete
+from kubepy.apiserver.requests.decoding import decode_request, match_namespace
+from kubepy.apiserver.requests.deletion import check_preconditions, delete
 from kubepy.apiserver.requests.updating import replace
 from kubepy.apiserver.server import Attributes, RequestScope
 from kubepy.quoting import quote
 from kubepy.storage import Key
 
-BINDING, EVICTION = Resource("bindings", "Binding"), Resource("evictions", "Eviction", "policy")
+BINDING = Resource("bindings", "Binding")
+EVICTION = Resource("evictions", "Eviction", "policy", other_versions=("v1beta1",))
 BUDGETS = GroupVersionResource.parse("poddisruptionbudgets.policy")
 MAX_DISRUPTED_PODS = 2000
 REFUSED = "Cannot evict pod as it would violate the pod's disruption budget."
@@ -30,66 +32,132 @@ _PHASES_WITHOUT_BUDGET = ("Pending", "Succeeded", "Failed")
 _TOPOLOGY_LABELS = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
 
 
-def _body(scope: RequestScope, kind: Resource, content: Object) -> Object:
-    """Make the object that a client posts to a subresource."""
-    metadata = {"name": scope.name, "namespace": scope.namespace}
-    return {"kind": kind.kind, "apiVersion": kind.api_version, "metadata": metadata, **content}
+def _decoded(scope: RequestScope, kind: Resource, body: Object) -> Object:
+    """Decode the body of a creation of a subresource, which has the name of the pod. Raises BadRequest, Invalid."""
+    obj = decode_request(scope, kind, body)
+    match_namespace(obj, scope)
+    if obj["metadata"].get("name", "") != scope.name:
+        raise errors.BadRequest(f"name in URL does not match name in {kind.kind} object")
+    return obj
 
 
 # --- binding ------------------------------------------------------------------------------------------------------
 
 
-def bind(scope: RequestScope, node_name: str) -> Object:
-    """Set the pod's nodeName and its PodScheduled condition. Raises NotFound, Conflict (bound already, deleted)."""
-    binding = _body(scope, BINDING, {"target": {"kind": "Node", "name": node_name}})
-    admit_body(Attributes(scope, binding, body=BINDING))
-    node_name = (binding.get("target") or {}).get("name", "")
+def bind(scope: RequestScope, body: Object) -> Object:
+    """Set the pod's nodeName and its PodScheduled condition, and add the labels and annotations of a Binding to it.
+
+    Raises BadRequest, Invalid, NotFound, Forbidden, Conflict (bound already, deleted, another uid or version).
+    """
+    binding = _decoded(scope, BINDING, body)
+    if problems := _binding_problems(binding.get("target") or {}):
+        raise errors.invalid(BINDING.kind, scope.name, problems)
+    attributes = Attributes(scope, binding, body=BINDING)
+    check_namespace(attributes)
+    admit_body(attributes)
+    metadata, node_name = binding["metadata"], binding["target"].get("name", "")
     pod = scope.transaction.require(scope.key)
-    spec = pod["spec"]
-    obstacle = ""
-    if pod["metadata"].get("deletionTimestamp"):
-        obstacle = f"pod {scope.name} is being deleted, cannot be assigned to a host"
-    elif spec.get("nodeName"):
-        obstacle = f'pod {scope.name} is already assigned to node {quote(spec["nodeName"])}'
-    elif spec.get("schedulingGates"):
-        obstacle = f"pod {scope.name} has non-empty .spec.schedulingGates"
-    if obstacle:
-        raise errors.conflict("pods/binding", scope.name, obstacle)
+    for field, name in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
+        if (expected := metadata.get(field)) and expected != pod["metadata"].get(field):
+            raise _precondition_failed(scope, f"{name} in precondition: {expected}, {name} in object meta: "
+                                              f"{pod['metadata'].get(field)}")
+    if obstacle := _obstacle(pod):
+        raise errors.conflict("pods/binding", scope.name, f"pod {scope.name} {obstacle}")
     status = {field: value for field, value in pod.get("status", {}).items() if field != "nominatedNodeName"}
     status["conditions"] = list(status.get("conditions") or ())
     scheduled = {"lastProbeTime": None, "status": "True", "type": "PodScheduled"}
     set_condition(status["conditions"], scheduled, scope.server.clock.now())
-    bound = {**pod, "spec": {**spec, "nodeName": node_name}, "status": status}
+    bound = {**pod, "metadata": {**pod["metadata"]}, "spec": {**pod["spec"], "nodeName": node_name}, "status": status}
     node_labels = labels_of(scope.transaction.get(Key("nodes", "", node_name)) or {"metadata": {}})
-    if topology := {label: node_labels[label] for label in _TOPOLOGY_LABELS if label in node_labels}:
-        bound["metadata"] = {**pod["metadata"], "labels": {**labels_of(pod), **topology}}
+    topology = {label: node_labels[label] for label in _TOPOLOGY_LABELS if label in node_labels}
+    for field, added in (("annotations", metadata.get("annotations")),
+                         ("labels", {**(metadata.get("labels") or {}), **topology})):
+        if added:
+            bound["metadata"][field] = {**(pod["metadata"].get(field) or {}), **added}
     return scope.transaction.update(scope.key, bound, pod)
+
+
+def _binding_problems(target: Object) -> list[errors.FieldError]:
+    """Return what is wrong with the target of a Binding (``ValidatePodBinding``)."""
+    problems = []
+    if target.get("kind", "") not in ("", "Node"):
+        problems.append(errors.not_supported("target.kind", target["kind"], ["Node", "<empty>"]))
+    if not target.get("name"):
+        problems.append(errors.required("target.name"))
+    return problems
+
+
+def _obstacle(pod: Object) -> str:
+    """Word why a pod cannot be bound, "" if it can be."""
+    if pod["metadata"].get("deletionTimestamp"):
+        return "is being deleted, cannot be assigned to a host"
+    if node_name := pod["spec"].get("nodeName"):
+        return f"is already assigned to node {quote(node_name)}"
+    return "has non-empty .spec.schedulingGates" if pod["spec"].get("schedulingGates") else ""
+
+
+def _precondition_failed(scope: RequestScope, detail: str) -> errors.Conflict:
+    return errors.conflict("pods", scope.name, f"StorageError: invalid object, Code: 4, Key: /registry/pods/"
+                                               f"{scope.namespace}/{scope.name}, ResourceVersion: 0, "
+                                               f"AdditionalErrorMsg: Precondition failed: {detail}")
 
 
 # --- eviction -----------------------------------------------------------------------------------------------------
 
 
-def evict(scope: RequestScope) -> None:
-    """Delete a pod if its budget allows it. Raises NotFound, TooManyRequests, Forbidden."""
+def eviction_of(pod: str, namespace: str, options: DeleteOptions) -> Object:
+    """Make the Eviction that a client posts."""
+    preconditions = {"uid": options.uid, "resourceVersion": options.resource_version}
+    fields = {"gracePeriodSeconds": options.grace_period_seconds, "propagationPolicy": options.propagation_policy,
+              "dryRun": ["All"] if options.dry_run else None,
+              "preconditions": {name: value for name, value in preconditions.items() if value is not None} or None}
+    return {"kind": EVICTION.kind, "apiVersion": EVICTION.api_version,
+            "metadata": {"name": pod, "namespace": namespace},
+            "deleteOptions": {name: value for name, value in fields.items() if value is not None}}
+
+
+def is_dry_run(body: Object) -> bool:
+    """Tell whether the DeleteOptions of an Eviction, which may be anything yet, ask for a dry run."""
+    options = body.get("deleteOptions")
+    return isinstance(options, dict) and options.get("dryRun") == ["All"]
+
+
+def evict(scope: RequestScope, body: Object) -> None:
+    """Delete a pod if its budget allows it. Raises BadRequest, Invalid, NotFound, TooManyRequests, Forbidden."""
     transaction, clock = scope.transaction, scope.server.clock
+    eviction = _decoded(scope, EVICTION, body)
+    options = _delete_options(scope, eviction.get("deleteOptions") or {})
+    attributes = Attributes(scope, eviction, body=EVICTION)
+    check_namespace(attributes)
+    admit_body(attributes)
     pod = transaction.require(scope.key)
-    eviction = Attributes(scope, _body(scope, EVICTION, {}), body=EVICTION)
-    check_namespace(eviction)
-    admit_body(eviction)
     scope = scope._replace(is_internal=True)
     needs_no_budget = (pod.get("status", {}).get("phase") in _PHASES_WITHOUT_BUDGET
                        or pod["metadata"].get("deletionTimestamp"))
     budget = None if needs_no_budget else _budget_of(scope, pod)
     if budget is not None and not _is_unhealthy_and_free(pod, budget):
         _check_and_decrement(scope, budget)
+    check_preconditions("Pod", pod, options)
     if not transaction.dry_run:  # addConditionAndDeletePod
-        pod = transaction.require(scope.key)
         evicted = clone(pod)
         condition = {"lastProbeTime": None, "message": "Eviction API: evicting", "reason": "EvictionByEvictionAPI",
                      "status": "True", "type": "DisruptionTarget"}
         set_condition(evicted.setdefault("status", {}).setdefault("conditions", []), condition, clock.now())
         transaction.update(scope.key, evicted, pod)
-    delete(scope._replace(request=scope.request._replace(verb="delete", subresource="")))
+    options = options._replace(resource_version=None)  # it has been checked, and the pod has changed since
+    delete(scope._replace(request=scope.request._replace(verb="delete", subresource="", options=options)))
+
+
+def _delete_options(scope: RequestScope, fields: Object) -> DeleteOptions:
+    """Return the DeleteOptions of an Eviction. Raises Invalid."""
+    field = "ignoreStoreReadErrorWithClusterBreakingPotential"
+    if fields.get(field):
+        detail = "can not be set for pod eviction, try after removing the option"
+        raise errors.invalid("Eviction.policy", scope.name,
+                             [errors.invalid_value(f"deleteOptions.{field}", True, detail)])
+    preconditions = fields.get("preconditions") or {}
+    return DeleteOptions(fields.get("gracePeriodSeconds"), fields.get("propagationPolicy"), preconditions.get("uid"),
+                         preconditions.get("resourceVersion"), scope.transaction.dry_run)
 
 
 def _budget_of(scope: RequestScope, pod: Object) -> Object | None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from kubepy.api.errors import FieldError, forbidden_field, invalid_value, required, too_long
 from kubepy.api.meta import FOREGROUND, ORPHAN, Object
+from kubepy.api.values.goformat import code_point
 from kubepy.api.values.names import (
     NameRule,
     dns1123_label,
@@ -18,6 +19,7 @@ from kubepy.apiserver.validation.fields import json_view, label_key, validate_la
 from kubepy.quoting import quote
 
 IMMUTABLE = "field is immutable"
+FIELD_MANAGER_MAX_LENGTH = 128
 ANNOTATIONS_LIMIT = 256 * 1024  # bytes of all keys and values together
 STANDARD_FINALIZERS = frozenset(("kubernetes", ORPHAN, FOREGROUND))
 # Fields that no update changes; the API server puts the old values of most back before it validates.
@@ -133,4 +135,18 @@ def validate_owner_references(references: Sequence[Object], path: str) -> list[F
             errors.append(invalid_value(path, json_view("[]meta/v1.OwnerReference", list(references)), detail))
         else:
             controller = current
+    return errors
+
+
+def validate_field_manager(manager: str) -> list[FieldError]:
+    """Check the name of a field manager (``apis/meta/v1/validation.ValidateFieldManager``)."""
+    errors = []
+    if len(manager.encode(errors="replace")) > FIELD_MANAGER_MAX_LENGTH:
+        errors.append(too_long("fieldManager", FIELD_MANAGER_MAX_LENGTH))
+    position = 0
+    for character in manager:
+        if not character.isprintable():
+            errors.append(invalid_value("fieldManager", manager, f"invalid character {code_point(character)} (at "
+                                                                 f"position {position})"))
+        position += len(character.encode(errors="replace"))
     return errors

@@ -29,7 +29,7 @@ from kubepy.cli.runtime.output import printer_for
 from kubepy.lazy import lazy_imports
 
 with lazy_imports():
-    from kubepy.cli import raw_writes
+    from kubepy.cli import raw
 
 
 class CreateFlags(SelectorOptions, EditingOptions, DryRunOptions, FieldManagerOptions, SaveConfigOptions,
@@ -61,10 +61,10 @@ def create(factory: Factory, options: CreateFlags) -> None:
     if options.raw:
         if options.edit:
             raise CliError("--raw and --edit are mutually exclusive")
-        raw_writes.check_file(options)
+        raw.check_file(options)
         if options.selector:
             raise CliError("--raw and --selector (-l) are mutually exclusive")
-        raw_writes.post(factory, options, options.output)
+        raw.post(factory, options, options.output)
         return
     if options.edit:
         _edit_and_create(factory, options)

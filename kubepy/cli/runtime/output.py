@@ -137,19 +137,12 @@ def document(style: str, obj: Object, *, typed: bool = False, indent: int = 4) -
     if style == "yaml":
         return yaml.dump(obj)
     if style == "kyaml":
-        return kyaml.dump(in_go_order(obj) if typed else in_sorted_order(obj))
+        return kyaml.dump(in_go_order(obj) if typed else go_types.in_key_order(obj))
     return _json(obj, typed, indent) + "\n"
 
 
 def _json(obj: Object, typed: bool, indent: int = 0) -> str:
     return to_json(in_go_order(obj), indent, sort_keys=False) if typed else to_json(obj, indent)
-
-
-def in_sorted_order(value: Any) -> Any:
-    """Return a JSON value with the keys of all its objects sorted, as those of Go's maps are."""
-    if isinstance(value, dict):
-        return {key: in_sorted_order(value[key]) for key in sorted(value)}
-    return [in_sorted_order(item) for item in value] if isinstance(value, list) else value
 
 
 def in_go_order(obj: Object) -> Object:

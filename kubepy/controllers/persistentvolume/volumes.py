@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
+from kubepy.api.errors import NotFound
 from kubepy.api.meta import annotations_of, is_being_deleted, name_of, uid_of
 from kubepy.api.objects.volumes import PROVISIONED_BY, is_bound_to, modes_match
 from kubepy.controllers.persistentvolume.binder import COMPONENT, Binder, PhaseEvent
@@ -17,7 +18,7 @@ from kubepy.runtime.informers import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUME
 from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent, enqueue_object
 
 if TYPE_CHECKING:
-    from kubepy.api.typed import PersistentVolume, PersistentVolumeClaim
+    from kubepy.api.typed import ObjectReference, PersistentVolume, PersistentVolumeClaim
 
 
 class VolumeController:
@@ -28,6 +29,7 @@ class VolumeController:
     def __init__(self, context: Context) -> None:
         self.queue = context.new_queue()
         self._volume_client = ResourceClient(context.client, PERSISTENT_VOLUMES)
+        self._claim_client = ResourceClient(context.client, PERSISTENT_VOLUME_CLAIMS)
         self._volumes = context.informers.lister(PERSISTENT_VOLUMES)
         self._claims = context.informers.lister(PERSISTENT_VOLUME_CLAIMS)
         self._recorder = Recorder(context.client, COMPONENT)
@@ -53,8 +55,8 @@ class VolumeController:
         if not claim_ref or not claim_ref.get("uid"):
             self._binder.set_volume_phase(volume, "Available")
             return
-        claim = self._claims.get(claim_ref.get("namespace", ""), claim_ref["name"])
-        if claim is None or uid_of(claim) != claim_ref["uid"]:
+        claim = self._find_claim(volume, claim_ref)
+        if claim is None:
             self._release(volume)
         elif not claim["spec"].get("volumeName"):
             # The claim's own sync completes a binding, but not with a volume of the other mode.
@@ -71,6 +73,22 @@ class VolumeController:
             self._release(volume)  # it was provisioned for a claim that was bound to another volume
         else:
             self._binder.unbind(volume)
+
+    def _find_claim(self, volume: PersistentVolume, claim_ref: ObjectReference) -> PersistentVolumeClaim | None:
+        """Return the claim that a volume is bound to, None if it was deleted. Raises Status.
+
+        No volume is released before the API has been asked: the informers may not know of a new claim yet.
+        """
+        namespace, name, uid = claim_ref.get("namespace", ""), claim_ref["name"], claim_ref["uid"]
+        claim = self._claims.get(namespace, name)
+        if claim is None and (volume.get("status") or {}).get("phase") in ("Released", "Failed"):
+            return None
+        if claim is None or uid_of(claim) != uid:
+            try:
+                claim = self._claim_client.get(namespace, name)
+            except NotFound:
+                return None
+        return claim if uid_of(claim) == uid else None
 
     def _release(self, volume: PersistentVolume) -> None:
         """Reclaim a volume whose claim was deleted. A volume that has Failed keeps that phase, but is tried again."""

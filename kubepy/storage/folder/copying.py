@@ -44,7 +44,7 @@ from kubepy.storage.model import Object
 
 NOT_COPIED = frozenset((index.OWN, ".git", settings.FILE))  # of the state folder itself; the last is copied at the end
 AT_ONCE = 1 << 20  # bytes that are read at a time
-THREADS = 4
+THREADS = 2  # more of them wait for each other: half of the time is the interpreter's
 FILES_A_THREAD = 200  # fewer files do not get another thread
 MAX_TRIES = 5  # to copy what others are changing
 

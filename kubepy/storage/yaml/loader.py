@@ -95,6 +95,29 @@ def read_json(text: str) -> Any:
     return value
 
 
+class _Pairs(list[tuple[str, Any]]):
+    """A map of a JSON text, as its keys and values."""
+
+
+def repeated_keys(text: str) -> Iterator[str]:
+    """Yield the paths of keys that a map in a JSON text has more than once."""
+    return _repeated(json.loads(text, object_pairs_hook=_Pairs, parse_int=str), "")
+
+
+def _repeated(value: Any, path: str) -> Iterator[str]:
+    if isinstance(value, _Pairs):
+        keys: set[str] = set()
+        for key, inner in value:
+            place = f"{path}.{key}" if path else key
+            if key in keys:
+                yield place
+            keys.add(key)
+            yield from _repeated(inner, place)
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _repeated(item, f"{path}[{index}]")
+
+
 _TOKEN = re.compile(r'\s*("(?:[^"\\]|\\.)*"|[][{},:]|[^][{},:\s"]+)')
 
 

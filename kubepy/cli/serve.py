@@ -1,0 +1,110 @@
+"""``kubepy serve``: the API of the cluster over HTTPS, for every Kubernetes client."""
+
+from __future__ import annotations
+
+import base64
+import errno
+import os
+import shlex
+import signal
+
+from kubepy.cli.errors import CliError, SilentExit
+from kubepy.cli.runtime.command import command
+from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.flags import int_flag, string_flag
+from kubepy.cli.runtime.kubeconfig import ConfigAccess, Kubeconfig
+from kubepy.cli.runtime.options import Options
+from kubepy.lazy import lazy_imports
+from kubepy.quoting import printable
+
+with lazy_imports():
+    from kubepy.server import application as applications
+    from kubepy.server import certificates, listener
+
+KUBECONFIG = os.path.join(".kubepy", "kubeconfig")
+PORT = 6443
+MISSING = "this command needs more packages: pip install 'kubepy[serve]'"
+EXTRA = ("cryptography", "h11", "uvicorn")
+
+
+class ServeCommandOptions(Options):
+    """The flags of ``serve``."""
+
+    address: str = string_flag("address", default="127.0.0.1", help="The address to listen on. Others than those of "
+                               "this machine's loopback let other machines reach the cluster, who need the token.")
+    port: int = int_flag("port", default=PORT, help="The port to listen on; 0 chooses a free one.")
+    write_kubeconfig: str = string_flag("write-kubeconfig", help="Write a kubeconfig for the server to this file. "
+                                        "Without it, it is .kubepy/kubeconfig in the state folder.")
+    controllers: str = string_flag("controllers", default="on", help="on or off: run controllers, scheduler and "
+                                   "simulated kubelets beside.")
+    authorization: str = string_flag("authorization", default="AlwaysAllow", help="AlwaysAllow, or RBAC: enforce the "
+                                     "roles that are in the folder.")
+
+
+@command("serve [--address=ADDRESS] [--port=PORT] [--write-kubeconfig=FILE]", ServeCommandOptions, examples="""
+# Serve the cluster in ./state
+kubepy serve
+
+# On any free port, with a kubeconfig of a chosen name
+kubepy serve --port=0 --write-kubeconfig=/tmp/kubeconfig
+
+# For clients that bring controllers of their own
+kubepy serve --controllers=off
+""")
+def serve(factory: Factory, options: ServeCommandOptions) -> None:
+    """Serve the API of the cluster over HTTPS: for kubectl, helm, client-go and every other Kubernetes client.
+
+    The folder stays the truth: what is changed there by others, as by "git checkout", clients see as a change. One line
+    says when the server is ready, and how to use it. SIGTERM or SIGINT ends it after the requests that it has begun."""
+    options.require_no_args()
+    for flag, value, allowed in (("controllers", options.controllers, ("on", "off")),
+                                 ("authorization", options.authorization, ("AlwaysAllow", "RBAC"))):
+        if value not in allowed:
+            raise CliError(f"--{flag}={printable(value)} is invalid: must be {' or '.join(allowed)}")
+    if not 0 <= options.port <= 65535:
+        raise CliError(f"--port={options.port} is invalid: must be between 0 and 65535")
+    factory.require_folder()
+    try:
+        import uvicorn  # noqa: F401
+    except ImportError as error:
+        raise CliError(MISSING if error.name in EXTRA else str(error)) from None
+    received = _run(factory, options)
+    if received[:1] == [signal.SIGINT]:
+        raise SilentExit(128 + signal.SIGINT)
+
+
+def _run(factory: Factory, options: ServeCommandOptions) -> list[int]:
+    folder = factory.folder
+    keys = certificates.load_keys(folder, certificates.hosts_of(options.address), factory.say)
+    try:
+        sockets = listener.listen(options.address, options.port)
+    except OSError as error:
+        place = f"{options.address}:{options.port}"
+        hint = "; --port=0 chooses a free port" if error.errno == errno.EADDRINUSE else ""
+        raise CliError(f"cannot listen on {printable(place)}: {(error.strerror or str(error)).lower()}{hint}") from None
+    application = applications.Application(folder, applications.ServeOptions(
+        options.address, options.port, options.authorization, options.controllers == "on", factory.options.v),
+        token=keys.token, signing_key=keys.signing_key, log=factory.say)
+    host, port = sockets[0].getsockname()[:2]
+    url = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
+    path = options.write_kubeconfig or os.path.join(folder, KUBECONFIG)
+
+    def ready() -> None:
+        write_kubeconfig(path, folder, url, keys.ca, keys.token)
+        factory.print(f"serving {printable(folder)} at {url}: kubectl --kubeconfig "
+                      f"{shlex.quote(os.path.abspath(path))} get nodes")
+        factory.stdout.flush()
+
+    return listener.serve(application, keys, sockets, ready)
+
+
+def write_kubeconfig(path: str, folder: str, url: str, ca: bytes, token: str) -> None:
+    """Write a kubeconfig whose current context is the server; other entries of the file stay. Raises CliError."""
+    name = f"kubepy-{os.path.basename(os.path.realpath(folder))}"
+    access = ConfigAccess("", os.path.abspath(path))
+    config: Kubeconfig = access.read()
+    cluster = {"certificate-authority-data": base64.b64encode(ca).decode(), "server": url}
+    access.write(config._replace(
+        current=name, clusters={**config.clusters, name: cluster},
+        contexts={**config.contexts, name: {"cluster": name, "user": name}},
+        users={**config.users, name: {"token": token}}))

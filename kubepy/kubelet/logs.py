@@ -1,0 +1,172 @@
+"""The logs of containers, as the kubelet of a pod's node answers for them.
+
+No containers run, so a log is empty, unless annotations of the pod say what its containers print when they start:
+``kubepy.dev/log`` for its ``containers``, ``kubepy.dev/log.NAME`` for any container NAME.
+Upstream: ``pkg/registry/core/pod/rest/log.go``, ``pkg/kubelet/kubelet_pods.go``, ``pkg/apis/core/validation``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+from kubepy.api import errors
+from kubepy.api.clock import parse_time
+from kubepy.api.meta import Object, annotations_of, name_of, namespace_of, uid_of
+from kubepy.api.objects.nodes import is_down
+from kubepy.kubelet.nodes import internal_ip
+from kubepy.quoting import quote
+
+if TYPE_CHECKING:
+    from kubepy.api.typed import ContainerState, ContainerStatus, Node, Pod
+
+LOG = "kubepy.dev/log"  # of a pod: the lines that its containers print; with .NAME after it: those of one container
+STREAMS = ("All", "Stderr", "Stdout")
+_CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
+_STATUSES = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
+_PULL_ERRORS = {"ErrImagePull": "image can't be pulled", "ImagePullBackOff": "trying and failing to pull image"}
+
+
+class LogOptions(NamedTuple):
+    """``PodLogOptions``. Simulated containers write to Stdout alone."""
+
+    container: str = ""
+    follow: bool = False
+    previous: bool = False
+    since_seconds: int | None = None
+    since_time: datetime | None = None
+    timestamps: bool = False
+    tail_lines: int | None = None
+    limit_bytes: int | None = None
+    stream: str = "All"
+
+
+class ContainerLog(NamedTuple):
+    """The bytes of a log. ``is_open``: the container runs, so that more may come. ``run`` tells its runs apart."""
+
+    data: bytes
+    run: str
+    is_open: bool = False
+
+
+def validate_log_options(pod_name: str, options: LogOptions) -> None:
+    """Check the options of a request (``ValidatePodLogOptions``). Raises Invalid."""
+    problems = []
+    if options.tail_lines is not None and options.tail_lines < 0:
+        problems.append(errors.invalid_value("tailLines", options.tail_lines, "must be greater than or equal to 0"))
+    if options.limit_bytes is not None and options.limit_bytes < 1:
+        problems.append(errors.invalid_value("limitBytes", options.limit_bytes, "must be greater than 0"))
+    if options.since_seconds is not None and options.since_time is not None:
+        problems.append(errors.forbidden_field(errors.WHOLE_OBJECT,
+                                               "at most one of `sinceTime` or `sinceSeconds` may be specified"))
+    elif options.since_seconds is not None and options.since_seconds < 1:
+        problems.append(errors.invalid_value("sinceSeconds", options.since_seconds, "must be greater than 0"))
+    if options.stream not in STREAMS:
+        problems.append(errors.not_supported("stream", options.stream, STREAMS))
+    if options.stream != "All" and options.tail_lines is not None:
+        problems.append(errors.forbidden_field(
+            errors.WHOLE_OBJECT, "`tailLines` and specific `stream` are mutually exclusive for now"))
+    if problems:
+        raise errors.invalid("PodLogOptions", pod_name, problems)
+
+
+def choose_container(pod: Pod, name: str) -> str:
+    """Return the container that a request is about (``validateContainer``). Raises BadRequest."""
+    names = [container["name"] for field in _CONTAINERS for container in cast("Object", pod["spec"]).get(field) or ()]
+    if name and name not in names:
+        raise errors.BadRequest(f"container {name} is not valid for pod {name_of(pod)}")
+    containers = pod["spec"].get("containers") or []
+    if name or len(containers) == 1:
+        return name or containers[0]["name"]
+    raise errors.BadRequest(f"a container name must be specified for pod {name_of(pod)}, "
+                            f"choose one of: [{' '.join(names)}]")
+
+
+def read_log(pod: Pod, options: LogOptions, find_node: Callable[[str], Node], now: datetime) -> ContainerLog | None:
+    """Return the log of a container; None for a pod without a node.
+
+    :param find_node: returns a node by its name, or raises NotFound.
+
+    Raises BadRequest for a container that there is not, or has no log; Status where the node's kubelet is down.
+    """
+    container = choose_container(pod, options.container)
+    if not (node_name := pod["spec"].get("nodeName")):
+        return None
+    node = find_node(node_name)
+    if is_down(node, now):
+        address = f"{internal_ip(node)}:10250"
+        url = f"https://{address}/containerLogs/{namespace_of(pod)}/{name_of(pod)}/{container}"
+        raise errors.Status(f"Get {quote(url)}: dial tcp {address}: connect: connection refused")
+    state = _state_with_log(pod, container, options.previous)
+    ran = state.get("running") or state.get("terminated") or {}
+    started = ran.get("startedAt") or (pod.get("status") or {}).get("startTime") or ""
+    data = _chosen(lines_of(pod, container), options, started, now)
+    status: ContainerStatus = _status_of(pod, container) or {}
+    return ContainerLog(data, f"{uid_of(pod)}/{status.get('restartCount', 0)}", is_open=bool(state.get("running")))
+
+
+def _state_with_log(pod: Pod, container: str, previous: bool) -> ContainerState:
+    """Return the run of a container whose log is asked for (``validateContainerLogStatus``). Raises BadRequest."""
+    status = _status_of(pod, container)
+    subject = f"container {quote(container)} in pod {quote(name_of(pod))}"
+    if status is None:
+        phase = (pod.get("status") or {}).get("phase")
+        raise errors.BadRequest(f"{subject} is waiting to start: ContainerCreating" if phase in (None, "Pending") else
+                                f"{subject} is not available")
+    state, last = status.get("state") or {}, status.get("lastState") or {}
+    reason = (state.get("waiting") or {}).get("reason", "")
+    if reason == "CrashLoopBackOff" and not last:  # a crash loop under way has runs that its status does not show
+        return {}
+    if previous:
+        if not last.get("terminated"):
+            raise errors.BadRequest(f"previous terminated {subject} not found")
+        return last
+    if state.get("running") or state.get("terminated"):
+        return state
+    if last.get("terminated"):
+        return last
+    if "waiting" not in state:
+        raise errors.BadRequest(f"{subject} is waiting to start - no logs yet")
+    raise errors.BadRequest(f"{subject} is waiting to start: {_PULL_ERRORS.get(reason, reason)}")
+
+
+def _status_of(pod: Pod, container: str) -> ContainerStatus | None:
+    statuses = cast("Object", pod.get("status") or {})
+    return next((status for field in _STATUSES for status in statuses.get(field) or () if status["name"] == container),
+                None)
+
+
+def lines_of(pod: Pod, container: str) -> list[str]:
+    """Return what a container prints when it starts."""
+    annotations = annotations_of(pod)
+    is_main = any(own["name"] == container for own in pod["spec"].get("containers") or ())
+    return annotations.get(f"{LOG}.{container}", annotations.get(LOG, "") if is_main else "").splitlines()
+
+
+def _chosen(lines: list[str], options: LogOptions, started: str, now: datetime) -> bytes:
+    """Return the chosen part of what a container has printed at its start."""
+    if options.stream == "Stderr":
+        return b""
+    if options.tail_lines is not None:
+        lines = lines[max(len(lines) - options.tail_lines, 0):]
+    since = options.since_time
+    if options.since_seconds is not None:
+        since = now - timedelta(seconds=options.since_seconds)
+    if since is not None and started and parse_time(started) < since:
+        lines = []
+    moment = f"{started.removesuffix('Z')}.000000000Z " if options.timestamps else ""
+    data = "".join(f"{moment}{line}\n" for line in lines).encode()
+    return data if options.limit_bytes is None else data[:options.limit_bytes]
+
+
+def goes_on(log: ContainerLog, read: Callable[[], ContainerLog | None]) -> bool:
+    """Tell whether the run whose log is followed goes on. A pod or container that is gone has ended.
+
+    :param read: reads the log of the container as it is now.
+    """
+    try:
+        present = read()
+    except errors.Status:
+        return False
+    return present is not None and present.is_open and present.run == log.run

@@ -1,0 +1,59 @@
+"""The threads that handle requests: storage is synchronous, so nothing of it may run in the event loop.
+
+One thread writes, since a folder has one writer at a time, and a few read, since reads wait for nobody. Each thread has
+the cluster open for itself, with its own connection to the index.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import TYPE_CHECKING, TypeVar
+
+from kubepy.storage import StorageError
+
+if TYPE_CHECKING:
+    from kubepy.apiserver.cluster import LocalCluster
+
+T = TypeVar("T")
+READERS = 2
+
+
+class Backend:
+    """Runs functions on the cluster in threads of its own.
+
+    :param open_cluster: opens the cluster; it is called in each thread when that is first needed.
+    """
+
+    def __init__(self, open_cluster: Callable[[], LocalCluster], readers: int = READERS) -> None:
+        self._open_cluster = open_cluster
+        self._writer = ThreadPoolExecutor(1, "writer")
+        self._readers = ThreadPoolExecutor(readers, "reader")
+        self._own = threading.local()
+        self._clusters: list[LocalCluster] = []
+
+    async def read(self, function: Callable[[LocalCluster], T]) -> T:
+        """Run a function that only reads. It goes on when the caller is cancelled, unless it has not begun."""
+        return await asyncio.wrap_future(self._readers.submit(self._run, function))
+
+    async def write(self, function: Callable[[LocalCluster], T]) -> T:
+        """Run a function that may write, after those that were given before it."""
+        return await asyncio.wrap_future(self._writer.submit(self._run, function))
+
+    def _run(self, function: Callable[[LocalCluster], T]) -> T:
+        cluster: LocalCluster | None = getattr(self._own, "cluster", None)
+        if cluster is None:
+            cluster = self._own.cluster = self._open_cluster()
+            self._clusters.append(cluster)
+        return function(cluster)
+
+    def close(self) -> None:
+        """Wait for what has begun, drop what has not, and close the clusters: what was written is made durable."""
+        for executor in (self._writer, self._readers):
+            executor.shutdown(cancel_futures=True)
+        for cluster in self._clusters:
+            with suppress(StorageError):  # the folder may be gone
+                cluster.close()

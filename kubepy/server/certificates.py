@@ -1,0 +1,233 @@
+"""The keys of a server, kept in ``.kubepy/`` with mode 0600: its CA and certificate, the administrator's token, and the
+key that signs the tokens of ServiceAccounts.
+
+They survive restarts. What is damaged, expired or does not fit is made anew. All keys are of the curve P-256.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import socket
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from kubepy.storage import FolderError
+from kubepy.storage.folder import index
+
+CA, CA_KEY = "ca.crt", "ca.key"
+CERTIFICATE, CERTIFICATE_KEY = "apiserver.crt", "apiserver.key"
+TOKEN, SIGNING_KEY = "token", "sa.key"
+TOKEN_BYTES = 32
+CA_LIFE, CERTIFICATE_LIFE = timedelta(days=3650), timedelta(days=365)  # kubeadm's
+RENEWED = timedelta(days=30)  # a certificate that expires so soon is made anew
+NAMES = ("localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc",
+         "kubernetes.default.svc.cluster.local")
+LOOPBACK = ("127.0.0.1", "::1")
+
+
+class Keys(NamedTuple):
+    """The keys of a server.
+
+    :ivar ca: the certificate of the CA, in PEM.
+    :ivar certificate, certificate_key: the paths of the server's certificate, with that of its CA, and of its key.
+    :ivar token: the administrator's bearer token.
+    :ivar signing_key: the private key that signs the tokens of ServiceAccounts, in PEM.
+    """
+
+    ca: bytes
+    certificate: str
+    certificate_key: str
+    token: str
+    signing_key: bytes
+
+
+def load_keys(folder: str, hosts: Iterable[str] = (), say: Callable[[str], None] = lambda line: None) -> Keys:
+    """Read the keys of a state folder; what is missing is made.
+
+    :param hosts: names and addresses under which the server is reached, besides the loopback ones.
+    :param say: is told what had to be made anew.
+
+    Raises FolderError.
+    """
+    index.make_own_folder(folder)
+    own = KeyFolder(os.path.join(folder, index.OWN), say)
+    ca_key, ca = own.certificate_authority()
+    own.server_certificate(ca_key, ca, sorted({*NAMES, *LOOPBACK, *hosts}))
+    return Keys(pem_of(ca), own.path(CERTIFICATE), own.path(CERTIFICATE_KEY), own.token(),
+                pem_of_key(own.private_key(SIGNING_KEY)))
+
+
+class KeyFolder(NamedTuple):
+    """The files of keys in ``.kubepy/``."""
+
+    folder: str
+    say: Callable[[str], None]
+
+    def path(self, name: str) -> str:
+        return os.path.join(self.folder, name)
+
+    def read(self, name: str) -> bytes:
+        """Return what a file holds; nothing if there is none, and it is no news that it is made. Raises FolderError."""
+        try:
+            descriptor = os.open(self.path(name), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            with open(descriptor, "rb") as file:
+                if os.fstat(descriptor).st_mode & 0o077:
+                    os.fchmod(descriptor, 0o600)
+                return file.read()
+        except FileNotFoundError:
+            return b""
+        except OSError as error:
+            raise FolderError(f"{self.path(name)}: cannot be read: {error.strerror}") from error
+
+    def write(self, name: str, content: bytes) -> None:
+        """Put a file in place at once, which only its owner may read. Raises FolderError."""
+        try:
+            write_private(self.path(name), content)
+        except OSError as error:
+            raise FolderError(f"{self.path(name)}: cannot be written: {error.strerror}") from error
+
+    def token(self) -> str:
+        """Return the administrator's token."""
+        text = self.read(TOKEN).decode("ascii", "replace").strip()
+        if len(text) == 2 * TOKEN_BYTES and all(character in "0123456789abcdef" for character in text):
+            return text
+        if text:
+            self.say(f"{self.path(TOKEN)} is damaged: made anew")
+        text = os.urandom(TOKEN_BYTES).hex()
+        self.write(TOKEN, text.encode())
+        return text
+
+    def private_key(self, name: str) -> ec.EllipticCurvePrivateKey:
+        """Return a private key, made if there is none."""
+        content = self.read(name)
+        try:
+            if content and isinstance(key := serialization.load_pem_private_key(content, None),
+                                      ec.EllipticCurvePrivateKey) and isinstance(key.curve, ec.SECP256R1):
+                return key
+        except (ValueError, TypeError):
+            pass
+        if content:
+            self.say(f"{self.path(name)} is damaged: made anew")
+        key = ec.generate_private_key(ec.SECP256R1())
+        self.write(name, pem_of_key(key))
+        return key
+
+    def certificate_authority(self) -> tuple[ec.EllipticCurvePrivateKey, x509.Certificate]:
+        """Return the CA with its key."""
+        key = self.private_key(CA_KEY)
+        ca = self._certificate(CA, lambda ca: ca.public_key() == key.public_key())
+        if ca is None:
+            name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "kubernetes")])
+            ca = sign(name, name, key, key, CA_LIFE, [
+                (x509.BasicConstraints(ca=True, path_length=None), True),
+                (x509.KeyUsage(digital_signature=True, key_encipherment=True, key_cert_sign=True, crl_sign=False,
+                               content_commitment=False, data_encipherment=False, key_agreement=False,
+                               encipher_only=False, decipher_only=False), True),
+                (x509.SubjectKeyIdentifier.from_public_key(key.public_key()), False),
+                (x509.SubjectAlternativeName([x509.DNSName("kubernetes")]), False)])
+            self.write(CA, pem_of(ca))
+        return key, ca
+
+    def server_certificate(self, ca_key: ec.EllipticCurvePrivateKey, ca: x509.Certificate, hosts: list[str]) -> None:
+        """Make the server's certificate, unless the one that is there is good for these hosts."""
+        key = self.private_key(CERTIFICATE_KEY)
+        names = [_general_name(host) for host in hosts]
+
+        def is_good(certificate: x509.Certificate) -> bool:
+            extension = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName)
+            certificate.verify_directly_issued_by(ca)
+            return certificate.public_key() == key.public_key() and set(names) <= set(extension.value)
+
+        if self._certificate(CERTIFICATE, is_good) is None:
+            subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "kube-apiserver")])
+            certificate = sign(subject, ca.subject, key, ca_key, CERTIFICATE_LIFE, [
+                (x509.BasicConstraints(ca=False, path_length=None), True),
+                (x509.KeyUsage(digital_signature=True, key_encipherment=False, key_cert_sign=False, crl_sign=False,
+                               content_commitment=False, data_encipherment=False, key_agreement=False,
+                               encipher_only=False, decipher_only=False), True),
+                (x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), False),
+                (x509.AuthorityKeyIdentifier.from_issuer_public_key(ca_key.public_key()), False),
+                (x509.SubjectAlternativeName(names), False)])
+            self.write(CERTIFICATE, pem_of(certificate) + pem_of(ca))
+
+    def _certificate(self, name: str, is_good: Callable[[x509.Certificate], bool]) -> x509.Certificate | None:
+        """Return a certificate that is there and good for a while yet; None where it is to be made."""
+        content = self.read(name)
+        if not content:
+            return None
+        try:
+            certificate = x509.load_pem_x509_certificate(content)
+            now = datetime.now(UTC)
+            if certificate.not_valid_before_utc > now or certificate.not_valid_after_utc < now + RENEWED:
+                self.say(f"{self.path(name)} has expired or soon will: made anew")
+                return None
+            return certificate if is_good(certificate) else None
+        except (ValueError, TypeError, InvalidSignature, x509.ExtensionNotFound):
+            self.say(f"{self.path(name)} is damaged: made anew")
+            return None
+
+
+def sign(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey, signer: ec.EllipticCurvePrivateKey,
+         life: timedelta, extensions: list[tuple[x509.ExtensionType, bool]]) -> x509.Certificate:
+    """Make a certificate; each extension comes with whether it is critical."""
+    now = datetime.now(UTC)
+    builder = x509.CertificateBuilder(issuer, subject, key.public_key(), x509.random_serial_number(),
+                                      now - timedelta(minutes=5), now + life)
+    for extension, is_critical in extensions:
+        builder = builder.add_extension(extension, is_critical)
+    return builder.sign(signer, hashes.SHA256())
+
+
+def _general_name(host: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(host))
+    except ValueError:
+        return x509.DNSName(host)
+
+
+def pem_of(certificate: x509.Certificate) -> bytes:
+    return certificate.public_bytes(serialization.Encoding.PEM)
+
+
+def pem_of_key(key: ec.EllipticCurvePrivateKey) -> bytes:
+    return key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8,
+                             serialization.NoEncryption())
+
+
+def write_private(path: str, content: bytes) -> None:
+    """Replace a file in one step; only its owner may read it. Raises OSError."""
+    temporary = f"{path}.{os.getpid()}.tmp"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        with open(os.open(temporary, flags, 0o600), "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except OSError:
+        if os.path.lexists(temporary):
+            os.unlink(temporary)
+        raise
+
+
+def hosts_of(address: str) -> list[str]:
+    """Return the names and addresses under which a server that listens on an address is reached."""
+    try:
+        if not ipaddress.ip_address(address).is_unspecified:
+            return [address]
+    except ValueError:
+        return [address]
+    name = socket.gethostname()
+    try:
+        found = {info[4][0] for info in socket.getaddrinfo(name, None)}
+    except OSError:
+        found = set()
+    return [name, *sorted(str(host).partition("%")[0] for host in found)]

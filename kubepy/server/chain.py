@@ -1,0 +1,251 @@
+"""The one ASGI callable of ``kubepy serve``: reads a request within the limits, has it answered, sends the answer.
+
+Upstream: the chain of filters in ``apiserver/pkg/server/config.go`` (``DefaultBuildHandlerChain``): request info,
+audit id, cache control, panic recovery, deadline, authentication, warnings, authorization.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import hmac
+import os
+import traceback
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
+from typing import Any
+from urllib.parse import parse_qs
+
+from kubepy.api import errors
+from kubepy.api.meta import Object
+from kubepy.api.values import goformat
+from kubepy.apiserver.cluster import LocalCluster
+from kubepy.server import authentication, negotiation, requestinfo, routes, watch
+from kubepy.server.application import Application
+from kubepy.server.messages import TEXT, Call, Headers, HttpRequest, RequestInfo, Response, StreamResponse
+from kubepy.storage import LockTimeoutError, StorageError
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+MAX_BODY = 3 * 1024 * 1024  # ``MaxRequestBodyBytes``
+MAX_DISCARDED = 64 * 1024 * 1024  # of a body that is too large: a client that is still sending would miss the answer
+REQUEST_SECONDS = 60.0  # ``RequestTimeout``
+SEND_SECONDS = 30.0  # how long a client may take to read one piece of a stream
+GZIP_BYTES = 128 * 1024  # ``defaultGzipThresholdBytes``
+WARNING_RUNES, ALL_WARNINGS_RUNES = 256, 4 * 1024  # ``truncateItemRunes``, ``truncateAtTotalRunes``
+READING = ("get", "list", "watch", "head", "options")
+LONG_RUNNING_SUBRESOURCES = ("attach", "exec", "proxy", "log", "portforward")
+
+
+class Disconnected(Exception):
+    """The client has gone before its request was whole."""
+
+
+class HandlerChain:
+    """The way of every request of an application."""
+
+    def __init__(self, application: Application) -> None:
+        self._application = application
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        request = request_of(scope)
+        info = RequestInfo(False, request.method.lower(), request.path)
+        try:
+            info = requestinfo.parse_request_info(request)
+            answer = await self._answer(request, info, receive)
+        except Disconnected:
+            return
+        except Exception as error:
+            answer = self._failure(request, info, error)
+        headers = {"audit-id": request.header("audit-id") or new_id(), "cache-control": "no-cache, private"}
+        if isinstance(answer, Response):
+            await send_response(answer, headers, send)
+        else:
+            await self._stream(answer, headers, receive, send)
+
+    async def _answer(self, request: HttpRequest, info: RequestInfo, receive: Receive) -> Response | StreamResponse:
+        """Answer a request in time. Raises Status, StorageError, Disconnected."""
+        if is_long_running(info):
+            return await self._handle(request, info, receive)
+        try:
+            async with asyncio.timeout(request_seconds(request)):
+                return await self._handle(request, info, receive)
+        except TimeoutError:
+            raise errors.Timeout("Timeout: request did not complete within the allotted timeout") from None
+
+    async def _handle(self, request: HttpRequest, info: RequestInfo, receive: Receive) -> Response | StreamResponse:
+        application = self._application
+        user: Object | None = None
+
+        def admit(cluster: LocalCluster) -> Object:
+            return authentication.admit(request, info, cluster)
+
+        def run(cluster: LocalCluster) -> Response | StreamResponse:
+            """Handle the request in a thread of the backend."""
+            warnings: dict[str, None] = {}
+            client = cluster.client
+            client.warn = lambda text: warnings.update({text: None})
+            client.requester = requester = user or admit(cluster)
+            response = routes.find_handler(info)(Call(whole, info, requester, cluster, application))
+            return compressed(request, response._replace(headers=(*response.headers, *warning_headers(warnings))))
+
+        if info.is_resource_request and info.verb == "watch":
+            return await watch.watch(application, request, info, await application.backend.read(admit))
+        whole = request
+        if request.method not in ("GET", "HEAD"):  # of others a body means nothing
+            if not self._is_administrator(request):  # nobody else may make the server read a large body
+                user = await application.backend.read(admit)
+            whole = await with_body(request, receive)
+        return await (application.backend.read if info.verb in READING else application.backend.write)(run)
+
+    def _is_administrator(self, request: HttpRequest) -> bool:
+        """Tell whether a request has the administrator's token."""
+        expected, given = f"Bearer {self._application.token}", request.header("authorization")
+        return hmac.compare_digest(expected.encode(), given.encode(errors="surrogateescape"))
+
+    # --- answers
+
+    def _failure(self, request: HttpRequest, info: RequestInfo, error: Exception) -> Response:
+        """Return the answer to a request that failed; a defect is logged."""
+        if isinstance(error, errors.Status):
+            return negotiation.error_response(request, error)
+        if isinstance(error, RecursionError):
+            return negotiation.error_response(request, errors.BadRequest("the object is nested too deeply"))
+        if isinstance(error, LockTimeoutError):
+            return negotiation.error_response(request, errors.ServiceUnavailable(str(error)))
+        application = self._application
+        if not isinstance(error, (StorageError, OSError)):
+            frame = traceback.extract_tb(error.__traceback__)[-1]
+            place = f"{os.path.basename(frame.filename)}:{frame.lineno}"
+            application.log(f"internal error: {request.method} {request.path}: {type(error).__name__}: {error} "
+                            f"({place})")
+            if application.options.verbosity > 0:
+                application.log("".join(traceback.format_exception(error)).rstrip("\n"))
+            return negotiation.error_response(request, errors.internal_error(f"{type(error).__name__}: {error}"))
+        application.log(f"error: {request.method} {request.path}: {error}")
+        return negotiation.error_response(request, errors.internal_error(str(error)))
+
+    async def _stream(self, answer: StreamResponse, headers: Mapping[str, str], receive: Receive, send: Send) -> None:
+        """Send a stream until it ends, the client has gone or the server stops."""
+        await send(start_message(answer, headers))
+        pieces = answer.pieces
+
+        async def forward() -> None:
+            async for piece in pieces:
+                async with asyncio.timeout(SEND_SECONDS):
+                    await send({"type": "http.response.body", "body": piece, "more_body": True})
+
+        async def wait_for_disconnect() -> None:
+            while (await receive())["type"] != "http.disconnect":
+                pass
+
+        jobs = (forward(), wait_for_disconnect(), self._application.stopping.wait())
+        tasks = [asyncio.ensure_future(job) for job in jobs]
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            if close := getattr(pieces, "aclose", None):
+                await close()
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+# --- requests -----------------------------------------------------------------------------------------------------
+
+
+def request_of(scope: Scope) -> HttpRequest:
+    """Return the request of an ASGI scope, still without its body."""
+    lines = tuple((name.decode("latin-1"), value.decode("utf-8", "surrogateescape"))
+                  for name, value in scope["headers"])
+    headers: dict[str, str] = {}
+    for name, value in lines:
+        headers[name] = f"{headers[name]}, {value}" if name in headers else value
+    query = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+    return HttpRequest(scope["method"], scope["raw_path"].decode("latin-1"), query, headers, header_lines=lines)
+
+
+async def with_body(request: HttpRequest, receive: Receive) -> HttpRequest:
+    """Return a request with its whole body. Raises RequestEntityTooLarge, Disconnected."""
+    body, size, more = bytearray(), 0, True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise Disconnected
+        size += len(message.get("body", b""))
+        if size <= MAX_BODY:
+            body += message.get("body", b"")
+        elif size > MAX_DISCARDED:
+            break
+        more = message.get("more_body", False)
+    if size > MAX_BODY:
+        raise errors.RequestEntityTooLarge(f"Request entity too large: limit is {MAX_BODY}")
+    return request._replace(body=bytes(body))
+
+
+def is_long_running(info: RequestInfo) -> bool:
+    """Tell whether a request may take as long as it likes (``BasicLongRunningRequestCheck``)."""
+    return info.is_resource_request and (info.verb in ("watch", "proxy")
+                                         or info.subresource in LONG_RUNNING_SUBRESOURCES)
+
+
+def request_seconds(request: HttpRequest) -> float:
+    """Return the time that a request may take (``WithRequestDeadline``). Raises BadRequest."""
+    if not (text := request.parameter("timeout")):
+        return REQUEST_SECONDS
+    try:
+        seconds = goformat.parse_duration(text)
+    except ValueError as error:
+        raise errors.BadRequest(f"invalid timeout specified in the request URL - {error}") from None
+    return seconds if 0 < seconds < REQUEST_SECONDS else REQUEST_SECONDS
+
+
+# --- answers ------------------------------------------------------------------------------------------------------
+
+
+def compressed(request: HttpRequest, response: Response) -> Response:
+    """Return a large answer in gzip, if the client accepts that (``deferredResponseWriter``)."""
+    encodings = [token.strip() for token in request.header("accept-encoding").split(",")]
+    if len(response.body) <= GZIP_BYTES or "gzip" not in encodings or any(
+            name.lower() == "content-encoding" for name, _ in response.headers):
+        return response
+    return response._replace(body=gzip.compress(response.body, 1, mtime=0), headers=(
+        *response.headers, ("content-encoding", "gzip"), ("vary", "Accept-Encoding")))
+
+
+def warning_headers(warnings: Iterable[str]) -> Headers:
+    """Return the headers of warnings, cut short where they are long together (``warning.go``)."""
+    texts = [text for text in warnings if text]
+    if sum(map(len, texts)) > ALL_WARNINGS_RUNES:
+        texts = [text[:WARNING_RUNES] for text in texts][:ALL_WARNINGS_RUNES // WARNING_RUNES]
+    quoted = ("".join(" " if ord(character) < 32 or ord(character) == 127 else character for character in text)
+              .replace("\\", "\\\\").replace('"', '\\"') for text in texts)
+    return tuple(("warning", f'299 - "{text}"') for text in quoted)
+
+
+def start_message(answer: Response | StreamResponse, headers: Mapping[str, str]) -> Message:
+    """Return the first message of an answer."""
+    own = {name.lower() for name, _ in answer.headers}
+    pairs = [*((name, value) for name, value in headers.items() if name not in own),
+             *([("content-type", answer.content_type)] if answer.content_type else []), *answer.headers]
+    return {"type": "http.response.start", "status": answer.status,
+            "headers": [(name.lower().encode(), value.encode("utf-8", "replace")) for name, value in pairs]}
+
+
+async def send_response(answer: Response, headers: Mapping[str, str], send: Send) -> None:
+    await send(start_message(answer, {**headers, "content-length": str(len(answer.body))}))
+    await send({"type": "http.response.body", "body": answer.body})
+
+
+def new_id() -> str:
+    """Return a random UUID, for the header ``Audit-Id``."""
+    digits = os.urandom(16).hex()
+    return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-a{digits[17:20]}-{digits[20:]}"
+
+
+def text_response(status: int, text: str) -> Response:
+    return Response(status, text.encode(), TEXT)

@@ -1,0 +1,209 @@
+"""The handlers of objects: get, list, create, update, patch, delete and deletecollection.
+
+A handler takes a Call and returns its Response; it raises the Status of a request that fails. Upstream:
+``apiserver/pkg/endpoints/handlers``, ``pkg/endpoints/installer.go``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, cast
+
+from kubepy.api import errors
+from kubepy.api.meta import Object
+from kubepy.api.scheme import Resource
+from kubepy.apiserver.request import CollectionOptions, ListOptions, Options, Request
+from kubepy.server import lists, negotiation, parameters, requestbody, tables
+from kubepy.server.lists import ListResult
+from kubepy.server.messages import Call, Handler, Response
+from kubepy.server.negotiation import MediaType, Restrictions
+from kubepy.server.requestinfo import find_resource
+
+# Resources whose deletion answers with what was deleted, as others do with a Status.
+_RETURNED = frozenset({"csidrivers.storage.k8s.io", "csinodes.storage.k8s.io", "deviceclasses.resource.k8s.io",
+                       "persistentvolumeclaims", "persistentvolumes", "pods", "podtemplates",
+                       "resourceclaims.resource.k8s.io", "resourceclaimtemplates.resource.k8s.io", "resourcequotas",
+                       "resourceslices.resource.k8s.io", "serviceaccounts", "services",
+                       "storageclasses.storage.k8s.io", "volumeattachments.storage.k8s.io",
+                       "volumeattributesclasses.storage.k8s.io"})
+# The methods of a collection, of an object, and of a subresource, by verb.
+_COLLECTION = {"list": "GET", "create": "POST", "deletecollection": "DELETE"}
+_OBJECT = {"get": "GET", "update": "PUT", "patch": "PATCH", "delete": "DELETE"}
+
+
+class Endpoint(NamedTuple):
+    """A request whose resource is served, with the representation of the answer."""
+
+    call: Call
+    resource: Resource
+    media: MediaType
+
+    @classmethod
+    def of(cls, call: Call) -> Endpoint:
+        """Find out what a request asks for.
+
+        Raises NotFound, MethodNotAllowed, UnsupportedMediaType (of a patch), NotAcceptable.
+        """
+        resource = find_resource(call.cluster.scheme, call.info)
+        _require_verb(call, resource)
+        if call.info.verb == "patch":
+            requestbody.require_patch_type(call.request, resource)
+        if not resource.custom:
+            streamed = negotiation.STREAMED if call.info.verb in ("list", "watch") else ()
+            negotiation.require_acceptable(call.request, negotiation.SUPPORTED + streamed)
+        media = negotiation.negotiate(call.request, Restrictions(transforms=True, protobuf=not resource.custom))
+        return cls(call, resource, media)
+
+    def do(self, body: Any = None, options: Options | None = None) -> Any:
+        """Carry out the request. Raises Status."""
+        info = self.call.info
+        request = Request(info.verb, self.resource.gvr, info.namespace if self.resource.namespaced else "", info.name,
+                          info.subresource, options)
+        try:
+            return self.call.client.do(request, body)
+        except RecursionError:
+            raise errors.BadRequest("json: exceeded max depth") from None
+
+    def respond(self, obj: Object | ListResult, status: int = 200) -> Response:
+        """Answer with an object, a Status or a list."""
+        target = self.media.target
+        if isinstance(obj, dict) and obj.get("kind") == "Status" and obj.get("apiVersion") == "v1":
+            encoded = obj
+        elif target is not None:
+            encoded = tables.transform(self.call, self.resource, obj, target)
+        elif isinstance(obj, ListResult):
+            encoded = self._list(obj)
+        else:
+            encoded = negotiation.shown(self.call.client, obj)
+        return Response(status, negotiation.encode(self.media, encoded), self.media.media_type)
+
+    def _list(self, result: ListResult) -> Object:
+        """Return the list object: of built-in kinds the items do not repeat what they are."""
+        items = [negotiation.shown(self.call.client, obj) for obj in result.items]
+        kind, api_version, meta = f"{self.resource.kind}List", self.resource.api_version, tables.list_meta(result)
+        if self.resource.custom:
+            meta = {"continue": "", **dict(sorted(meta.items()))}
+            return {"apiVersion": api_version, "items": items, "kind": kind, "metadata": meta}
+        for item in items:
+            item.pop("kind", None)
+            item.pop("apiVersion", None)
+        return {"kind": kind, "apiVersion": api_version, "metadata": meta, "items": items}
+
+
+def _require_verb(call: Call, resource: Resource) -> None:
+    """Raises MethodNotAllowed for a verb that the path does not have."""
+    info = call.info
+    subresource = resource.subresource(info.subresource)
+    if subresource:
+        verbs = subresource.verbs
+        methods = {**_OBJECT, "create": "POST"}
+    elif info.name and info.verb not in ("list", "watch", "deletecollection"):
+        verbs, methods = resource.verbs, _OBJECT
+    else:
+        verbs, methods = resource.verbs, _COLLECTION
+        if resource.namespaced and not info.namespace:
+            methods = {"list": "GET"}
+    allowed = tuple(method for verb, method in methods.items() if verb in verbs)
+    if info.verb == "watch":
+        if "watch" not in verbs:
+            raise errors.method_not_supported(resource.key, "watch")
+    elif info.verb not in methods or info.verb not in verbs or call.request.method == "HEAD":
+        raise errors.method_not_supported(resource.key, info.verb) if resource.custom else (
+            errors.method_not_allowed(allowed))
+
+
+# --- reads --------------------------------------------------------------------------------------------------------
+
+
+def get(call: Call) -> Response:
+    endpoint = Endpoint.of(call)
+    return endpoint.respond(endpoint.do())
+
+
+def list_(call: Call) -> Response:
+    endpoint = Endpoint.of(call)
+    chosen = parameters.list_parameters(call.request, call.info)
+    return endpoint.respond(lists.read_list(call, endpoint.resource, chosen))
+
+
+# --- writes -------------------------------------------------------------------------------------------------------
+
+
+def create(call: Call) -> Response:
+    endpoint = Endpoint.of(call)
+    options = parameters.create_options(call.request)
+    body = requestbody.read_object(call.request, endpoint.resource)
+    return endpoint.respond(endpoint.do(body.object, options._replace(strict_errors=body.strict_errors)), 201)
+
+
+def update(call: Call) -> Response:
+    endpoint = Endpoint.of(call)
+    options = parameters.update_options(call.request)
+    body = requestbody.read_object(call.request, _body_kind(endpoint))
+    return _respond_to_change(endpoint, body.object, options._replace(strict_errors=body.strict_errors))
+
+
+def patch(call: Call) -> Response:
+    endpoint = Endpoint.of(call)
+    options = parameters.patch_options(call.request, requestbody.require_patch_type(call.request, endpoint.resource))
+    body, strict_errors = requestbody.read_patch(call.request, endpoint.resource)
+    return _respond_to_change(endpoint, body, options._replace(strict_errors=strict_errors))
+
+
+def _body_kind(endpoint: Endpoint) -> Resource:
+    """Return the kind of the body of an update: a Scale for that subresource."""
+    resource = endpoint.resource
+    subresource = resource.subresource(endpoint.call.info.subresource)
+    if subresource is None or subresource.kind == resource.kind:
+        return resource
+    return Resource(resource.plural, subresource.kind, subresource.group, subresource.version)
+
+
+def _respond_to_change(endpoint: Endpoint, body: Any, options: Options) -> Response:
+    """Update or patch an object: 201 if that created it."""
+    call, resource = endpoint.call, endpoint.resource
+    is_new = False
+    if not call.info.subresource:
+        try:
+            call.client.get(resource.gvr, call.info.name, namespace=call.info.namespace)
+        except errors.NotFound:
+            is_new = True
+    return endpoint.respond(endpoint.do(body, options), 201 if is_new else 200)
+
+
+# --- deletions ----------------------------------------------------------------------------------------------------
+
+
+def delete(call: Call) -> Response:
+    endpoint, info = Endpoint.of(call), call.info
+    deletion = _read_deletion(call)
+    left = endpoint.do(None, deletion.options)
+    metadata = left["metadata"]
+    finalizers = metadata.get("finalizers")
+    if left["kind"] == "Namespace":
+        finalizers = finalizers or (left.get("spec") or {}).get("finalizers")
+    remains = bool(finalizers) or (metadata.get("deletionGracePeriodSeconds") or 0) > 0
+    status = 202 if remains and deletion.orphan_dependents is False else 200
+    if remains or endpoint.resource.key in _RETURNED:
+        return endpoint.respond(left, status)
+    details = {"name": info.name, "group": info.api_group, "kind": info.resource, "uid": metadata["uid"]}
+    return endpoint.respond({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success",
+                             "details": {name: value for name, value in details.items() if value}}, status)
+
+
+def delete_collection(call: Call) -> Response:
+    endpoint = Endpoint.of(call)
+    chosen = parameters.list_parameters(call.request, call.info)
+    options = CollectionOptions(ListOptions(chosen.label_selector, chosen.field_selector), _read_deletion(call).options)
+    deleted = cast("list[Object]", endpoint.do(None, options))
+    return endpoint.respond(ListResult(deleted, str(call.client.revision())))
+
+
+def _read_deletion(call: Call) -> parameters.Deletion:
+    """Read the options of a deletion: from its body, or without one from the query."""
+    if call.request.body:
+        return parameters.read_deletion(requestbody.read_delete_options(call.request))
+    return parameters.read_deletion(parameters.deletion_of_query(call.request))
+
+
+BY_VERB: dict[str, Handler] = {"get": get, "list": list_, "create": create, "update": update, "patch": patch,
+                               "delete": delete, "deletecollection": delete_collection}

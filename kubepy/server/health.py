@@ -1,0 +1,175 @@
+"""The paths of a server about itself: version, health checks, metrics, the list of its paths.
+
+Upstream: ``apiserver/pkg/server/healthz``, ``pkg/server/routes``, ``pkg/routes/openidmetadata.go``.
+"""
+
+from __future__ import annotations
+
+import os
+import resource as process_limits
+from collections.abc import Callable, Iterable
+
+from kubepy import KUBERNETES_VERSION
+from kubepy.api.errors import method_not_allowed
+from kubepy.api.values.goformat import quote, to_json
+from kubepy.server.discovery import served_groups
+from kubepy.server.messages import TEXT, Call, Handler, RequestInfo, Response
+from kubepy.server.requestinfo import path_not_found
+from kubepy.storage import Key, StorageError
+
+Check = Callable[[Call], str]  # returns what is wrong, "" if nothing is
+
+ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}  # Go's names of machines
+NO_SNIFFING = (("X-Content-Type-Options", "nosniff"),)
+METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores"
+OWN_PATHS = ("/.well-known/openid-configuration", "/api", "/api/v1", "/apis", "/apis/", "/metrics", "/openapi/v2",
+             "/openapi/v3", "/openapi/v3/", "/openid/v1/jwks", "/version")
+
+
+def find_handler(info: RequestInfo) -> Handler:
+    """Return the handler of a path of the server itself."""
+    return serve
+
+
+def serve(call: Call) -> Response:
+    """Answer a path that is neither a resource nor discovery. Raises MethodNotAllowed."""
+    match call.info.parts:
+        case () | ("index.html",):
+            return json_response({"paths": paths(call)})
+        case ("version",):
+            if call.info.verb != "get":
+                raise method_not_allowed()
+            return json_response(version_info(of_server=True))
+        case (endpoint,) if endpoint in CHECKS:
+            return _health(call, endpoint)
+        case (endpoint, *name) if endpoint in CHECKS and "/".join(name) in CHECKS[endpoint]:
+            return _named_check(call, CHECKS[endpoint]["/".join(name)])
+        case ("metrics",):
+            return Response(200, metrics(call).encode(), METRICS_TYPE)
+    raise path_not_found()
+
+
+def json_response(value: object) -> Response:
+    """Return an answer that is no API object: indented, whatever the client accepts (``WriteRawJSON``)."""
+    return Response(200, to_json(value, indent=2, sort_keys=False).encode())
+
+
+def version_info(*, of_server: bool = False) -> dict[str, str]:
+    """Return the version as kubectl and a server print it (``version.Info``).
+
+    The details of a build are empty, as upstream leaves them where nothing is known: no Go program was built.
+    """
+    major, minor, _ = KUBERNETES_VERSION.removeprefix("v").split(".")
+    compatible = {"emulationMajor": major, "emulationMinor": minor, "minCompatibilityMajor": major,
+                  "minCompatibilityMinor": str(int(minor) - 1)}
+    system = os.uname()
+    platform = f"{system.sysname.lower()}/{ARCHITECTURES.get(system.machine, system.machine)}"
+    return {"major": major, "minor": minor, **(compatible if of_server else {}), "gitVersion": KUBERNETES_VERSION,
+            "gitCommit": "", "gitTreeState": "", "buildDate": "1970-01-01T00:00:00Z", "goVersion": "", "compiler": "",
+            "platform": platform}
+
+
+def paths(call: Call) -> list[str]:
+    """Return the paths of the server, sorted."""
+    groups = {name: versions for name, versions in served_groups(call.cluster.scheme).items() if name}
+    return sorted({*OWN_PATHS, *(f"/apis/{name}" for name in groups),
+                   *(f"/apis/{name}/{version}" for name, versions in groups.items() for version in versions),
+                   *(f"/{endpoint}" for endpoint in CHECKS),
+                   *(f"/{endpoint}/{check}" for endpoint, checks in CHECKS.items() for check in checks)})
+
+
+# --- health ---------------------------------------------------------------------------------------------------------
+
+
+def _health(call: Call, endpoint: str) -> Response:
+    """Run the checks of ``/healthz``, ``/livez`` or ``/readyz``, except those excluded (``handleRootHealth``)."""
+    excluded, lines, failed = call.request.query.get("exclude", []), [], False
+    for name, check in CHECKS[endpoint].items():
+        if name in excluded:
+            lines.append(f"[+]{name} excluded: ok")
+        elif check(call):
+            lines.append(f"[-]{name} failed: reason withheld")
+            failed = True
+        else:
+            lines.append(f"[+]{name} ok")
+    if unknown := sorted(set(excluded) - set(CHECKS[endpoint])):
+        lines.append(f"warn: some health checks cannot be excluded: no matches for {','.join(map(quote, unknown))}")
+    text = "".join(f"{line}\n" for line in lines)
+    if failed:
+        return Response(500, f"{text}{endpoint} check failed\n".encode(), TEXT, NO_SNIFFING)
+    if "verbose" in call.request.query:
+        return Response(200, f"{text}{endpoint} check passed\n".encode(), TEXT, NO_SNIFFING)
+    return Response(200, b"ok", TEXT, NO_SNIFFING)
+
+
+def _named_check(call: Call, check: Check) -> Response:
+    if problem := check(call):
+        return Response(500, f"internal server error: {problem}\n".encode(), TEXT, NO_SNIFFING)
+    return Response(200, b"ok", TEXT)
+
+
+def _succeed(call: Call) -> str:
+    """Check what holds as soon as a server answers at all."""
+    return ""
+
+
+def _check_storage(call: Call) -> str:
+    """Check that the folder of the cluster can be read."""
+    store = call.cluster.store
+    try:
+        store.settings()
+        if store.folder:
+            os.scandir(store.folder).close()
+        store.get(Key("namespaces", "", "default"))
+    except (StorageError, OSError) as error:
+        return str(error)
+    return ""
+
+
+def _check_shutdown(call: Call) -> str:
+    """Check that the server has not been asked to end."""
+    application = call.application
+    return "process is shutting down" if application is not None and application.stopping.is_set() else ""
+
+
+_ALWAYS = {"ping": _succeed, "log": _succeed, "etcd": _check_storage}
+_READY = {"etcd-readiness": _check_storage, "informer-sync": _succeed}
+_STARTED = dict.fromkeys((
+    "poststarthook/start-apiextensions-controllers", "poststarthook/crd-informer-synced",
+    "poststarthook/start-system-namespaces-controller", "poststarthook/rbac/bootstrap-roles",
+    "poststarthook/scheduling/bootstrap-system-priority-classes", "poststarthook/bootstrap-controller",
+    "poststarthook/apiservice-registration-controller", "poststarthook/apiservice-discovery-controller",
+    "autoregister-completion", "poststarthook/apiservice-openapi-controller",
+    "poststarthook/apiservice-openapiv3-controller"), _succeed)
+# The checks of each endpoint in their order, by the names of upstream's; hooks have run before a server answers.
+CHECKS: dict[str, dict[str, Check]] = {
+    "healthz": {**_ALWAYS, **_STARTED},
+    "livez": {**_ALWAYS, **_STARTED},
+    "readyz": {**_ALWAYS, **_READY, **_STARTED, "shutdown": _check_shutdown},
+}
+
+
+# --- metrics --------------------------------------------------------------------------------------------------------
+
+
+def metrics(call: Call) -> str:
+    """Return the metrics of the server as Prometheus reads them."""
+    usage = process_limits.getrusage(process_limits.RUSAGE_SELF)
+    versions = version_info()
+    labels = ",".join(f'{name}="{versions[field]}"' for name, field in (
+        ("git_version", "gitVersion"), ("major", "major"), ("minor", "minor"), ("platform", "platform")))
+    store = call.cluster.store
+    counts = [(f'{{resource="{name}"}}', len(store.list(name).objects)) for name in store.resources()]
+    return "".join((
+        _metric("apiserver_resource_objects", "gauge", "Number of stored objects at the time of the last check split "
+                "by kind.", counts),
+        _metric("kubernetes_build_info", "gauge", "A metric with a constant '1' value labeled by major, minor, git "
+                "version and platform from which Kubernetes was built.", [(f"{{{labels}}}", 1)]),
+        _metric("process_cpu_seconds_total", "counter", "Total user and system CPU time spent in seconds.",
+                [("", round(usage.ru_utime + usage.ru_stime, 2))]),
+    ))
+
+
+def _metric(name: str, kind: str, help_: str, samples: Iterable[tuple[str, float]]) -> str:
+    lines = [f"# HELP {name} {help_}", f"# TYPE {name} {kind}"]
+    return "".join(f"{line}\n" for line in (*lines, *(f"{name}{labels} {value}" for labels, value in samples)))

@@ -1,0 +1,184 @@
+"""The HTTP server: uvicorn with h11, TLS, limits of time and size, and an end that finishes what was begun.
+
+uvicorn parses and sends; this module says which sockets it serves, and closes connections that only cost something:
+those that send no request, or do not read their answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import socket
+import ssl
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import h11
+from uvicorn.config import Config
+from uvicorn.protocols.http.h11_impl import STATUS_PHRASES, H11Protocol
+from uvicorn.server import Server
+
+from kubepy.server.chain import HandlerChain
+
+if TYPE_CHECKING:
+    from kubepy.server.application import Application
+    from kubepy.server.certificates import Keys
+
+HEADER_BYTES = 1024 * 1024  # ``http.DefaultMaxHeaderBytes`` of Go
+HEADER_SECONDS = 32.0  # ``ReadHeaderTimeout`` of the API server
+IDLE_SECONDS = 90  # ``IdleTimeout``
+HANDSHAKE_SECONDS = 10.0
+FLUSH_SECONDS = 30.0  # how long a closed connection may take to read the rest of its answer
+BACKLOG = 1024
+FORCED = 128  # the exit status of a server that a signal ends at once, less the signal's number
+
+
+class HttpConnection(H11Protocol):
+    """A connection. It is closed when the headers of a request take too long, or are too large."""
+
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._expect_headers()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.conn.their_state is not h11.IDLE:
+            self._stop_waiting()
+        elif self._deadline is None:  # the beginning of another request
+            self._expect_headers()
+
+    def _expect_headers(self) -> None:
+        self._stop_waiting()
+        self._deadline = self.loop.call_later(HEADER_SECONDS, self.close_soon)
+
+    def _stop_waiting(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def timeout_keep_alive_handler(self) -> None:
+        self.close_soon()
+
+    def close_soon(self) -> None:
+        """Close the connection; a client that does not read what is left to be sent loses it."""
+        if not self.transport.is_closing():
+            self.transport.close()
+        self.loop.call_later(FLUSH_SECONDS, self.transport.abort)
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is no HTTP, or has headers that are too large, with a Status."""
+        too_large = self.conn.trailing_data[0] and len(self.conn.trailing_data[0]) > HEADER_BYTES
+        code = 431 if too_large else 400
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            phrase = STATUS_PHRASES[code]
+            status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+                      "message": phrase.decode(), "reason": "" if too_large else "BadRequest", "code": code}
+            body = json.dumps({name: value for name, value in status.items() if value != ""}).encode()
+            headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode()),
+                       (b"connection", b"close")]
+            for event in (h11.Response(status_code=code, headers=headers, reason=phrase), h11.Data(data=body),
+                          h11.EndOfMessage()):
+                self.transport.write(self.conn.send(event) or b"")
+        self.close_soon()
+
+
+class HttpServer(Server):
+    """uvicorn's server on sockets of ours, which a signal ends.
+
+    :param ready: is called when it listens.
+    """
+
+    def __init__(self, application: Application, keys: Keys, sockets: list[socket.socket],
+                 ready: Callable[[], None]) -> None:
+        config = Config(HandlerChain(application), interface="asgi3", http=HttpConnection, ws="none", lifespan="off",
+                        loop="asyncio", log_config=None, access_log=False, proxy_headers=False, server_header=False,
+                        timeout_keep_alive=IDLE_SECONDS, h11_max_incomplete_event_size=HEADER_BYTES)
+        super().__init__(config)
+        self.application, self.sockets, self.ready = application, sockets, ready
+        self.context = tls_context(keys)
+        self.received: list[int] = []
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        loop = asyncio.get_running_loop()
+
+        def new_protocol() -> HttpConnection:
+            return HttpConnection(self.config, self.server_state, {}, loop)
+
+        await self.application.start()
+        self.servers = [await loop.create_server(new_protocol, sock=listener, ssl=self.context, backlog=BACKLOG,
+                                                 ssl_handshake_timeout=HANDSHAKE_SECONDS)
+                        for listener in self.sockets]
+        self.started = True
+        self.ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        await self.application.stop()
+        await super().shutdown(sockets)
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        loop = asyncio.get_running_loop()
+        numbers = (signal.SIGINT, signal.SIGTERM)
+        for number in numbers:
+            loop.add_signal_handler(number, self.receive_signal, number)
+        try:
+            yield
+        finally:
+            for number in numbers:
+                loop.remove_signal_handler(number)
+
+    def receive_signal(self, number: int) -> None:
+        """End in order at the first signal, at once at the second."""
+        if self.received:
+            os._exit(FORCED + number)
+        self.received.append(number)
+        self.should_exit = True
+
+
+def tls_context(keys: Keys) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.load_cert_chain(keys.certificate, keys.certificate_key)
+    context.set_alpn_protocols(["http/1.1"])
+    return context
+
+
+def listen(address: str, port: int) -> list[socket.socket]:
+    """Return the sockets of an address. Raises OSError."""
+    sockets: list[socket.socket] = []
+    for family, kind, protocol, _, place in socket.getaddrinfo(address, port, type=socket.SOCK_STREAM,
+                                                               flags=socket.AI_PASSIVE):
+        listener = socket.socket(family, kind, protocol)
+        try:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            where: Any = (place[0], sockets[0].getsockname()[1], *place[2:]) if sockets and not port else place
+            listener.bind(where)
+        except OSError:
+            listener.close()
+            for other in sockets:
+                other.close()
+            raise
+        listener.setblocking(False)
+        sockets.append(listener)
+    return sockets
+
+
+def serve(application: Application, keys: Keys, sockets: list[socket.socket], ready: Callable[[], None]) -> list[int]:
+    """Serve until a signal; return the signals that came. Raises what :meth:`Application.start` raises."""
+    server = HttpServer(application, keys, sockets, ready)
+    try:
+        asyncio.run(server.serve())
+    finally:
+        application.close()
+    return server.received

@@ -1,0 +1,230 @@
+"""The body of a request: JSON, YAML or protobuf, as an object of the kind that is expected.
+
+Upstream: ``apiserver/pkg/endpoints/handlers/{create,rest,patch}.go``, ``apimachinery/pkg/runtime/serializer``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from kubepy.api import errors
+from kubepy.api.errors import BadRequest
+from kubepy.api.meta import Object
+from kubepy.api.scheme import Resource
+from kubepy.api.types import type_of
+from kubepy.api.values.goformat import json_type_name
+from kubepy.apiserver.request import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Patch
+from kubepy.lazy import lazy_imports
+from kubepy.quoting import quote
+from kubepy.server.messages import JSON, PROTOBUF, YAML, HttpRequest
+from kubepy.server.negotiation import SUPPORTED
+
+with lazy_imports():
+    from kubepy.api import protobuf
+    from kubepy.storage import yaml
+
+PATCH_TYPES = (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH)
+CUSTOM_PATCH_TYPES = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
+_SHOWN = 30  # bytes of a body that cannot be read
+_SCHEME = "pkg/api/legacyscheme/scheme.go:30"  # Go names the scheme by the place where it is made
+_TYPE_META = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+# The package of a group's internal types, where it is not the first part of the group's name.
+_PACKAGES = {"": "core", "events.k8s.io": "core"}
+
+
+class Body(NamedTuple):
+    """An object as it was sent, with what strict decoding has to say about its text."""
+
+    object: Any
+    strict_errors: tuple[str, ...] = ()
+
+
+class _UnreadableError(Exception):
+    """A body is not what its Content-Type says."""
+
+
+# --- texts --------------------------------------------------------------------------------------------------------
+
+
+def _media_type(request: HttpRequest) -> str:
+    """Return the media type of a body; JSON where the client does not say. Raises UnsupportedMediaType."""
+    media_type = (request.header("content-type") or JSON).partition(";")[0].strip().lower()
+    if media_type not in SUPPORTED:
+        raise _unknown_format(SUPPORTED)
+    return media_type
+
+
+def _unknown_format(media_types: tuple[str, ...]) -> errors.UnsupportedMediaType:
+    return errors.UnsupportedMediaType("the body of the request was in an unknown format - accepted media types "
+                                       f"include: {', '.join(media_types)}")
+
+
+def _read(data: bytes, media_type: str) -> Body:
+    """Raises _UnreadableError."""
+    if media_type == PROTOBUF:
+        try:
+            return Body(protobuf.decode(data))
+        except protobuf.ProtobufError as error:
+            raise _UnreadableError(str(error)) from None
+    if media_type == YAML:
+        try:
+            return _read_yaml(data)
+        except yaml.YamlError as error:
+            raise _UnreadableError(str(error).removeprefix("error converting YAML to JSON: ")) from None
+    text = data.decode(errors="replace")
+    try:
+        return Body(yaml.read_json(text), tuple(f"duplicate field {quote(path)}" for path in _repeated_keys(text)))
+    except yaml.YamlError as error:
+        raise _UnreadableError(f"couldn't get version/kind; json parse error: {error.message}") from None
+
+
+def _repeated_keys(text: str) -> list[str]:
+    return list(dict.fromkeys(yaml.repeated_keys(text)))
+
+
+def _read_yaml(data: bytes) -> Body:
+    """Read the first document. Raises YamlError."""
+    text = data.decode(errors="replace")
+    value = next((document.object for document in yaml.load_each(text)), None)
+    try:
+        next(iter(yaml.load_each(text, unique_keys=True)), None)
+    except yaml.YamlError as error:
+        return Body(value, (str(error).removeprefix("error converting YAML to JSON: "),))
+    return Body(value)
+
+
+# --- objects ------------------------------------------------------------------------------------------------------
+
+
+def read_object(request: HttpRequest, resource: Resource) -> Body:
+    """Return the object in the body of a creation or an update, which must be of a kind, in its version.
+
+    Raises UnsupportedMediaType, BadRequest.
+    """
+    media_type = _media_type(request)
+    try:
+        body = _read(request.body, media_type)
+    except _UnreadableError as error:
+        raise _unrecognized(resource, request.body, str(error)) from None
+    obj = {} if body.object is None else body.object
+    _check_type_meta(request, resource, obj)
+    if resource.custom:
+        _check_custom_kind(request, resource, obj)
+    else:
+        _check_kind(resource, obj.get("apiVersion") or "", obj.get("kind") or "")
+    return body._replace(object=obj)
+
+
+def _unrecognized(resource: Resource, body: bytes, reason: str) -> BadRequest:
+    """Make the error about a body whose kind cannot be found out; it shows the beginning (``summarizeData``)."""
+    head = body[:_SHOWN]
+    summary = head.decode(errors="replace") if body.startswith(b"{") else head.hex()
+    summary = f"{summary} ..." if len(body) > _SHOWN else summary or "<empty>"
+    return BadRequest(f"the object provided is unrecognized (must be of type {resource.kind}): {reason} ({summary})")
+
+
+def _check_type_meta(request: HttpRequest, resource: Resource, obj: Any) -> None:
+    if not isinstance(obj, dict):
+        reason = f"cannot unmarshal {json_type_name(obj)} into Go value of type {_TYPE_META}"
+    elif field := next((name for name in ("apiVersion", "kind") if not isinstance(obj.get(name), str | None)), ""):
+        reason = f"cannot unmarshal {json_type_name(obj[field])} into Go struct field .{field} of type string"
+    else:
+        return
+    raise _unrecognized(resource, request.body, f"couldn't get version/kind; json parse error: json: {reason}")
+
+
+def _check_kind(resource: Resource, api_version: str, kind: str) -> None:
+    """Check that an object is of the kind that is expected; what it does not say is as expected. Raises BadRequest."""
+    api_version, kind = api_version or resource.api_version, kind or resource.kind
+    group, _, version = api_version.rpartition("/")
+    if (api_version, kind) == (resource.api_version, resource.kind):
+        return
+
+    def cannot_be_handled(detail: str) -> BadRequest:
+        return BadRequest(f"{kind} in version {quote(version)} cannot be handled as a {resource.kind}: {detail}")
+
+    if not type_of({"apiVersion": api_version, "kind": kind}):
+        raise cannot_be_handled(f'no kind {quote(kind)} is registered for version {quote(api_version)} in scheme '
+                                f'"{_SCHEME}"')
+    packages = [_PACKAGES.get(name) or name.partition(".")[0] for name in (group, resource.group)]
+    if kind != resource.kind or packages[0] != packages[1]:
+        raise cannot_be_handled(f"converting ({version}.{kind}) to ({packages[1]}.{resource.kind}): unknown conversion")
+    raise _other_version(api_version, resource)
+
+
+def _other_version(api_version: str, resource: Resource) -> BadRequest:
+    return BadRequest(f"the API version in the data ({api_version}) does not match the expected API version "
+                      f"({resource.api_version})")
+
+
+def _check_custom_kind(request: HttpRequest, resource: Resource, obj: Object) -> None:
+    """Check that a custom resource says what it is. Raises BadRequest, Invalid."""
+    if not obj.get("kind"):
+        text = request.body.decode(errors="replace")
+        raise _unrecognized(resource, request.body, f"Object 'Kind' is missing in '{text}'")
+    if obj.get("apiVersion") != resource.api_version:
+        raise _other_version(obj.get("apiVersion") or "", resource)
+    if obj["kind"] != resource.kind:
+        metadata = obj.get("metadata")
+        name = metadata.get("name", "") if isinstance(metadata, dict) else ""
+        problem = errors.invalid_value("kind", obj["kind"], f"must be {resource.kind}")
+        raise errors.invalid(resource.qualified_kind, name, [problem])
+
+
+def read_delete_options(request: HttpRequest) -> Object:
+    """Return the ``metav1.DeleteOptions`` in the body of a deletion. Raises UnsupportedMediaType, BadRequest."""
+    media_type = _media_type(request)
+    try:
+        options = _read(request.body, media_type).object
+    except _UnreadableError as error:
+        raise BadRequest(str(error)) from None
+    options = {} if options is None else options
+    if not isinstance(options, dict):
+        raise BadRequest(f"couldn't get version/kind; json parse error: json: cannot unmarshal "
+                         f"{json_type_name(options)} into Go value of type {_TYPE_META}")
+    kind = options.get("kind") or "DeleteOptions"
+    if kind != "DeleteOptions":
+        raise BadRequest(f"no kind {quote(kind)} is registered for version "
+                         f"{quote(str(options.get('apiVersion') or 'v1'))} in scheme "
+                         '"k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:24"')
+    return options
+
+
+# --- patches ------------------------------------------------------------------------------------------------------
+
+
+def read_patch(request: HttpRequest, resource: Resource) -> tuple[Patch, tuple[str, ...]]:
+    """Return the patch in a body, and what strict decoding has to say about its text.
+
+    Raises UnsupportedMediaType, BadRequest.
+    """
+    patch_type = require_patch_type(request, resource)
+    if patch_type == APPLY_PATCH:
+        try:
+            body = _read_yaml(request.body)
+        except yaml.YamlError as error:
+            detail = str(error).removeprefix("error converting YAML to JSON: ")
+            raise BadRequest(f"error decoding YAML: error converting YAML to JSON: {detail}") from None
+        return Patch(patch_type, body.object), body.strict_errors
+    text = request.body.decode(errors="replace")
+    try:
+        value = yaml.read_json(text)
+    except yaml.YamlError as error:
+        prefix = "" if patch_type == STRATEGIC_MERGE_PATCH else "error decoding patch: "
+        raise BadRequest(f"{prefix}{error.message}") from None
+    prefix = "json patch " if patch_type == JSON_PATCH else ""
+    return Patch(patch_type, value), tuple(f"{prefix}duplicate field {quote(path)}" for path in _repeated_keys(text))
+
+
+def require_patch_type(request: HttpRequest, resource: Resource) -> str:
+    """Return the type of a patch. Raises UnsupportedMediaType for one that the resource does not take."""
+    content_type = request.header("content-type")
+    patch_type = content_type.partition(";")[0] or content_type
+    patch_types = CUSTOM_PATCH_TYPES if resource.custom else PATCH_TYPES
+    if patch_type in patch_types:
+        return patch_type
+    if resource.custom or not request.body:
+        raise _unknown_format(patch_types)
+    error = errors.UnsupportedMediaType("415: Unsupported Media Type")
+    error.has_details = True
+    raise error

@@ -130,12 +130,6 @@ class NotAcceptable(Status):
     code, reason = 406, "NotAcceptable"
 
 
-class NotAcceptable(Status):
-    """There is no representation that the client accepts."""
-
-    code, reason = 406, "NotAcceptable"
-
-
 class AlreadyExists(Status):
     code, reason = 409, "AlreadyExists"
     has_details = True

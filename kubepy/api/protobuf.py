@@ -39,26 +39,34 @@ _OPTIONS = frozenset(("CreateOptions", "DeleteOptions", "GetOptions", "ListOptio
 _UNVERSIONED = frozenset(("APIGroup", "APIGroupList", "APIResourceList", "APIVersions", "Status"))
 
 
+class ProtobufError(ValueError):
+    """Bytes are no object, in the server's words.
+
+    :ivar subject: the kind that they say they are, ``Pod in version "v1"``; "" if they do not get that far.
+    """
+
+    def __init__(self, message: str, subject: str = "") -> None:
+        super().__init__(message)
+        self.subject = subject
+
+
 def decode(data: bytes, api_version: str = "", kind: str = "") -> Object:
     """Decode a whole body into what the JSON of the same object would be after decoding.
 
     :param api_version: with ``kind`` what the request is about: taken where the body does not say.
 
-    Raises BadRequest, in the words of ``transformDecodeError``.
+    Raises ProtobufError.
     """
-    meta = {"apiVersion": api_version, "kind": ""}
+    subject = ""
     try:
         unknown = _read_envelope(data)
-        meta = {"apiVersion": unknown["typeMeta"]["apiVersion"] or api_version,
-                "kind": unknown["typeMeta"]["kind"] or kind}
+        meta = unknown["typeMeta"]
+        meta = {"apiVersion": meta["apiVersion"] or api_version, "kind": meta["kind"] or kind}
+        if meta["kind"]:
+            subject = f"{meta['kind']} in version {quote(meta['apiVersion'].rpartition('/')[2])}"
         return meta | _read_object(meta, unknown["raw"])
     except DecodeError as error:
-        if meta["kind"]:
-            shown = f"{meta['kind']} in version {quote(meta['apiVersion'].rpartition('/')[2])}"
-            raise errors.BadRequest(f"{shown} cannot be handled as a {kind or meta['kind']}: {error}") from error
-        body = f"{data[:30].hex()} ..." if len(data) > 30 else data.hex() or "<empty>"
-        raise errors.BadRequest(f"the object provided is unrecognized (must be of type {kind}): {error} ({body})"
-                                ) from error
+        raise ProtobufError(str(error), subject) from None
 
 
 def encode(obj: Object) -> bytes:
@@ -549,10 +557,8 @@ def _json_from(message: Object) -> Any:
     raw = message.get("raw")
     if raw is None:
         return None
-    if raw.startswith(MAGIC):
-        return decode(raw)
     try:
-        return json.loads(raw)
+        return decode(raw) if raw.startswith(MAGIC) else json.loads(raw)
     except ValueError as error:
         raise DecodeError(f"json: error calling MarshalJSON for type runtime.RawExtension: {error}") from None
 

@@ -107,7 +107,7 @@ def test_time_zero_is_null_and_time_beyond_rfc3339_is_refused() -> None:
     assert event(b"") is None
     assert event(b"\x08\0\x10\0") == "1970-01-01T00:00:00Z"
     assert event(b"\x08\x80\x92\xb8\xc3\x98\xfe\xff\xff\xff\1") is None  # the year 1
-    with pytest.raises(errors.BadRequest, match="year outside of range"):
+    with pytest.raises(protobuf.ProtobufError, match="year outside of range"):
         event(b"\x08" + b"\xff" * 8 + b"\x7f")
 
 
@@ -152,8 +152,8 @@ def test_kind_without_protobuf_is_not_acceptable(api_version: str, kind: str) ->
 
 
 @pytest.mark.parametrize(("data", "message"), [
-    (b"", "the object provided is unrecognized (must be of type ConfigMap): empty data (<empty>)"),
-    (b"k8s\0", "the object provided is unrecognized (must be of type ConfigMap): empty body (6b387300)"),
+    (b"", "empty data"),
+    (b"k8s\0", "empty body"),
     (b'{"kind": ""}', "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]"),
     (b"k8s\0\x0a\xff", "unexpected EOF"),
     (b"k8s\0\x0a" + b"\xff" * 20, "proto: integer overflow"),
@@ -164,35 +164,34 @@ def test_kind_without_protobuf_is_not_acceptable(api_version: str, kind: str) ->
     (b"k8s\0\x0f", "proto: wrong wireType = 7 for field TypeMeta"),
     (b"k8s\0\x2f", "proto: illegal wireType 7"),
     (b"k8s\0" + b"\x2b" * 100_000, "unexpected EOF"),
-    (body(field(1, b"\x08\1")), 'ConfigMap in version "v1" cannot be handled as a ConfigMap: '
-                                 "proto: wrong wireType = 0 for field Name"),
+    (body(field(1, b"\x08\1")), "proto: wrong wireType = 0 for field Name"),
     (body(b"\x0a\5ab"), "unexpected EOF"),
-    (body(b"", "v1", "Nonsense"), 'Nonsense in version "v1" cannot be handled as a ConfigMap: no kind "Nonsense" is '
-                                  'registered for version "v1" in scheme "pkg/api/legacyscheme/scheme.go:30"'),
+    (body(b"", "v1", "Nonsense"), 'no kind "Nonsense" is registered for version "v1" in scheme '
+                                  '"pkg/api/legacyscheme/scheme.go:30"'),
     (body(field(1, field(1, b"\1") + field(2, b"")), "apps/v1", "ControllerRevision")[:-1], "unexpected EOF"),
     (body(field(2, field(1, b"{")), "apps/v1", "ControllerRevision"), "error calling MarshalJSON"),
     (body(field(2, field(1, b"[" * 1_000_000)), "apps/v1", "ControllerRevision"), "exceeded max depth"),
 ])  # fmt: skip
-def test_rubbish_is_a_bad_request_that_says_what_is_wrong(data: bytes, message: str) -> None:
-    with pytest.raises(errors.BadRequest) as caught:
+def test_rubbish_is_an_error_that_says_what_is_wrong(data: bytes, message: str) -> None:
+    with pytest.raises(protobuf.ProtobufError) as caught:
         protobuf.decode(data, "v1", "ConfigMap")
     assert message in str(caught.value)
 
 
-def test_deep_nesting_is_a_bad_request() -> None:
+def test_deep_nesting_is_an_error() -> None:
     schema = b""
     for _ in range(5_000):
         schema = field(26, schema)  # `not`
     version = field(7, field(4, field(1, schema)))
-    with pytest.raises(errors.BadRequest, match="exceeded max depth"):
+    with pytest.raises(protobuf.ProtobufError, match="exceeded max depth"):
         decoded(field(2, version), "CustomResourceDefinition", "apiextensions.k8s.io/v1")
 
 
 @settings(deadline=None)
 @given(st.binary(max_size=200), st.sampled_from(["Pod", "ConfigMap", "Status", "PodList", "Node"]))
-def test_random_bytes_are_an_object_or_a_bad_request(raw: bytes, kind: str) -> None:
+def test_random_bytes_are_an_object_or_an_error(raw: bytes, kind: str) -> None:
     for data in (raw, protobuf.MAGIC + raw, body(raw, "v1", kind)):
-        with contextlib.suppress(errors.BadRequest):
+        with contextlib.suppress(protobuf.ProtobufError):
             protobuf.encode(protobuf.decode(data, "v1", kind))
 
 

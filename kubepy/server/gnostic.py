@@ -56,7 +56,7 @@ def _default(number: int, value: Any) -> bytes:
         return delimited(number, _integer(2, value))
     if isinstance(value, str):
         return delimited(number, string(3, value))
-    return delimited(number, _double(1, value) if isinstance(value, (int, float)) else b"")
+    return delimited(number, b"\x09" + struct.pack("<d", value) if isinstance(value, (int, float)) else b"")
 
 
 def _repeated(field: Field) -> Field:

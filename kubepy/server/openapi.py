@@ -349,6 +349,7 @@ def _v2_path(item: Object, shared: dict[str, Object]) -> Object:
 def _v2_operation(operation: Object, shared: dict[str, Object]) -> Object:
     body = operation.get("requestBody")
     responses = operation["responses"]
+    produces = list(responses["200"]["content"])
     parameters = [_v2_parameter(parameter, shared) for parameter in operation.get("parameters", ())]
     if body:
         schema = v2_schema(next(iter(body["content"].values()))["schema"])
@@ -356,8 +357,8 @@ def _v2_operation(operation: Object, shared: dict[str, Object]) -> Object:
         parameters.insert(0, _share(whole, shared) if f".{META.rpartition('.')[0]}" in f".{schema['$ref']}" else whole)
     return {"tags": operation["tags"], "description": operation["description"],
             "operationId": operation["operationId"], "schemes": ["https"],
-            "consumes": list(body["content"]) if body else ["*/*"],
-            "produces": list(responses["200"]["content"]), **({"parameters": parameters} if parameters else {}),
+            "consumes": list(body["content"]) if body else ["*/*"] if "x-kubernetes-action" in operation else produces,
+            "produces": produces, **({"parameters": parameters} if parameters else {}),
             "responses": {code: _v2_response(response) for code, response in responses.items()},
             **{key: value for key, value in operation.items() if key.startswith("x-")}}
 

@@ -14,6 +14,11 @@ def decode(data: bytes) -> Object:
     raise ProtobufError("protobuf is not supported")
 
 
+def encode_watch_event(event_type: str, encoded: bytes) -> bytes:
+    """Return an event of a watch, with its length before it."""
+    raise NotImplementedError
+
+
 def encode(obj: Object) -> bytes:
     """Return an object as protobuf."""
     raise NotImplementedError

@@ -10,6 +10,7 @@ from kubepy.apiserver.cluster import LocalCluster
 from kubepy.apiserver.server import ADMINISTRATOR
 from kubepy.apiserver.tokens import SigningKey
 from kubepy.server.backend import Backend
+from kubepy.server.watchcache import WatchCache
 
 
 class ServeOptions(NamedTuple):
@@ -47,12 +48,14 @@ class Application:
         self.signing_key = signing_key
         self.log = log
         self.backend = Backend(self._open_cluster)
+        self.watch_cache = WatchCache(lambda: LocalCluster.open(folder), log)
         self.stopping = asyncio.Event()
 
     def _open_cluster(self) -> LocalCluster:
         cluster = LocalCluster.open(self.folder)
         cluster.store.set_warn(lambda text: self.log(f"Warning: {text}"))
         cluster.client.use_authorization(self.options.authorization)
+        self.watch_cache.attach(cluster)
         if self.token:
             cluster.client.tokens.known[self.token] = ADMINISTRATOR
         if self.signing_key:
@@ -62,6 +65,7 @@ class Application:
     async def start(self) -> None:
         """Open the cluster, and do what an API server does once. Raises NoClusterError, FolderError."""
         await self.backend.write(lambda cluster: cluster.start())
+        self.watch_cache.start()
 
     async def stop(self) -> None:
         """End all streams in order."""
@@ -69,4 +73,5 @@ class Application:
 
     def close(self) -> None:
         """Let go of the cluster, after the requests that have begun."""
+        self.watch_cache.close()
         self.backend.close()

@@ -204,8 +204,8 @@ def _watch_operations(make: _Maker, root: str, subject: str, resource: Resource)
         place = f"{root}/watch/namespaces/{{namespace}}/{resource.plural}"
     yield make("get", place, "watch", f"{subject}List", **whole)
     yield make("get", f"{place}/{{name}}", "watch", subject, query=_LIST, answer=answer,
-               description=f"watch changes to an object of kind {kind}. deprecated: {advice}, filtered to a single item "
-                           "with the 'fieldSelector' parameter.")
+               description=f"watch changes to an object of kind {kind}. deprecated: {advice}, filtered to a single "
+                           "item with the 'fieldSelector' parameter.")
 
 
 def _subresource_operations(place: str, subject: str, resource: Resource, subresource: Subresource,

@@ -115,7 +115,7 @@ def paths_of(group: str, version: str, resources: Iterable[Resource]) -> dict[st
 
 
 def information(path: str, verb: str, subject: str, description: str, answer: str,
-                media_types: Iterable[str] = (JSON, PROTOBUF, YAML)) -> Object:
+                media_types: Iterable[str] = (JSON, YAML, PROTOBUF)) -> Object:
     """Return the operation of a path that is no resource."""
     prefix, tag = _names_of(path)
     return {"tags": [tag], "description": description, "operationId": f"{verb}{prefix}{subject}",
@@ -255,7 +255,7 @@ def _operation(root: str, resource: Resource, operation: Operation) -> Object:
     """Return an operation as OpenAPI v3 has it."""
     prefix, tag = _names_of(root)
     group, version, kind = operation.kind
-    media_types = (JSON, YAML) if resource.custom else (JSON, PROTOBUF, YAML)
+    media_types = (JSON, YAML) if resource.custom else (JSON, YAML, PROTOBUF)
     bodies = media_types if resource.custom else ("*/*",)
     node: Object = {"tags": [tag], "description": operation.description,
                     "operationId": f"{operation.verb}{prefix}{operation.subject}",
@@ -271,7 +271,7 @@ def _operation(root: str, resource: Resource, operation: Operation) -> Object:
              "patch": (200,) if resource.custom else (200, 201)}.get(operation.action, (200,))
     node["responses"] = (
         _responses((200,), ("*/*",), "") if operation.action == "connect" else
-        _responses((200,), (*media_types, "text/plain"), "") if not operation.answer else
+        _responses((200,), ("text/plain", *media_types), "") if not operation.answer else
         _responses(codes, (*media_types, *(STREAMS if is_streamed else ())), operation.answer))
     return {**node, "x-kubernetes-action": operation.action,
             "x-kubernetes-group-version-kind": {"group": group, "version": version, "kind": kind}}

@@ -147,8 +147,8 @@ def define(name: str, api_versions: Iterable[str]) -> Object:
     if fields := parsed.get("properties"):
         defaults = extra["defaults"].get(name, {})
         definition["properties"] = {
-            field: _property(node, descriptions.field(name, field), defaults.get(field),
-                             enums().get(f"{name}.{field}", [])) for field, node in fields.items()}
+            field: _property(_with_values(node, f"{name}.{field}[]"), descriptions.field(name, field),
+                             defaults.get(field), enums().get(f"{name}.{field}", [])) for field, node in fields.items()}
     if kinds := [kind for kind in served_kinds(name) if not name.startswith(META) or kind in ("v1", *api_versions)]:
         short_name = name.rpartition(".")[2]
         definition["x-kubernetes-group-version-kind"] = [
@@ -170,6 +170,14 @@ def _property(node: Object, description: str, default: Any, values: list[str]) -
     if "$ref" in schema and (extra or len(schema) > 1):
         return {**extra, "allOf": [{"$ref": schema.pop("$ref")}], **schema}
     return {**extra, **schema}
+
+
+def _with_values(node: Object, key: str) -> Object:
+    """Return a list or map whose items have their enumeration, if they have one."""
+    if key not in enums():
+        return node
+    inner = "items" if "items" in node else "additionalProperties"
+    return {**node, inner: {**node[inner], "enum": enums()[key]}}
 
 
 def _of_document(node: Object) -> Object:

@@ -106,9 +106,11 @@ class Operation(NamedTuple):
 def paths_of(group: str, version: str, resources: Iterable[Resource]) -> dict[str, Object]:
     """Return the paths of a group and version, below ``/apis/GROUP/VERSION`` or ``/api/v1``, sorted."""
     root = f"/apis/{group}/{version}" if group else f"/api/{version}"
-    items: dict[str, dict[str, Object]] = {f"{root}/": {"get": information(
-        f"{root}/", "get", "APIResources", "get available resources", f"{META}.APIResourceList")}}
+    items: dict[str, dict[str, Object]] = {}
     for resource in resources:
+        if not resource.custom and not items:
+            items[f"{root}/"] = {"get": information(f"{root}/", "get", "APIResources", "get available resources",
+                                                    f"{META}.APIResourceList")}
         for operation in _operations(root, resource):
             items.setdefault(operation.path, {})[operation.method] = _operation(root, resource, operation)
     return {path: _with_common_parameters(items[path]) for path in sorted(items)}
@@ -169,7 +171,10 @@ def _collection_operations(make: _Maker, place: str, subject: str, resource: Res
                    description=_listing(resource))
     if "create" in resource.verbs:
         yield make("post", place, "create", subject, query=_WRITE, answer=type_, body=type_)
-    if "deletecollection" in resource.verbs:
+    if "deletecollection" in resource.verbs and resource.custom:
+        yield make("delete", place, "delete", f"Collection{subject}", query=_LIST, answer=f"{META}.Status",
+                   action="deletecollection", description=f"delete collection of {resource.kind}")
+    elif "deletecollection" in resource.verbs:
         yield make("delete", place, "delete", f"Collection{subject}", query=(*_SELECT, *_DELETE),
                    answer=f"{META}.Status", body=f"{META}.DeleteOptions", action="deletecollection",
                    description=f"delete collection of {resource.kind}")
@@ -183,7 +188,7 @@ def _listing(resource: Resource) -> str:
 def _object_operations(make: _Maker, place: str, subject: str, resource: Resource) -> Iterator[Operation]:
     type_ = type_name(resource)
     if "get" in resource.verbs:
-        yield make("get", place, "read", subject, answer=type_)
+        yield make("get", place, "read", subject, query=("resourceVersion",) if resource.custom else (), answer=type_)
     if "update" in resource.verbs:
         yield make("put", place, "replace", subject, query=_WRITE, answer=type_, body=type_)
     if "patch" in resource.verbs:
@@ -224,7 +229,8 @@ def _subresource_operations(place: str, subject: str, resource: Resource, subres
                    description=f"create {name} of {with_article(parent)}")
     if "get" in subresource.verbs:
         is_log = name == "log"
-        yield make("get", place, "read", subject, query=_OPTIONS["log"] if is_log else (),
+        query = _OPTIONS["log"] if is_log else ("resourceVersion",) if resource.custom else ()
+        yield make("get", place, "read", subject, query=query,
                    answer="" if is_log else type_, description=f"read {name} of the specified {parent}")
     if "update" in subresource.verbs:
         yield make("put", place, "replace", subject, query=_WRITE, answer=type_, body=type_,

@@ -18,6 +18,7 @@ from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
 from kubepy.server.messages import JSON, PROTOBUF, YAML, HttpRequest
 from kubepy.server.negotiation import SUPPORTED
+from kubepy.storage.errors import RepeatedKeyError
 
 with lazy_imports():
     from kubepy.api import protobuf
@@ -89,7 +90,9 @@ def _read_yaml(data: bytes) -> Body:
     try:
         next(iter(yaml.load_each(text, unique_keys=True)), None)
     except yaml.YamlError as error:
-        return Body(value, (str(error).removeprefix("error converting YAML to JSON: "),))
+        if isinstance(error.__cause__, RepeatedKeyError):
+            key = quote(error.__cause__.key)
+            return Body(value, (f"yaml: unmarshal errors:\n  line {error.line}: key {key} already set in map",))
     return Body(value)
 
 

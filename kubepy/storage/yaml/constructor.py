@@ -60,8 +60,8 @@ def read_document(text: str, first_line: int, reader: Callable[[str, str], Docum
     document = reader(text, hidden)
     try:
         value, line = document.read_or_drain()
-    except RepeatedKeyError as error:
-        raise YamlError(str(error), first_line + document.line) from None
+    except RepeatedKeyError as error:  # stays the cause, for those who word it otherwise
+        raise YamlError(str(error), first_line + document.line) from error
     except _RefusedError as error:
         raise YamlError(f"error converting YAML to JSON: {error}", first_line + document.line) from None
     except RecursionError:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from kubepy.storage.interfaces import Store, Transaction
 
 with lazy_imports():
-    from kubepy.apiserver import authorization, implied, rehearsal
+    from kubepy.apiserver import authorization, implied, rehearsal, tokens
     from kubepy.apiserver.managedfields import tracking
     from kubepy.apiserver.requests import creation, decoding, deletion, metrics, patching, pods, scaling, updating
 
@@ -50,6 +50,7 @@ with lazy_imports():
 Objects = list[Object]
 Changes = list[Change]
 Events = list[WatchEvent]
+ChosenObjects = list[Object | None]
 Observed = Callable[[Key], Object | None]
 
 T = TypeVar("T")
@@ -57,7 +58,8 @@ CRDS = "customresourcedefinitions.apiextensions.k8s.io"
 WEBHOOK_CONFIGURATIONS = tuple(f"{type_}webhookconfigurations.admissionregistration.k8s.io"
                                for type_ in ("mutating", "validating"))
 PODS = GroupVersionResource.parse("pods")
-BINDINGS = "bindings"
+BINDINGS, COMPONENT_STATUSES = "bindings", "componentstatuses"
+REVIEW_GROUPS = ("authentication.k8s.io", "authorization.k8s.io")
 _WRITE, _DELETE = WriteOptions(), DeleteOptions()
 
 
@@ -98,6 +100,7 @@ class Client:
         self._batch: Batch | None = None
         self.event_memories: dict[str, Any] = {}  # of recorders of events, by component; the manager keeps them
         self._since: int | None = None
+        self._tokens: tokens.Tokens | None = None
 
     @property
     def clock(self) -> Clock:
@@ -143,6 +146,17 @@ class Client:
 
         self._server.authorizer = (authorization.RbacAuthorizer(state, list_objects)
                                    if mode == authorization.RBAC else authorization.AlwaysAllowAuthorizer())
+
+    def refuse_to_wait(self) -> None:
+        """Raise :class:`~kubepy.apiserver.rehearsal.WouldWait` from now on where a request would call a webhook."""
+        self._server.may_wait = False
+
+    @property
+    def tokens(self) -> tokens.Tokens:
+        """Issues tokens for ServiceAccounts, and finds out whose a token is."""
+        if self._tokens is None:
+            self._tokens = tokens.Tokens(self._server, self.get)
+        return self._tokens
 
     # --- requests ---------------------------------------------------------------------------------------------------
 
@@ -244,6 +258,8 @@ class Client:
         if resource.computed_from:
             subject = self._get(request._replace(resource=_named(resource.computed_from)))
             return metrics.first_of(resource, subject, self._metrics_of(resource, [subject]))
+        if resource.key == COMPONENT_STATUSES:
+            return metrics.component_status(request.name)
         key = Key(resource.key, request.namespace, request.name)
         if self._batch:
             obj = self._batch.transaction.get(key)
@@ -265,20 +281,37 @@ class Client:
             return subjects._replace(items=self._metrics_of(resource, subjects.items))
         namespace = request.namespace or None
         revision, objects, problems = self._snapshot(resource.key, namespace)
+        if resource.key == COMPONENT_STATUSES:
+            objects = metrics.component_statuses()
         if resource.key in IMPLIED and (implied_objects := self._implied_objects()):
             missing = implied_objects.missing(resource.key, namespace, objects, self._stored)
             objects = with_implied(objects, missing)
         for problem in problems:
             self.warn(self._store.describe(problem))
+        return ObjectList(self._chosen(resource, request, objects), str(revision), problems)
+
+    def choose(self, request: Request, objects: Objects) -> ChosenObjects:
+        """Return stored objects as a list or watch shows them: in the version of the request, and None for each that
+        its selectors do not choose. Raises BadRequest as :meth:`list` does, and NotFound."""
+        resource, request = self._resolve(request)
         if resource.custom:
             objects = self._shown(resource, request, objects)
+        chosen = {id(obj) for obj in self._selected(resource, request, objects)}
+        shown = objects if resource.custom else self._shown(resource, request, objects)
+        return [view if id(obj) in chosen else None for obj, view in zip(objects, shown, strict=True)]
+
+    def _chosen(self, resource: Resource, request: Request, objects: Objects) -> Objects:
+        """Return the objects that the selectors of a request choose, in its version."""
+        if resource.custom:
+            return self._selected(resource, request, self._shown(resource, request, objects))
+        return self._shown(resource, request, self._selected(resource, request, objects))
+
+    def _selected(self, resource: Resource, request: Request, objects: Objects) -> Objects:
         selectors = request.list_options
-        if selectors.label_selector or selectors.field_selector:
-            strategy = self._server.strategy(resource)
-            objects = strategy.select(objects, selectors.label_selector, selectors.field_selector)
-        if not resource.custom:
-            objects = self._shown(resource, request, objects)
-        return ObjectList(objects, str(revision), problems)
+        if not selectors.label_selector and not selectors.field_selector:
+            return objects
+        strategy = self._server.strategy(resource)
+        return strategy.select(objects, selectors.label_selector, selectors.field_selector)
 
     def _snapshot(self, resource: str, namespace: str | None = None) -> Snapshot:
         if self._batch is None:
@@ -297,14 +330,33 @@ class Client:
         return metrics.metrics_of(resource, subjects, pods, self.clock.now())
 
     def _create(self, request: Request, obj: Any) -> Object:
+        if request.subresource == "token":
+            return self.tokens.create(self._resolve_subresource(request), obj)
         if request.subresource:
             return self._create_subresource(request, obj)
         request = self._of_object(request, obj)
+        if request.resource.group in REVIEW_GROUPS:
+            return self._answer(request, obj)
         if request.resource.group_resource == BINDINGS:  # LegacyBindingREST
             metadata = obj.get("metadata")
             name = metadata.get("name", "") if isinstance(metadata, dict) else ""
             return self._create_subresource(request._replace(resource=PODS, name=name, subresource="binding"), obj)
         return self._write(request, lambda scope: creation.create(scope, obj))
+
+    def _answer(self, request: Request, review: Object) -> Object:
+        """Answer a review. It needs no transaction: nothing is stored."""
+        resource, request = self._resolve(request)
+        server = self._server
+        context = authorization.ReviewContext(server.requester, server.authorizer, self.tokens.authenticate,
+                                              server.clock.timestamp(), request.namespace)
+        return creation.answer_review(server, resource, review, request.write_options, context)
+
+    def _resolve_subresource(self, request: Request) -> Request:
+        """Return a request for a subresource as it is carried out. Raises NotFound where the kind has none."""
+        resource, request = self._resolve(request)
+        if request.subresource not in resource.subresources:
+            raise errors.no_such_resource()
+        return request
 
     def _create_subresource(self, request: Request, body: Any) -> Object:
         """Bind or evict a pod. Raises NotFound, MethodNotAllowed for other subresources."""
@@ -465,10 +517,11 @@ class Client:
         except CompactedError:
             raise errors.Expired(f"too old resource version: {since} ({self.revision()})") from None
         if any(change.key.resource == CRDS for change in changes):
-            self._forget_custom_kinds()
+            self.forget_custom_kinds()
         return changes
 
-    def _forget_custom_kinds(self) -> None:
+    def forget_custom_kinds(self) -> None:
+        """Read CustomResourceDefinitions anew: some have changed."""
         self._server.scheme.forget_custom()
         self._server.forget_strategies()
 
@@ -531,7 +584,7 @@ class Client:
             with self._storage_transaction() as transaction:
                 yield RequestTransaction(self._store, transaction, events, self._implied_objects(), dry_run=dry_run)
         if any(events[index].key.resource == CRDS for index in range(first, len(events))):
-            self._forget_custom_kinds()
+            self.forget_custom_kinds()
 
     @contextmanager
     def _storage_transaction(self) -> Iterator[Transaction]:

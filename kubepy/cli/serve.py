@@ -84,7 +84,7 @@ def _run(factory: Factory, options: ServeCommandOptions) -> list[int]:
         raise CliError(f"cannot listen on {printable(place)}: {(error.strerror or str(error)).lower()}{hint}") from None
     application = applications.Application(folder, applications.ServeOptions(
         options.address, options.port, options.authorization, options.controllers == "on", factory.options.v),
-        token=keys.token, log=factory.say)
+        token=keys.token, signing_key=keys.signing_key, log=factory.say)
     host, port = sockets[0].getsockname()[:2]
     url = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
     path = options.write_kubeconfig or os.path.join(folder, KUBECONFIG)

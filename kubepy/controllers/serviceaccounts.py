@@ -7,8 +7,6 @@ Both controllers run in clusters with ``bootstrap: full``. Upstream: ``pkg/contr
 from __future__ import annotations
 
 import base64
-import hashlib
-import json
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
@@ -18,6 +16,7 @@ from kubepy.api.meta import annotations_of, name_of, namespace_of, uid_of
 from kubepy.apiserver.bootstrap import DEFAULT, default_account, root_ca
 from kubepy.apiserver.implied import is_active
 from kubepy.apiserver.request import DeleteOptions
+from kubepy.apiserver.tokens import legacy_token
 from kubepy.runtime.informers import NAMESPACES, SECRETS, SERVICE_ACCOUNTS, ResourceClient
 from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent, enqueue_object
 
@@ -26,9 +25,6 @@ if TYPE_CHECKING:
 
 ACCOUNT_NAME, ACCOUNT_UID = "kubernetes.io/service-account.name", "kubernetes.io/service-account.uid"
 TOKEN_SECRET = "kubernetes.io/service-account-token"
-ISSUER = "kubernetes/serviceaccount"
-CLAIM = "kubernetes.io/serviceaccount/"
-SIGNATURE_BYTES = 256
 
 
 class ServiceAccountsController:
@@ -129,7 +125,7 @@ def with_token(secret: Secret, account: ServiceAccount) -> Secret:
     data = dict(secret.get("data") or {})
     missing = {"ca.crt": encoded(root_ca())}
     missing |= {} if data.get("namespace") else {"namespace": encoded(namespace_of(secret))}
-    missing |= {} if data.get("token") else {"token": encoded(new_token(secret, account))}
+    missing |= {} if data.get("token") else {"token": encoded(legacy_token(cast("Any", secret), cast("Any", account)))}
     if data == {**data, **missing}:
         return secret
     annotations = {**annotations_of(secret), ACCOUNT_NAME: name_of(account), ACCOUNT_UID: uid_of(account)}
@@ -138,33 +134,3 @@ def with_token(secret: Secret, account: ServiceAccount) -> Secret:
 
 def encoded(text: str) -> str:
     return base64.b64encode(text.encode()).decode()
-
-
-def new_token(secret: Secret, account: ServiceAccount) -> str:
-    """Return a JSON Web Token with the claims of a legacy token.
-
-    Its signature is a function of the claims and of the Secret's uid, so that it repeats where uids do; nobody checks
-    it.
-    """
-    namespace = namespace_of(secret)
-    claims = {
-        "iss": ISSUER,
-        f"{CLAIM}namespace": namespace,
-        f"{CLAIM}secret.name": name_of(secret),
-        f"{CLAIM}service-account.name": name_of(account),
-        f"{CLAIM}service-account.uid": uid_of(account),
-        "sub": f"system:serviceaccount:{namespace}:{name_of(account)}",
-    }
-    header = {"alg": "RS256", "kid": _url_safe(hashlib.sha256(root_ca().encode()).digest())}
-    signed = f"{_json_part(header)}.{_json_part(claims)}"
-    seed = f"{uid_of(secret)}/{signed}".encode()
-    signature = hashlib.shake_256(seed).digest(SIGNATURE_BYTES)
-    return f"{signed}.{_url_safe(signature)}"
-
-
-def _json_part(content: Mapping[str, Any]) -> str:
-    return _url_safe(json.dumps(content, separators=(",", ":")).encode())
-
-
-def _url_safe(content: bytes) -> str:
-    return base64.urlsafe_b64encode(content).rstrip(b"=").decode()

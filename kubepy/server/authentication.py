@@ -7,7 +7,6 @@ authorization).
 
 from __future__ import annotations
 
-import hmac
 import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -25,16 +24,15 @@ from kubepy.apiserver.authorization import (
     PRIVILEGED_GROUP,
     AttributesRecord,
     Authorizer,
+    TokenError,
     new_user,
     split_account,
     with_implied_groups,
 )
-from kubepy.apiserver.server import ADMINISTRATOR
 from kubepy.quoting import quote
 
 if TYPE_CHECKING:
     from kubepy.apiserver.cluster import LocalCluster
-    from kubepy.server.application import Application
     from kubepy.server.messages import HttpRequest, RequestInfo
 
 HEALTH_PATHS = ("/healthz", "/livez", "/readyz")
@@ -44,11 +42,11 @@ NODE_NAME = "authentication.kubernetes.io/node-name"
 MANY_CHECKS = 4  # from so many groups or extra values on, one check of all of them comes first
 
 
-def admit(request: HttpRequest, info: RequestInfo, application: Application, cluster: LocalCluster) -> Object:
+def admit(request: HttpRequest, info: RequestInfo, cluster: LocalCluster) -> Object:
     """Return the user as whom a request is carried out, if that user may make it. Raises Unauthorized, Forbidden,
     BadRequest."""
     authorizer = cluster.client.authorizer
-    user = authenticate(request, application, cluster)
+    user = authenticate(request, cluster)
     user = impersonated(request, attributes_of(info, user), authorizer)
     attributes = attributes_of(info, user)
     decision = authorizer.authorize(attributes)
@@ -66,17 +64,18 @@ def attributes_of(info: RequestInfo, user: Object) -> AttributesRecord:
 # --- authentication -------------------------------------------------------------------------------------------------
 
 
-def authenticate(request: HttpRequest, application: Application, cluster: LocalCluster) -> Object:
-    """Return the UserInfo of the one who sent a request. Raises Unauthorized for a token that nobody has, and for a
-    request without one that is not about health."""
-    scheme, _, rest = request.header("authorization").strip().partition(" ")
+def authenticate(request: HttpRequest, cluster: LocalCluster) -> Object:
+    """Return the UserInfo of the one who sent a request. Raises Unauthorized for a token that is not accepted, and for
+    a request without one that is not about health."""
+    scheme, _, rest = next(iter(request.header_values("authorization")), "").strip().partition(" ")
     token = rest.partition(" ")[0]
-    if scheme.lower() != "bearer" or not token:
-        if unquote(request.path) in HEALTH_PATHS:
-            return new_user(ANONYMOUS, [ALL_UNAUTHENTICATED])
-        raise errors.Unauthorized("Unauthorized")
-    if hmac.compare_digest(token.encode(), application.token.encode()):
-        return ADMINISTRATOR
+    if scheme.lower() == "bearer" and token:
+        try:
+            return cluster.client.tokens.authenticate(token).user
+        except TokenError:
+            raise errors.Unauthorized("Unauthorized") from None
+    if unquote(request.path) in HEALTH_PATHS:
+        return new_user(ANONYMOUS, [ALL_UNAUTHENTICATED])
     raise errors.Unauthorized("Unauthorized")
 
 

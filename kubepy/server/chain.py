@@ -81,7 +81,7 @@ class HandlerChain:
         user: Object | None = None
 
         def admit(cluster: LocalCluster) -> Object:
-            return authentication.admit(request, info, application, cluster)
+            return authentication.admit(request, info, cluster)
 
         def run(cluster: LocalCluster) -> Response | StreamResponse:
             """Handle the request in a thread of the backend."""
@@ -90,7 +90,8 @@ class HandlerChain:
             client.warn = lambda text: warnings.update({text: None})
             client.requester = requester = user or admit(cluster)
             response = routes.find_handler(info)(Call(whole, info, requester, cluster, application))
-            return compressed(request, response._replace(headers=(*response.headers, *warning_headers(warnings))))
+            response = response._replace(headers=(*response.headers, *warning_headers(warnings)))
+            return compressed(request, response) if isinstance(response, Response) else response
 
         if info.is_resource_request and info.verb == "watch":
             return await watch.watch(application, request, info, await application.backend.read(admit))

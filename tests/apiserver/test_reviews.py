@@ -18,7 +18,8 @@ ABOUT = {"resourceAttributes": {"resource": "pods", "verb": "get"}}
     ("selfsubjectaccessreviews", {"nonResourceAttributes": {"path": "/healthz", "verb": "get"}}),
     ("subjectaccessreviews", {**ABOUT, "user": "ann"}),
     ("subjectaccessreviews", {**ABOUT, "groups": ["painters"]}),
-    ("localsubjectaccessreviews", {**ABOUT, "user": "ann"}),
+    ("localsubjectaccessreviews", {"resourceAttributes": {**ABOUT["resourceAttributes"], "namespace": "default"},
+                                   "user": "ann"}),
 ])
 def test_access_review_allows_all_and_stores_nothing(client: Client, resource: str, spec: dict[str, Any]) -> None:
     before, key = client.revision(), f"{resource}.authorization.k8s.io"

@@ -19,13 +19,16 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from kubepy.apiserver.cluster import LocalCluster
+from kubepy.server import certificates
 from kubepy.server.application import Application, ServeOptions
 from kubepy.server.chain import HandlerChain
 from kubepy.storage import yaml
 
 TOKEN = "the-administrators-token"
+SIGNING_KEY = certificates.pem_of_key(ec.generate_private_key(ec.SECP256R1()))
 SECONDS = 20.0
 
 
@@ -107,7 +110,7 @@ class Api:
         self.loop = asyncio.new_event_loop()
         self.thread = threading.Thread(target=self.loop.run_forever, daemon=True)
         self.thread.start()
-        self.application = Application(str(folder), options, token=TOKEN, log=self.log.append)
+        self.application = Application(str(folder), options, token=TOKEN, signing_key=SIGNING_KEY, log=self.log.append)
         self.chain = HandlerChain(self.application)
         self.run(self.application.start())
 

@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from kubepy.api import errors
 from kubepy.api.meta import Object, clone
+from kubepy.api.scheme import Resource
 from kubepy.apiserver.managedfields.stamps import added, stamp
+from kubepy.apiserver.request import WriteOptions
 from kubepy.apiserver.requests import admission
-from kubepy.apiserver.requests.decoding import decode_request, drop_duplicate_owners, match_namespace
-from kubepy.apiserver.server import Attributes, RequestScope
+from kubepy.apiserver.requests.decoding import (
+    decode,
+    decode_request,
+    drop_duplicate_owners,
+    ensure_namespace,
+    match_namespace,
+)
+from kubepy.apiserver.server import Attributes, RequestScope, Server
 from kubepy.apiserver.strategies import Strategy
 from kubepy.apiserver.validation.metadata import (
     validate_kube_finalizers,
     validate_object_meta,
     validate_path_segments,
 )
+
+if TYPE_CHECKING:
+    from kubepy.apiserver.authorization import ReviewContext
 
 MAX_GENERATED_PREFIX = 63 - 5
 NAME_ATTEMPTS = 8
@@ -29,14 +41,10 @@ def create(scope: RequestScope, obj: Object) -> Object:
 
     Raises BadRequest, NotFound (of its namespace), Forbidden, Invalid, AlreadyExists.
     """
-    server, strategy, manager = scope.server, scope.strategy, scope.request.write_options.field_manager
+    server, manager = scope.server, scope.request.write_options.field_manager
     new = decode_request(scope, scope.resource, obj)
     match_namespace(new, scope)
     drop_duplicate_owners(server, new)
-    if strategy.is_answered:
-        if problems := strategy.validate(new):
-            raise errors.invalid(strategy.resource.qualified_kind, new["metadata"].get("name", ""), problems)
-        return strategy.answer(new, server.requester, server.clock.timestamp())
     if not manager:
         return create_decoded(scope, new, list)
     requested = clone(new)
@@ -45,6 +53,22 @@ def create(scope: RequestScope, obj: Object) -> Object:
         return [stamp(manager, scope.resource.api_version, server.clock.timestamp(), added(requested, new))]
 
     return create_decoded(scope, new, managed_fields)
+
+
+def answer_review(server: Server, resource: Resource, review: Object, options: WriteOptions,
+                  context: ReviewContext) -> Object:
+    """Answer a review: an object whose creation is a question, and which is not stored. Raises BadRequest, Invalid."""
+    obj = decode(server, resource, review, options)
+    metadata, strategy = obj["metadata"], server.strategy(resource)
+    for field in _SYSTEM_FIELDS:
+        metadata.pop(field, None)
+    ensure_namespace(metadata, context.namespace)
+    if problems := strategy.validate(obj):
+        # Upstream's objects have lost their kind here.
+        raise errors.invalid(f".{resource.group}", "", problems)
+    if options.field_manager:
+        metadata["managedFields"] = [stamp(options.field_manager, resource.api_version, server.clock.timestamp())]
+    return strategy.answer(obj, context)
 
 
 def create_decoded(scope: RequestScope, new: Object, managed_fields: Callable[[], list[Object]]) -> Object:

@@ -125,18 +125,22 @@ def check_view(resource: Resource, name: str, verb: str) -> None:
 
 
 def match_namespace(obj: Object, scope: RequestScope) -> None:
-    """Give the object the namespace of the request (``EnsureObjectNamespaceMatchesRequestNamespace``).
+    """Give the object the namespace of the request. Raises BadRequest if it has another one."""
+    ensure_namespace(obj["metadata"], scope.namespace)
+
+
+def ensure_namespace(metadata: Object, requested: str) -> None:
+    """Give metadata the namespace of a request (``EnsureObjectNamespaceMatchesRequestNamespace``).
 
     Raises BadRequest if it has another one.
     """
-    metadata = obj["metadata"]
     namespace = metadata.get("namespace", "")
-    if namespace == scope.namespace:
+    if namespace == requested:
         return
-    if namespace and scope.namespace:
+    if namespace and requested:
         raise errors.BadRequest("the namespace of the provided object does not match the namespace sent on the request")
-    if scope.namespace:
-        metadata["namespace"] = scope.namespace
+    if requested:
+        metadata["namespace"] = requested
     else:
         del metadata["namespace"]
 

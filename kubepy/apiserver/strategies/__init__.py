@@ -20,6 +20,7 @@ from kubepy.quoting import printable, quote
 if TYPE_CHECKING:
     from kubepy.api.schema.openapi import Schema
     from kubepy.api.types import Decoded
+    from kubepy.apiserver.authorization import ReviewContext
 
 with lazy_imports():
     from kubepy.api import selectors, types
@@ -43,7 +44,6 @@ class Strategy:
     ``has_status``: status is kept by ordinary updates, and only the status subresource changes it.
     ``has_generation``: metadata.generation is 1 at creation and goes up when ``spec_changed``.
     ``allow_create_on_update``: an update (replace) of an absent object creates it (services, leases…).
-    ``is_answered``: a create is a question; ``answer`` answers it, and nothing is stored.
     ``allow_unconditional_update``: an update without a resourceVersion is taken for one of the latest.
     ``assigned``: fields of the spec that the cluster fills in after creation and no update takes back; a file from
     before (``git checkout``) is without them.
@@ -57,7 +57,6 @@ class Strategy:
     has_generation: ClassVar[bool] = False
     allow_create_on_update: ClassVar[bool] = False
     allow_unconditional_update: ClassVar[bool] = True
-    is_answered: ClassVar[bool] = False
     assigned: ClassVar[tuple[str, ...]] = ()
     has_observer: ClassVar[bool] = False
     selectable: tuple[str, ...] = ()
@@ -75,8 +74,8 @@ class Strategy:
         """Return the schema by which managedFields are tracked; None where nothing is known of the kind."""
         return openapi.schema_for(self.resource.api_version, self.resource.kind)
 
-    def answer(self, obj: Object, requester: Object, now: str) -> Object:
-        """Answer a review; ``requester`` is a UserInfo, ``now`` a timestamp."""
+    def answer(self, obj: Object, context: ReviewContext) -> Object:
+        """Answer a review, which is valid. Raises BadRequest."""
         raise NotImplementedError
 
     def take_requester(self, obj: Object, requester: Object) -> None:

@@ -1,21 +1,26 @@
 """Roles, certificate requests, and reviews (``pkg/registry/{rbac,certificates,authentication,authorization}``).
 
-Nothing here enforces roles or signs certificates. A review is a question that a create answers, and that is not stored:
-everything is allowed, and no token is known.
+Nothing here enforces roles or signs certificates. A review is a question that a create answers, and that is not stored.
 """
 
 from __future__ import annotations
 
-from kubepy.api.errors import FieldError, invalid_value
+from typing import TYPE_CHECKING
+
+from kubepy.api.errors import BadRequest, FieldError
 from kubepy.api.meta import Object
 from kubepy.apiserver.strategies import Strategy, restore
 from kubepy.apiserver.validation.access import GROUP, validate_binding, validate_binding_update, validate_role
-from kubepy.apiserver.validation.fields import go_view
 from kubepy.lazy import lazy_imports
 
 with lazy_imports():
     from kubepy.api.values import names
+    from kubepy.apiserver import authorization
     from kubepy.apiserver.validation import access as validation
+
+if TYPE_CHECKING:
+    from kubepy.apiserver.authorization import Authorizer, ReviewContext
+
 
 
 class _RbacStrategy(Strategy):
@@ -106,72 +111,88 @@ class CertificateSigningRequestStrategy(Strategy):
 
 
 class ReviewStrategy(Strategy):
-    is_answered = True
+    """A question that a create answers; nothing is stored."""
 
     def validate(self, obj: Object) -> list[FieldError]:
-        return validate_access(obj.get("spec") or {})
-
-    def answer(self, obj: Object, requester: Object, now: str) -> Object:
-        return {**obj, "status": {"allowed": True}}
+        return []
 
 
 class SelfSubjectAccessReviewStrategy(ReviewStrategy):
-    pass
+    def validate(self, obj: Object) -> list[FieldError]:
+        return [*validation.validate_access(obj["spec"]), *validation.validate_empty_metadata(obj["metadata"])]
+
+    def answer(self, obj: Object, context: ReviewContext) -> Object:
+        return {**obj, "status": _access(obj["spec"], context.requester, context.authorizer)}
 
 
 class SubjectAccessReviewStrategy(ReviewStrategy):
     def validate(self, obj: Object) -> list[FieldError]:
-        spec = obj.get("spec") or {}
-        wrong = validate_access(spec)
-        if not spec.get("user") and not spec.get("groups"):
-            wrong.append(invalid_value("spec.user", spec.get("user", ""), "at least one of user or group must be "
-                                       "specified"))
-        return wrong
+        return [*validation.validate_access(obj["spec"], of_subject=True),
+                *validation.validate_empty_metadata(obj["metadata"])]
+
+    def answer(self, obj: Object, context: ReviewContext) -> Object:
+        spec = obj["spec"]
+        subject = authorization.new_user(spec.get("user", ""), spec.get("groups") or (), spec.get("uid", ""),
+                                         spec.get("extra"))
+        return {**obj, "status": _access(spec, subject, context.authorizer)}
 
 
 class LocalSubjectAccessReviewStrategy(SubjectAccessReviewStrategy):
     def validate(self, obj: Object) -> list[FieldError]:
-        wrong = super().validate(obj)
-        if (obj.get("spec") or {}).get("nonResourceAttributes") is not None:
-            shown = go_view("authorization.NonResourceAttributes", obj["spec"]["nonResourceAttributes"])
-            wrong.append(invalid_value("spec.nonResourceAttributes", shown, "disallowed on this kind of request"))
-        return wrong
+        return [*validation.validate_access(obj["spec"], of_subject=True), *validation.validate_local_access(obj)]
 
 
 class SelfSubjectRulesReviewStrategy(ReviewStrategy):
-    def validate(self, obj: Object) -> list[FieldError]:
-        return []
+    def answer(self, obj: Object, context: ReviewContext) -> Object:
+        namespace = obj["spec"].get("namespace")
+        if not namespace:
+            raise BadRequest("no namespace on request")
+        rules, problems = context.authorizer.rules_for(context.requester, namespace)
+        status = {"resourceRules": [_fields(rule, "verbs", "apiGroups", "resources", "resourceNames")
+                                    for rule in rules if rule.get("resources")],
+                  "nonResourceRules": [_fields(rule, "verbs", "nonResourceURLs")
+                                       for rule in rules if rule.get("nonResourceURLs")],
+                  "incomplete": False,
+                  **({"evaluationError": authorization.aggregate(problems)} if problems else {})}
+        return {"kind": obj["kind"], "apiVersion": obj["apiVersion"], "metadata": {}, "spec": {}, "status": status}
 
-    def answer(self, obj: Object, requester: Object, now: str) -> Object:
-        everything = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}
-        return {**obj, "status": {"resourceRules": [everything],
-                                  "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
-                                  "incomplete": False}}
+
+def _fields(rule: Object, *names: str) -> Object:
+    return {"verbs": [], **{name: rule[name] for name in names if rule.get(name)}}
 
 
 class SelfSubjectReviewStrategy(ReviewStrategy):
-    def validate(self, obj: Object) -> list[FieldError]:
-        return []
-
-    def answer(self, obj: Object, requester: Object, now: str) -> Object:
-        return {**obj, "metadata": {**obj["metadata"], "creationTimestamp": now}, "status": {"userInfo": requester}}
+    def answer(self, obj: Object, context: ReviewContext) -> Object:
+        return {"kind": obj["kind"], "apiVersion": obj["apiVersion"], "metadata": {"creationTimestamp": context.now},
+                "status": {"userInfo": context.requester}}
 
 
 class TokenReviewStrategy(ReviewStrategy):
-    def validate(self, obj: Object) -> list[FieldError]:
-        return []
+    def answer(self, obj: Object, context: ReviewContext) -> Object:
+        spec = obj["spec"]
+        if not spec.get("token"):
+            raise BadRequest("token is required for TokenReview in authentication")
+        try:
+            user, audiences = context.authenticate(spec["token"].strip(), spec.get("audiences") or ())
+        except authorization.TokenError as error:
+            problems = [authorization.INVALID_TOKEN, str(error)]
+            return {**obj, "status": {"user": {}, "error": authorization.aggregate(problems)}}
+        return {**obj, "status": {"authenticated": True, "user": user, "audiences": audiences}}
 
-    def answer(self, obj: Object, requester: Object, now: str) -> Object:
-        return {**obj, "status": {"user": {}, "error": "invalid bearer token"}}
 
-
-def validate_access(spec: Object) -> list[FieldError]:
-    """Check that a review is about a resource or about a path, not both."""
-    resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
-    if resource is not None and path is not None:
-        return [invalid_value("spec.nonResourceAttributes", path, "cannot be specified in combination with "
-                              "resourceAttributes")]
-    if resource is None and path is None:
-        return [invalid_value("spec.resourceAttributes", None, "exactly one of nonResourceAttributes or "
-                              "resourceAttributes must be specified")]
-    return []
+def _access(spec: Object, user: Object, authorizer: Authorizer) -> Object:
+    """Return the status of a review about the access of a user."""
+    asked = spec.get("resourceAttributes")
+    if asked is None:
+        path = spec["nonResourceAttributes"]
+        attributes = authorization.AttributesRecord(user, path.get("verb", ""), path=path.get("path", ""),
+                                                    is_resource_request=False)
+        problems = []
+    else:
+        attributes = authorization.AttributesRecord(user, *(asked.get(field, "") for field in (
+            "verb", "group", "resource", "subresource", "namespace", "name")))
+        problems = [f"spec.resourceAttributes.{kind} {how} due to parse error" for kind, how in
+                    validation.ignored_selectors(asked)]
+    decision = authorizer.authorize(attributes)
+    return {"allowed": decision.allowed, **({"reason": decision.reason} if decision.reason else {}),
+            **({"evaluationError": "; ".join(problems)} if problems else {})}

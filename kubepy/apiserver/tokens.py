@@ -1,0 +1,447 @@
+"""Bearer tokens: those of ServiceAccounts, which the API server itself issues and accepts, and known ones.
+
+A token of the TokenRequest API is a JSON Web Token, signed with ES256: upstream takes RSA and elliptic curves, and a
+key of P-256 is made at once, where one of RSA takes a tenth of a second. A token in a Secret (a *legacy* one) is
+accepted while the Secret has it. Times are the cluster's. Upstream: ``pkg/serviceaccount``,
+``pkg/registry/core/serviceaccount/storage/token.go``, ``pkg/kubeapiserver/authenticator``.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import json
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kubepy.api import errors
+from kubepy.api.clock import EPOCH, format_time, later, parse_time
+from kubepy.api.meta import Object, name_of, namespace_of, uid_of
+from kubepy.api.scheme import Resource
+from kubepy.apiserver.authorization import (
+    ACCOUNT_PREFIX,
+    ALL_AUTHENTICATED,
+    INVALID_TOKEN,
+    TokenError,
+    account_groups,
+    new_user,
+    split_account,
+)
+from kubepy.apiserver.bootstrap import root_ca
+from kubepy.apiserver.request import Request
+from kubepy.apiserver.requests.decoding import decode
+from kubepy.apiserver.server import Server
+from kubepy.quoting import quote
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+
+TOKEN_REQUEST = Resource("tokenrequests", "TokenRequest", "authentication.k8s.io")
+ISSUER, LEGACY_ISSUER = "https://kubernetes.default.svc.cluster.local", "kubernetes/serviceaccount"
+AUDIENCES = (ISSUER,)  # of the API server itself
+DEFAULT_SECONDS, MIN_SECONDS, MAX_SECONDS = 3600, 600, 1 << 32
+# The kubelet asks for tokens of this life for pods: those are to work for a year, and to warn after the hour.
+WARN_SECONDS, EXTENDED_SECONDS = 3607, 365 * 24 * 3600
+LEEWAY = 60  # seconds by which clocks may differ
+CLAIM = "kubernetes.io/serviceaccount/"
+INVALID_SINCE = "kubernetes.io/legacy-token-invalid-since"
+LEGACY_SIGNATURE_BYTES = 256
+EXTRA = "authentication.kubernetes.io/"
+
+Get = Callable[..., Object]
+
+
+class Authenticated(NamedTuple):
+    """The user that a token stands for, and those of the wanted audiences that it is for."""
+
+    user: Object
+    audiences: list[str]
+
+
+# --- keys -----------------------------------------------------------------------------------------------------------
+
+
+class SigningKey:
+    """A key of the curve P-256 that signs tokens.
+
+    :param pem: the private key.
+    :ivar id: a digest of the public key.
+    """
+
+    algorithm = "ES256"
+    _coordinate_bytes = 32
+
+    def __init__(self, pem: bytes) -> None:
+        from cryptography.hazmat.primitives import serialization  # only servers, and `create token`, sign anything
+
+        self._key: EllipticCurvePrivateKey = serialization.load_pem_private_key(pem, None)  # type: ignore[assignment]
+        public = self._key.public_key().public_bytes(serialization.Encoding.DER,
+                                                     serialization.PublicFormat.SubjectPublicKeyInfo)
+        self.id = url_safe(hashlib.sha256(public).digest())
+
+    def sign(self, claims: Mapping[str, Any]) -> str:
+        """Return a token with these claims."""
+        from cryptography.hazmat.primitives import hashes
+        from cryptography.hazmat.primitives.asymmetric import ec, utils
+
+        signed = f"{json_part({'alg': self.algorithm, 'kid': self.id})}.{json_part(claims)}"
+        r, s = utils.decode_dss_signature(self._key.sign(signed.encode(), ec.ECDSA(hashes.SHA256())))
+        return f"{signed}.{url_safe(b''.join(number.to_bytes(self._coordinate_bytes) for number in (r, s)))}"
+
+    def is_signature(self, signed: str, signature: bytes) -> bool:
+        """Tell whether a signature is one of a text by this key."""
+        from cryptography.exceptions import InvalidSignature
+        from cryptography.hazmat.primitives import hashes
+        from cryptography.hazmat.primitives.asymmetric import ec, utils
+
+        half = self._coordinate_bytes
+        if len(signature) != 2 * half:
+            return False
+        r, s = int.from_bytes(signature[:half]), int.from_bytes(signature[half:])
+        try:
+            self._key.public_key().verify(utils.encode_dss_signature(r, s), signed.encode(), ec.ECDSA(hashes.SHA256()))
+        except InvalidSignature:
+            return False
+        return True
+
+    def web_key(self) -> Object:
+        """Return the public key as a JSON Web Key."""
+        numbers = self._key.public_key().public_numbers()
+        x, y = (url_safe(number.to_bytes(self._coordinate_bytes)) for number in (numbers.x, numbers.y))
+        return {"use": "sig", "kty": "EC", "kid": self.id, "crv": "P-256", "alg": self.algorithm, "x": x, "y": y}
+
+
+def url_safe(content: bytes) -> str:
+    return base64.urlsafe_b64encode(content).rstrip(b"=").decode()
+
+
+def json_part(content: Mapping[str, Any]) -> str:
+    """Return a part of a token."""
+    return url_safe(json.dumps(content, separators=(",", ":")).encode())
+
+
+def openid_configuration(jwks_uri: str) -> Object:
+    """Return what ``/.well-known/openid-configuration`` says about the tokens."""
+    return {"issuer": ISSUER, "jwks_uri": jwks_uri, "response_types_supported": ["id_token"],
+            "subject_types_supported": ["public"], "id_token_signing_alg_values_supported": [SigningKey.algorithm]}
+
+
+# --- tokens ---------------------------------------------------------------------------------------------------------
+
+
+class Token(NamedTuple):
+    """A JSON Web Token as it was sent: nothing says yet that its claims are true."""
+
+    text: str
+    key_id: str
+    claims: Mapping[str, Any]
+
+    @classmethod
+    def parse(cls, text: str) -> Token | None:
+        """Read a token, None for a text that is none of the kind that API servers issue."""
+        parts = text.split(".")
+        try:
+            header, claims = (json.loads(_decoded(part)) for part in parts[:2])
+            if len(parts) != 3 or not isinstance(header, dict) or not isinstance(claims, dict):
+                return None
+            return cls(text, str(header.get("kid", "")), claims)
+        except (ValueError, RecursionError):
+            return None
+
+    def claim(self, name: str) -> str:
+        value = self.claims.get(name)
+        return value if isinstance(value, str) else ""
+
+    def reference(self, name: str) -> Mapping[str, Any] | None:
+        """Return the object that the token is about or bound to, as ``kubernetes.io`` names it."""
+        private = self.claims.get("kubernetes.io")
+        reference = private.get(name) if isinstance(private, dict) else None
+        return reference if isinstance(reference, dict) else None
+
+    def time(self, name: str) -> float | None:
+        value = self.claims.get(name)
+        return float(value) if isinstance(value, int | float) else None
+
+    def is_signed_by(self, key: SigningKey) -> bool:
+        signed, _, signature = self.text.rpartition(".")
+        try:
+            return key.is_signature(signed, _decoded(signature))
+        except ValueError:
+            return False
+
+
+def _decoded(part: str) -> bytes:
+    """Decode a part of a token. Raises ValueError."""
+    try:
+        return base64.b64decode(part + "=" * (-len(part) % 4), altchars=b"-_", validate=True)
+    except binascii.Error as error:
+        raise ValueError(str(error)) from None
+
+
+class Tokens:
+    """Issues tokens, and finds out whose a token is.
+
+    :param get: returns an object by resource and name, and ``namespace``; raises NotFound.
+    :ivar known: tokens that are not those of a ServiceAccount, with their users.
+    :ivar key: signs the tokens; without it none is issued, and none is accepted.
+    """
+
+    def __init__(self, server: Server, get: Get) -> None:
+        self._server = server
+        self._get = get
+        self.known: dict[str, Object] = {}
+        self.key: SigningKey | None = None
+
+    # --- issuing
+
+    def create(self, request: Request, body: Object) -> Object:
+        """Issue a token for the ServiceAccount that a request names; returns the TokenRequest with its status.
+
+        Raises BadRequest, NotFound, Invalid, Conflict.
+        """
+        wanted = decode(self._server, TOKEN_REQUEST, body, request.write_options)
+        metadata, spec = wanted["metadata"], wanted.setdefault("spec", {})
+        for field, value in (("name", request.name), ("namespace", request.namespace)):
+            if metadata.get(field) and metadata[field] != value:
+                raise _invalid(f"metadata.{field}", metadata[field], f"must match the service account {field} if "
+                               "specified", request.name)
+        account = self._get("serviceaccounts", request.name, namespace=request.namespace)
+        if metadata.get("uid") and metadata["uid"] != uid_of(account):
+            raise errors.conflict("TokenRequest.authentication.k8s.io", request.name, f"the UID in the token request "
+                                  f"({metadata['uid']}) does not match the UID of the service account "
+                                  f"({uid_of(account)})")
+        spec["audiences"] = spec.get("audiences") or list(AUDIENCES)
+        if spec.get("expirationSeconds") is None:
+            spec["expirationSeconds"] = DEFAULT_SECONDS
+        seconds = spec["expirationSeconds"]
+        now = self._server.clock.now()
+        wanted["metadata"] = {**metadata, "name": name_of(account), "namespace": request.namespace,
+                              "uid": uid_of(account), "creationTimestamp": format_time(now)}
+        if seconds < MIN_SECONDS:
+            raise _invalid("spec.expirationSeconds", seconds, "may not specify a duration less than 10 minutes")
+        if seconds > MAX_SECONDS:
+            raise _invalid("spec.expirationSeconds", seconds, "may not specify a duration larger than 2^32 seconds")
+        bound = self._bound_objects(account, spec.setdefault("boundObjectRef", None))
+        private = {"namespace": request.namespace, **bound, "serviceaccount": _reference(account)}
+        if "pod" in bound and seconds == WARN_SECONDS and set(spec["audiences"]) <= set(AUDIENCES):
+            private["warnafter"] = _unix(now) + seconds
+            seconds = EXTENDED_SECONDS
+        claims = {"aud": spec["audiences"], "exp": _unix(now) + seconds, "iat": _unix(now), "iss": ISSUER,
+                  "jti": self._server.ids.uid("tokens", request.namespace, request.name, revision=0),
+                  "kubernetes.io": private, "nbf": _unix(now),
+                  "sub": f"{ACCOUNT_PREFIX}{request.namespace}:{request.name}"}
+        if self.key is None:
+            raise errors.internal_error("failed to generate token: there is no key to sign it")
+        wanted["status"] = {"token": self.key.sign(claims),
+                            "expirationTimestamp": format_time(later(now, spec["expirationSeconds"]))}
+        return wanted
+
+    def _bound_objects(self, account: Object, reference: Object | None) -> Object:
+        """Return the claims about the object that a token is to be bound to."""
+        if reference is None:
+            return {}
+        group, _, version = reference.get("apiVersion", "").rpartition("/")
+        kind, name, namespace = reference.get("kind", ""), reference.get("name", ""), namespace_of(account)
+        if group or kind not in ("Pod", "Secret", "Node"):
+            shown = f"{group}/{version}, Kind={kind}"
+            raise errors.BadRequest(f"cannot bind token to object of type {shown}")
+        obj = self._get(f"{kind.lower()}s", name, namespace="" if kind == "Node" else namespace)
+        claims = {kind.lower(): _reference(obj)}
+        if kind == "Pod":
+            spec = obj.get("spec", {})
+            if spec.get("serviceAccountName", "default") != name_of(account):
+                raise errors.BadRequest(f"cannot bind token for serviceaccount {quote(name_of(account))} to pod "
+                                        "running with different serviceaccount name.")
+            if node := spec.get("nodeName"):
+                claims = {"node": self._node_reference(node), **claims}
+        if reference.get("uid") and reference["uid"] != uid_of(obj):
+            raise errors.conflict(kind, name, f"the UID in the bound object reference ({reference['uid']}) does not "
+                                  "match the UID in record. The object might have been deleted and then recreated")
+        return claims
+
+    def _node_reference(self, name: str) -> Object:
+        try:
+            return _reference(self._get("nodes", name))
+        except errors.NotFound:
+            return {"name": name}
+
+    # --- accepting
+
+    def authenticate(self, text: str, audiences: Sequence[str] = ()) -> Authenticated:
+        """Return whose a token is. Raises TokenError.
+
+        :param audiences: the token must be for one of these; without any, for the API server.
+        """
+        user, audiences = None, audiences or AUDIENCES
+        for known, its_user in self.known.items():
+            if hmac.compare_digest(known.encode(), text.encode(errors="surrogateescape")):
+                user = its_user
+        if user is not None:
+            return Authenticated(user, _for_any(AUDIENCES, audiences, INVALID_TOKEN))
+        token = Token.parse(text)
+        if token is not None and token.claim("iss") == LEGACY_ISSUER:
+            return self._legacy(token, audiences)
+        if token is None or token.claim("iss") != ISSUER or self.key is None:
+            raise TokenError(INVALID_TOKEN)
+        if token.key_id not in ("", self.key.id):
+            raise TokenError("invalid signature, no keys found")
+        if not token.is_signed_by(self.key):
+            raise TokenError("go-jose/go-jose: error in cryptographic primitive")
+        its_audiences = token.claims.get("aud")
+        its_audiences = its_audiences if isinstance(its_audiences, list) else [its_audiences]
+        chosen = _for_any(its_audiences, audiences, f"token audiences {_go_quoted(its_audiences)} is invalid for the "
+                          f"target audiences {_go_quoted(audiences)}")
+        return Authenticated(self._bearer(token), chosen)
+
+    def _bearer(self, token: Token) -> Object:
+        """Return the user of a token with a good signature, if all that it is bound to is still there."""
+        now = self._server.clock.now()
+        self._check_times(token, now)
+        private = token.claims.get("kubernetes.io") or {}
+        namespace, account = str(private.get("namespace", "")), token.reference("serviceaccount") or {}
+        name = str(account.get("name", ""))
+        current = self._require("serviceaccounts", namespace, name)
+        if uid_of(current) != account.get("uid"):
+            raise TokenError(f"service account UID ({uid_of(current)}) does not match claim ({account.get('uid')})")
+        if _is_gone(current, now):
+            raise TokenError(f"service account {namespace}/{name} has been deleted")
+        extra: dict[str, list[str]] = {}
+        pod, node = token.reference("pod"), token.reference("node")
+        for kind in ("secret", "pod", "node"):
+            if (reference := token.reference(kind)) and not (kind == "node" and pod):
+                self._check_bound(kind, "" if kind == "node" else namespace, reference, now)
+        if pod:
+            extra |= {f"{EXTRA}pod-name": [pod["name"]], f"{EXTRA}pod-uid": [pod["uid"]]}
+        if token.claim("jti"):
+            extra[f"{EXTRA}credential-id"] = [f"JTI={token.claim('jti')}"]
+        if node:
+            extra |= {f"{EXTRA}node-{field}": [node[field]] for field in ("name", "uid") if node.get(field)}
+        return _account_user(namespace, name, str(account["uid"]), extra)
+
+    def _check_times(self, token: Token, now: datetime) -> None:
+        moment = now.timestamp()
+        if (start := token.time("nbf")) is not None and moment + LEEWAY < start:
+            raise TokenError("service account token is not valid yet")
+        if (end := token.time("exp")) is not None and moment - LEEWAY > end:
+            raise TokenError("service account token has expired")
+        if (issued := token.time("iat")) is not None and moment + LEEWAY < issued:
+            raise TokenError("service account token is issued in the future")
+
+    def _check_bound(self, kind: str, namespace: str, reference: Mapping[str, Any], now: datetime) -> None:
+        try:
+            obj = self._get(f"{kind}s", str(reference.get("name", "")), namespace=namespace)
+        except errors.NotFound:
+            raise TokenError("service account token has been invalidated") from None
+        if uid_of(obj) != reference.get("uid"):
+            raise TokenError(f"{kind} UID ({uid_of(obj)}) does not match service account {kind} ref claim "
+                             f"({reference.get('uid')})")
+        if _is_gone(obj, now):
+            raise TokenError("service account token has been invalidated")
+
+    def _require(self, resource: str, namespace: str, name: str) -> Object:
+        try:
+            return self._get(resource, name, namespace=namespace)
+        except errors.NotFound as error:
+            raise TokenError(error.message) from None
+
+    def _legacy(self, token: Token, audiences: Sequence[str]) -> Authenticated:
+        """Return whose a token from a Secret is: the Secret must have it, and it must be the one made for it."""
+        namespace, secret_name, name, uid = (token.claim(f"{CLAIM}{claim}") for claim in (
+            "namespace", "secret.name", "service-account.name", "service-account.uid"))
+        for value, claim in ((token.claim("sub"), "sub"), (namespace, "namespace"), (secret_name, "secretName"),
+                             (name, "serviceAccountName"), (uid, "serviceAccountUID")):
+            if not value:
+                raise TokenError(f"{claim} claim is missing")
+        if split_account(token.claim("sub")) != (namespace, name):
+            raise TokenError("sub claim is invalid")
+        try:
+            secret = self._get("secrets", secret_name, namespace=namespace)
+        except errors.NotFound:
+            raise TokenError("Token has been invalidated") from None
+        if secret["metadata"].get("deletionTimestamp"):
+            raise TokenError("Token has been invalidated")
+        stored = _secret_token(secret)
+        if not hmac.compare_digest(stored, token.text.encode()):
+            raise TokenError("Token does not match server's copy")
+        account = self._require("serviceaccounts", namespace, name)
+        if account["metadata"].get("deletionTimestamp"):
+            raise TokenError(f"ServiceAccount {namespace}/{name} has been deleted")
+        if uid_of(account) != uid:
+            raise TokenError(f"ServiceAccount UID ({uid_of(account)}) does not match claim ({uid})")
+        if not hmac.compare_digest(legacy_token(secret, account).encode(), token.text.encode()):
+            raise TokenError("go-jose/go-jose: error in cryptographic primitive")
+        if (secret["metadata"].get("labels") or {}).get(INVALID_SINCE):
+            raise TokenError(f"the token in secret {namespace}/{secret_name} for service account {namespace}/{name} "
+                             "has been marked invalid. Use tokens from the TokenRequest API or manually created "
+                             f"secret-based tokens, or remove the '{INVALID_SINCE}' label from the secret to "
+                             "temporarily allow use of this token")
+        chosen = _for_any(AUDIENCES, audiences, f"token audiences {_go_quoted(AUDIENCES)} is invalid for the target "
+                          f"audiences {_go_quoted(audiences)}")
+        return Authenticated(_account_user(namespace, name, uid), chosen)
+
+
+def _invalid(field: str, value: Any, detail: str, name: str = "") -> errors.Invalid:
+    return errors.invalid(TOKEN_REQUEST.qualified_kind, name, [errors.invalid_value(field, value, detail)])
+
+
+def _reference(obj: Object) -> Object:
+    return {"name": name_of(obj), "uid": uid_of(obj)}
+
+
+def _unix(moment: datetime) -> int:
+    return int((moment - EPOCH).total_seconds())
+
+
+def _for_any(its_audiences: Sequence[Any], audiences: Sequence[str], problem: str) -> list[str]:
+    """Return the audiences of a token that are wanted. Raises TokenError where there is none."""
+    chosen = [audience for audience in its_audiences if audience in audiences]
+    if not chosen:
+        raise TokenError(problem)
+    return chosen
+
+
+def _go_quoted(values: Sequence[Any]) -> str:
+    return f"[{' '.join(quote(str(value)) for value in values)}]"
+
+
+def _is_gone(obj: Object, now: datetime) -> bool:
+    deleted = obj["metadata"].get("deletionTimestamp")
+    return bool(deleted) and parse_time(deleted) < later(now, -LEEWAY)
+
+
+def _account_user(namespace: str, name: str, uid: str, extra: Mapping[str, list[str]] | None = None) -> Object:
+    return new_user(f"{ACCOUNT_PREFIX}{namespace}:{name}", [*account_groups(namespace), ALL_AUTHENTICATED], uid, extra)
+
+
+# --- tokens in Secrets ----------------------------------------------------------------------------------------------
+
+
+def legacy_token(secret: Object, account: Object) -> str:
+    """Return the token that belongs into a Secret.
+
+    Its signature is a function of the claims and of the Secret's uid, so that it repeats where uids do. Nobody but this
+    server can check it.
+    """
+    namespace = namespace_of(secret)
+    claims = {
+        "iss": LEGACY_ISSUER,
+        f"{CLAIM}namespace": namespace,
+        f"{CLAIM}secret.name": name_of(secret),
+        f"{CLAIM}service-account.name": name_of(account),
+        f"{CLAIM}service-account.uid": uid_of(account),
+        "sub": f"{ACCOUNT_PREFIX}{namespace}:{name_of(account)}",
+    }
+    header = {"alg": "RS256", "kid": url_safe(hashlib.sha256(root_ca().encode()).digest())}
+    signed = f"{json_part(header)}.{json_part(claims)}"
+    seed = f"{uid_of(secret)}/{signed}".encode()
+    return f"{signed}.{url_safe(hashlib.shake_256(seed).digest(LEGACY_SIGNATURE_BYTES))}"
+
+
+def _secret_token(secret: Object) -> bytes:
+    try:
+        return base64.b64decode((secret.get("data") or {}).get("token", ""), validate=True)
+    except binascii.Error:
+        return b""

@@ -13,12 +13,19 @@ from kubepy.api.meta import Object
 from kubepy.api.scheme import Resource
 from kubepy.api.types import type_of
 from kubepy.api.values.goformat import json_type_name
-from kubepy.apiserver.request import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Patch
+from kubepy.apiserver.request import (
+    APPLY_PATCH,
+    JSON_PATCH,
+    MERGE_PATCH,
+    NO_ERRORS,
+    STRATEGIC_MERGE_PATCH,
+    Patch,
+    StrictErrors,
+)
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
 from kubepy.server.messages import JSON, PROTOBUF, YAML, HttpRequest
 from kubepy.server.negotiation import SUPPORTED
-from kubepy.storage.errors import RepeatedKeyError
 
 with lazy_imports():
     from kubepy.api import protobuf
@@ -37,7 +44,7 @@ class Body(NamedTuple):
     """An object as it was sent, with what strict decoding has to say about its text."""
 
     object: Any
-    strict_errors: tuple[str, ...] = ()
+    strict: StrictErrors = NO_ERRORS
 
 
 class _UnreadableError(Exception):
@@ -78,26 +85,27 @@ def _read(data: bytes, media_type: str, api_version: str = "", kind: str = "") -
             raise _UnreadableError(str(error).removeprefix("error converting YAML to JSON: ")) from None
     text = data.decode(errors="replace")
     try:
-        return Body(yaml.read_json(text), tuple(f"duplicate field {quote(path)}" for path in _repeated_keys(text)))
+        return Body(yaml.read_json(text), _strict_errors(text))
     except yaml.YamlError as error:
         raise _UnreadableError(f"couldn't get version/kind; json parse error: {error.message}") from None
 
 
-def _repeated_keys(text: str) -> list[str]:
-    return list(dict.fromkeys(yaml.repeated_keys(text)))
+def _strict_errors(text: str, prefix: str = "") -> StrictErrors:
+    """Return the errors in a JSON text that can be read. ``prefix`` goes before each."""
+    places: dict[str, int] = {}
+    repeated: dict[str, int] = {}
+    for place, (path, is_repeated) in enumerate(yaml.key_paths(text)):
+        (repeated if is_repeated else places).setdefault(path, place)
+    return StrictErrors(tuple((place, f"{prefix}duplicate field {quote(path)}") for path, place in repeated.items()),
+                        places)
 
 
 def _read_yaml(data: bytes) -> Body:
     """Read the first document. Raises YamlError."""
     text = data.decode(errors="replace")
     value = next((document.object for document in yaml.load_each(text)), None)
-    try:
-        next(iter(yaml.load_each(text, unique_keys=True)), None)
-    except yaml.YamlError as error:
-        if isinstance(error.__cause__, RepeatedKeyError):
-            key = quote(error.__cause__.key)
-            return Body(value, (f"yaml: unmarshal errors:\n  line {error.line}: key {key} already set in map",))
-    return Body(value)
+    lines = [f"  line {line}: key {quote(key)} already set in map" for line, key in yaml.repeated_keys(text)]
+    return Body(value, StrictErrors(((0, "\n".join(["yaml: unmarshal errors:", *lines])),)) if lines else NO_ERRORS)
 
 
 # --- objects ------------------------------------------------------------------------------------------------------
@@ -204,11 +212,8 @@ def read_delete_options(request: HttpRequest) -> Object:
 # --- patches ------------------------------------------------------------------------------------------------------
 
 
-def read_patch(request: HttpRequest, resource: Resource) -> tuple[Patch, tuple[str, ...]]:
-    """Return the patch in a body, and what strict decoding has to say about its text.
-
-    Raises UnsupportedMediaType, BadRequest.
-    """
+def read_patch(request: HttpRequest, resource: Resource) -> Body:
+    """Return the Patch in a body. Raises UnsupportedMediaType, BadRequest."""
     patch_type = require_patch_type(request, resource)
     if patch_type == APPLY_PATCH:
         try:
@@ -216,15 +221,14 @@ def read_patch(request: HttpRequest, resource: Resource) -> tuple[Patch, tuple[s
         except yaml.YamlError as error:
             detail = str(error).removeprefix("error converting YAML to JSON: ")
             raise BadRequest(f"error decoding YAML: error converting YAML to JSON: {detail}") from None
-        return Patch(patch_type, body.object), body.strict_errors
+        return body._replace(object=Patch(patch_type, body.object))
     text = request.body.decode(errors="replace")
     try:
         value = yaml.read_json(text)
     except yaml.YamlError as error:
         prefix = "" if patch_type == STRATEGIC_MERGE_PATCH else "error decoding patch: "
         raise BadRequest(f"{prefix}{error.message}") from None
-    prefix = "json patch " if patch_type == JSON_PATCH else ""
-    return Patch(patch_type, value), tuple(f"{prefix}duplicate field {quote(path)}" for path in _repeated_keys(text))
+    return Body(Patch(patch_type, value), _strict_errors(text, "json patch " if patch_type == JSON_PATCH else ""))
 
 
 def require_patch_type(request: HttpRequest, resource: Resource) -> str:

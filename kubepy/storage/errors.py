@@ -89,4 +89,3 @@ class RepeatedKeyError(Exception):
 
     def __init__(self, key: str) -> None:
         super().__init__(f"has the key {quote(key)} more than once")
-        self.key = key

@@ -69,11 +69,12 @@ def _check_kind(resource: Resource, obj: Object) -> str:
 def _complete(server: Server, resource: Resource, decoded: Decoded, options: WriteOptions,
               refuse: Callable[[str], errors.Status]) -> Object:
     """Refuse unknown fields or warn of them, and set the defaults."""
-    complaints = [*options.strict_errors, *(f"unknown field {quote(path)}" for path in decoded.unknown_fields)]
+    complaints = options.strict.texts(decoded.unknown_fields)
     if complaints and options.field_validation == "Strict":
         raise refuse(f"strict decoding error: {', '.join(complaints)}")
     if options.field_validation == "Warn":
-        server.warn_all(complaints)
+        server.warn_all(line.strip() for text in complaints
+                        for line in text.removeprefix("yaml: unmarshal errors:\n").split("\n"))
     decoded.object.setdefault("metadata", {})
     server.strategy(resource).default(decoded.object)
     return decoded.object

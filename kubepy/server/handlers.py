@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, cast
 from kubepy.api import errors
 from kubepy.api.meta import Object
 from kubepy.api.scheme import Resource
-from kubepy.apiserver.request import CollectionOptions, CreateOptions, ListOptions, Options, Request
+from kubepy.apiserver.request import APPLY_PATCH, CollectionOptions, CreateOptions, ListOptions, Options, Request
 from kubepy.server import lists, negotiation, parameters, requestbody, tables
 from kubepy.server.messages import Call, Handler, Response
 from kubepy.server.negotiation import MediaType, Restrictions
@@ -28,6 +28,7 @@ _RETURNED = frozenset({"csidrivers.storage.k8s.io", "csinodes.storage.k8s.io", "
                        "volumeattributesclasses.storage.k8s.io"})
 # The methods of a collection, of an object, and of a subresource, by verb.
 _COLLECTION = {"list": "GET", "create": "POST", "deletecollection": "DELETE"}
+_COLLECTION_VERBS = ("list", "watch", "deletecollection")  # they may have a name, from a field selector
 _OBJECT = {"get": "GET", "update": "PUT", "patch": "PATCH", "delete": "DELETE"}
 
 
@@ -98,7 +99,9 @@ def _require_verb(call: Call, resource: Resource) -> None:
     if subresource:
         verbs = subresource.verbs
         methods = {**_OBJECT, "create": "POST"}
-    elif info.name and info.verb not in ("list", "watch", "deletecollection"):
+    elif resource.custom and info.verb in ("update", "patch") and not info.name:
+        raise errors.BadRequest("name must be provided")
+    elif info.name and info.verb not in _COLLECTION_VERBS and not (resource.custom and info.verb == "create"):
         verbs, methods = resource.verbs, _OBJECT
     else:
         verbs, methods = resource.verbs, _COLLECTION
@@ -167,6 +170,9 @@ def patch(call: Call) -> Response:
     served = ServedRequest.of(call)
     options = parameters.patch_options(call.request, requestbody.require_patch_type(call.request, served.resource))
     body = requestbody.read_patch(call.request, served.resource)
+    if body.object.type == APPLY_PATCH and body.strict.repeated and options.field_validation == "Strict":
+        raise errors.BadRequest("error strict decoding YAML: error converting YAML to JSON: "
+                                + ", ".join(body.strict.texts()))
     return _respond_to_change(served, body.object, options._replace(strict=body.strict))
 
 

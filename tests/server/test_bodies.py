@@ -126,7 +126,7 @@ def crons(api: Api) -> Api:
     ("obj", "status", "message"),
     [
         ({"apiVersion": "example.org/v1", "kind": "Other", "metadata": {"name": "a"}}, 422,
-         'Cron.example.org "a" is invalid: kind: Invalid value: "Other": must be Cron'),
+         'Other.example.org "a" is invalid: kind: Invalid value: "Other": must be Cron'),
         ({"apiVersion": "example.org/v2", "kind": "Cron"}, 400,
          "the API version in the data (example.org/v2) does not match the expected API version (example.org/v1)"),
         ({"apiVersion": "v"}, 400,

@@ -13,6 +13,7 @@ from kubepy.apiserver.server import ADMINISTRATOR
 from kubepy.apiserver.tokens import SigningKey
 from kubepy.kubelet.heartbeats import RENEW_SECONDS, renew_leases
 from kubepy.server.backend import Backend
+from kubepy.server.watchcache import WatchCache
 from kubepy.storage import StorageError
 
 
@@ -51,6 +52,7 @@ class Application:
         self.signing_key = signing_key
         self.log = log
         self.backend = Backend(self._open_cluster)
+        self.watch_cache = WatchCache(lambda: LocalCluster.open(folder), log)
         self.stopping = asyncio.Event()
         self._heartbeats: asyncio.Task[None] | None = None
 
@@ -58,6 +60,7 @@ class Application:
         cluster = LocalCluster.open(self.folder)
         cluster.store.set_warn(lambda text: self.log(f"Warning: {text}"))
         cluster.client.use_authorization(self.options.authorization)
+        self.watch_cache.attach(cluster)
         if self.token:
             cluster.client.tokens.known[self.token] = ADMINISTRATOR
         if self.signing_key:
@@ -67,6 +70,7 @@ class Application:
     async def start(self) -> None:
         """Open the cluster, and do what an API server does once. Raises NoClusterError, FolderError."""
         await self.backend.write(lambda cluster: cluster.start())
+        self.watch_cache.start()
         self._heartbeats = asyncio.create_task(self._keep_leases())
 
     async def stop(self) -> None:
@@ -92,4 +96,5 @@ class Application:
 
     def close(self) -> None:
         """Let go of the cluster, after the requests that have begun."""
+        self.watch_cache.close()
         self.backend.close()

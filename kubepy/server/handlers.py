@@ -13,10 +13,10 @@ from kubepy.api.meta import Object
 from kubepy.api.scheme import Resource
 from kubepy.apiserver.request import CollectionOptions, ListOptions, Options, Request
 from kubepy.server import lists, negotiation, parameters, requestbody, tables
-from kubepy.server.lists import ListResult
 from kubepy.server.messages import Call, Handler, Response
 from kubepy.server.negotiation import MediaType, Restrictions
 from kubepy.server.requestinfo import find_resource
+from kubepy.server.tables import ListResult
 
 # Resources whose deletion answers with what was deleted, as others do with a Status.
 _RETURNED = frozenset({"csidrivers.storage.k8s.io", "csinodes.storage.k8s.io", "deviceclasses.resource.k8s.io",
@@ -123,7 +123,11 @@ def get(call: Call) -> Response:
 def list_(call: Call) -> Response:
     served = ServedRequest.of(call)
     chosen = parameters.list_parameters(call.request, call.info)
-    return served.respond(lists.read_list(call, served.resource, chosen))
+    page = lists.read_page(call, served.resource, served.media, chosen)
+    body = page.body(call)
+    if body is not None:
+        return Response(200, body, served.media.media_type)
+    return served.respond(page.result(call))
 
 
 # --- writes -------------------------------------------------------------------------------------------------------

@@ -17,12 +17,24 @@ from kubepy.api.meta import Object
 from kubepy.api.scheme import Resource
 from kubepy.apiserver import kinds
 from kubepy.apiserver.printers import Cell, Column
-from kubepy.server.lists import ListResult
 from kubepy.server.messages import Call, HttpRequest
 from kubepy.server.negotiation import PARTIAL, PARTIAL_LIST, TABLE, GroupVersionKind, shown
 
 _ENDED = {"Succeeded": "The pod has completed successfully.", "Failed": "The pod failed."}
 _INCLUDED = ("Metadata", "Object", "None", "")
+
+
+class ListResult(NamedTuple):
+    """The objects of a list, and where it goes on.
+
+    :ivar continue_token: "" at the end.
+    :ivar remaining_item_count: of what follows, None where that is not known.
+    """
+
+    items: list[Object]
+    resource_version: str
+    continue_token: str = ""
+    remaining_item_count: int | None = None
 
 
 class TableOptions(NamedTuple):

@@ -52,6 +52,7 @@ class Status(Exception):
 
     code = 500
     reason = ""
+    continue_token = ""  # with which a list in chunks that has expired may go on all the same
     has_details = False  # the answer has ``details`` even if they are empty
 
     def __init__(self, message: str, *, name: str = "", kind: str = "", resource: str = "",
@@ -83,8 +84,9 @@ class Status(Exception):
                                   "retryAfterSeconds": self.retry_after_seconds})
         if isinstance(self, InternalError) and not details:
             details = {"causes": [{"message": self.message.removeprefix(INTERNAL_ERROR)}]}
-        status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": self.message,
-                  "reason": self.reason}
+        metadata = {"continue": self.continue_token} if self.continue_token else {}
+        status = {"kind": "Status", "apiVersion": "v1", "metadata": metadata, "status": "Failure",
+                  "message": self.message, "reason": self.reason}
         return {**_without_empty(status), **({"details": details} if details or self.has_details else {}),
                 "code": self.code}
 

@@ -40,6 +40,8 @@ class PrinterColumn(NamedTuple):
     type: str
     json_path: str
     priority: int = 0
+    format: str = ""
+    description: str = ""
 
 
 class Subresource(NamedTuple):
@@ -82,6 +84,7 @@ class Resource(NamedTuple):
     computed_from: str = ""  # the resource of whose objects these are made at each request: they are not stored
     is_older: bool = False  # ``version`` is not the one that discovery prefers
     storage_version: str = ""  # of a custom resource: the version in which its objects are stored
+    list_kind: str = ""  # of a custom resource
     variants: tuple[Any, ...] = ()  # of a custom resource: itself in each of its versions, served or not
 
     @property

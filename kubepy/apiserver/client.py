@@ -50,6 +50,7 @@ with lazy_imports():
 Objects = list[Object]
 Changes = list[Change]
 Events = list[WatchEvent]
+ChosenObjects = list[Object | None]
 Observed = Callable[[Key], Object | None]
 
 T = TypeVar("T")
@@ -57,8 +58,8 @@ CRDS = "customresourcedefinitions.apiextensions.k8s.io"
 WEBHOOK_CONFIGURATIONS = tuple(f"{type_}webhookconfigurations.admissionregistration.k8s.io"
                                for type_ in ("mutating", "validating"))
 PODS = GroupVersionResource.parse("pods")
+BINDINGS, COMPONENT_STATUSES = "bindings", "componentstatuses"
 REVIEW_GROUPS = ("authentication.k8s.io", "authorization.k8s.io")
-BINDINGS = "bindings"
 _WRITE, _DELETE = WriteOptions(), DeleteOptions()
 
 
@@ -145,6 +146,10 @@ class Client:
 
         self._server.authorizer = (authorization.RbacAuthorizer(state, list_objects)
                                    if mode == authorization.RBAC else authorization.AlwaysAllowAuthorizer())
+
+    def refuse_to_wait(self) -> None:
+        """Raise :class:`~kubepy.apiserver.rehearsal.WouldWait` from now on where a request would call a webhook."""
+        self._server.may_wait = False
 
     @property
     def tokens(self) -> tokens.Tokens:
@@ -253,6 +258,8 @@ class Client:
         if resource.computed_from:
             subject = self._get(request._replace(resource=_named(resource.computed_from)))
             return metrics.first_of(resource, subject, self._metrics_of(resource, [subject]))
+        if resource.key == COMPONENT_STATUSES:
+            return metrics.component_status(request.name)
         key = Key(resource.key, request.namespace, request.name)
         if self._batch:
             obj = self._batch.transaction.get(key)
@@ -274,20 +281,37 @@ class Client:
             return subjects._replace(items=self._metrics_of(resource, subjects.items))
         namespace = request.namespace or None
         revision, objects, problems = self._snapshot(resource.key, namespace)
+        if resource.key == COMPONENT_STATUSES:
+            objects = metrics.component_statuses()
         if resource.key in IMPLIED and (implied_objects := self._implied_objects()):
             missing = implied_objects.missing(resource.key, namespace, objects, self._stored)
             objects = with_implied(objects, missing)
         for problem in problems:
             self.warn(self._store.describe(problem))
+        return ObjectList(self._chosen(resource, request, objects), str(revision), problems)
+
+    def choose(self, request: Request, objects: Objects) -> ChosenObjects:
+        """Return stored objects as a list or watch shows them: in the version of the request, and None for each that
+        its selectors do not choose. Raises BadRequest as :meth:`list` does, and NotFound."""
+        resource, request = self._resolve(request)
         if resource.custom:
             objects = self._shown(resource, request, objects)
+        chosen = {id(obj) for obj in self._selected(resource, request, objects)}
+        shown = objects if resource.custom else self._shown(resource, request, objects)
+        return [view if id(obj) in chosen else None for obj, view in zip(objects, shown, strict=True)]
+
+    def _chosen(self, resource: Resource, request: Request, objects: Objects) -> Objects:
+        """Return the objects that the selectors of a request choose, in its version."""
+        if resource.custom:
+            return self._selected(resource, request, self._shown(resource, request, objects))
+        return self._shown(resource, request, self._selected(resource, request, objects))
+
+    def _selected(self, resource: Resource, request: Request, objects: Objects) -> Objects:
         selectors = request.list_options
-        if selectors.label_selector or selectors.field_selector:
-            strategy = self._server.strategy(resource)
-            objects = strategy.select(objects, selectors.label_selector, selectors.field_selector)
-        if not resource.custom:
-            objects = self._shown(resource, request, objects)
-        return ObjectList(objects, str(revision), problems)
+        if not selectors.label_selector and not selectors.field_selector:
+            return objects
+        strategy = self._server.strategy(resource)
+        return strategy.select(objects, selectors.label_selector, selectors.field_selector)
 
     def _snapshot(self, resource: str, namespace: str | None = None) -> Snapshot:
         if self._batch is None:
@@ -493,10 +517,11 @@ class Client:
         except CompactedError:
             raise errors.Expired(f"too old resource version: {since} ({self.revision()})") from None
         if any(change.key.resource == CRDS for change in changes):
-            self._forget_custom_kinds()
+            self.forget_custom_kinds()
         return changes
 
-    def _forget_custom_kinds(self) -> None:
+    def forget_custom_kinds(self) -> None:
+        """Read CustomResourceDefinitions anew: some have changed."""
         self._server.scheme.forget_custom()
         self._server.forget_strategies()
 
@@ -559,7 +584,7 @@ class Client:
             with self._storage_transaction() as transaction:
                 yield RequestTransaction(self._store, transaction, events, self._implied_objects(), dry_run=dry_run)
         if any(events[index].key.resource == CRDS for index in range(first, len(events))):
-            self._forget_custom_kinds()
+            self.forget_custom_kinds()
 
     @contextmanager
     def _storage_transaction(self) -> Iterator[Transaction]:

@@ -13,6 +13,7 @@ from kubepy.api.meta import (
     has_finalizer,
     is_being_deleted,
     name_of,
+    namespace_of,
     with_finalizer,
     without_finalizer,
 )
@@ -39,6 +40,7 @@ class PVCProtectionController:
     def __init__(self, context: Context) -> None:
         self.queue = context.new_queue()
         self._claim_client = ResourceClient(context.client, PERSISTENT_VOLUME_CLAIMS)
+        self._pod_client = ResourceClient(context.client, PODS)
         self._claims = context.informers.lister(PERSISTENT_VOLUME_CLAIMS)
         self._pods = context.informers.lister(PODS)
 
@@ -61,11 +63,20 @@ class PVCProtectionController:
             return
         if not is_being_deleted(claim):
             changed = with_finalizer(claim, PVC_FINALIZER)
-        elif any(is_in_use(claim, pod) for pod in self._pods.list(key.namespace)):
+        elif self._has_user(claim):
             return
         else:
             changed = without_finalizer(claim, PVC_FINALIZER)
         self._claim_client.update(changed)
+
+    def _has_user(self, claim: PersistentVolumeClaim) -> bool:
+        """Tell whether a pod uses the claim. Raises Status.
+
+        No claim goes before the API has been asked: the informers may not know of a new pod yet.
+        """
+        namespace = namespace_of(claim)
+        return (any(is_in_use(claim, pod) for pod in self._pods.list(namespace))
+                or any(is_in_use(claim, pod) for pod in self._pod_client.list(namespace)))
 
 
 def may_change_finalizer(claim: PersistentVolumeClaim) -> bool:

@@ -273,6 +273,10 @@ class ResourceClient(Generic[ObjectT]):
         """Read an object as it is stored now."""
         return cast(ObjectT, self._client.get(self._resource, name, namespace=namespace))
 
+    def list(self, namespace: str) -> list[ObjectT]:
+        """Read the objects of a namespace as they are stored now."""
+        return cast("list[ObjectT]", self._client.list(self._resource, namespace=namespace).items)
+
     def create(self, obj: ObjectT, namespace: str = "") -> ObjectT:
         return cast(ObjectT, self._client.create(self._resource, cast(Object, obj), namespace=namespace))
 

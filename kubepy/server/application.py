@@ -6,10 +6,15 @@ import asyncio
 from collections.abc import Callable
 from typing import NamedTuple
 
+from kubepy.api import errors
+from kubepy.api.clock import Clock
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.apiserver.server import ADMINISTRATOR
 from kubepy.apiserver.tokens import SigningKey
+from kubepy.kubelet.heartbeats import RENEW_SECONDS, renew_leases
 from kubepy.server.backend import Backend
+from kubepy.server.watchcache import WatchCache
+from kubepy.storage import StorageError
 
 
 class ServeOptions(NamedTuple):
@@ -47,12 +52,15 @@ class Application:
         self.signing_key = signing_key
         self.log = log
         self.backend = Backend(self._open_cluster)
+        self.watch_cache = WatchCache(lambda: LocalCluster.open(folder), log)
         self.stopping = asyncio.Event()
+        self._heartbeats: asyncio.Task[None] | None = None
 
     def _open_cluster(self) -> LocalCluster:
         cluster = LocalCluster.open(self.folder)
         cluster.store.set_warn(lambda text: self.log(f"Warning: {text}"))
         cluster.client.use_authorization(self.options.authorization)
+        self.watch_cache.attach(cluster)
         if self.token:
             cluster.client.tokens.known[self.token] = ADMINISTRATOR
         if self.signing_key:
@@ -62,11 +70,31 @@ class Application:
     async def start(self) -> None:
         """Open the cluster, and do what an API server does once. Raises NoClusterError, FolderError."""
         await self.backend.write(lambda cluster: cluster.start())
+        self.watch_cache.start()
+        self._heartbeats = asyncio.create_task(self._keep_leases())
 
     async def stop(self) -> None:
         """End all streams in order."""
         self.stopping.set()
+        if self._heartbeats is not None:
+            self._heartbeats.cancel()
+
+    async def _keep_leases(self) -> None:
+        """Let the simulated kubelets renew their leases, whoever runs the controllers.
+
+        Those of others take a node for lost by the machine's time, even where the cluster's own stands still.
+        """
+        def renew(cluster: LocalCluster) -> None:
+            renew_leases(cluster.client, (cluster.clock if self.options.controllers else Clock()).now())
+
+        while True:
+            try:
+                await self.backend.write(renew)
+            except (StorageError, errors.Status) as error:  # the next time will do as well
+                self.log(f"error: renewing the leases of nodes: {error}")
+            await asyncio.sleep(RENEW_SECONDS)
 
     def close(self) -> None:
         """Let go of the cluster, after the requests that have begun."""
+        self.watch_cache.close()
         self.backend.close()

@@ -90,7 +90,8 @@ class HandlerChain:
             client.warn = lambda text: warnings.update({text: None})
             client.requester = requester = user or admit(cluster)
             response = routes.find_handler(info)(Call(whole, info, requester, cluster, application))
-            return compressed(request, response._replace(headers=(*response.headers, *warning_headers(warnings))))
+            response = response._replace(headers=(*response.headers, *warning_headers(warnings)))
+            return compressed(request, response) if isinstance(response, Response) else response
 
         if info.is_resource_request and info.verb == "watch":
             return await watch.watch(application, request, info, await application.backend.read(admit))

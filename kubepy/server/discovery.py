@@ -181,7 +181,7 @@ def _aggregated_json(custom: tuple[Resource, ...], version: str, *, is_core: boo
 class DiscoveryRestrictions(negotiation.Restrictions):
     """The aggregated documents are the only other representation of ``/api`` and ``/apis``."""
 
-    def allow(self, media_type: str, target: negotiation.Target | None) -> bool:
+    def allow(self, media_type: str, target: negotiation.GroupVersionKind | None) -> bool:
         return target is None or (target.group == GROUP and target.kind == KIND and target.version in VERSIONS)
 
 

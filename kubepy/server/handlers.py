@@ -13,10 +13,10 @@ from kubepy.api.meta import Object
 from kubepy.api.scheme import Resource
 from kubepy.apiserver.request import CollectionOptions, ListOptions, Options, Request
 from kubepy.server import lists, negotiation, parameters, requestbody, tables
-from kubepy.server.lists import ListResult
 from kubepy.server.messages import Call, Handler, Response
 from kubepy.server.negotiation import MediaType, Restrictions
 from kubepy.server.requestinfo import find_resource
+from kubepy.server.tables import ListResult
 
 # Resources whose deletion answers with what was deleted, as others do with a Status.
 _RETURNED = frozenset({"csidrivers.storage.k8s.io", "csinodes.storage.k8s.io", "deviceclasses.resource.k8s.io",
@@ -30,7 +30,7 @@ _COLLECTION = {"list": "GET", "create": "POST", "deletecollection": "DELETE"}
 _OBJECT = {"get": "GET", "update": "PUT", "patch": "PATCH", "delete": "DELETE"}
 
 
-class Endpoint(NamedTuple):
+class ServedRequest(NamedTuple):
     """A request whose resource is served, with the representation of the answer."""
 
     call: Call
@@ -38,7 +38,7 @@ class Endpoint(NamedTuple):
     media: MediaType
 
     @classmethod
-    def of(cls, call: Call) -> Endpoint:
+    def of(cls, call: Call) -> ServedRequest:
         """Find out what a request asks for.
 
         Raises NotFound, MethodNotAllowed, UnsupportedMediaType (of a patch), NotAcceptable.
@@ -81,6 +81,7 @@ class Endpoint(NamedTuple):
         items = [negotiation.shown(self.call.client, obj) for obj in result.items]
         kind, api_version, meta = f"{self.resource.kind}List", self.resource.api_version, tables.list_meta(result)
         if self.resource.custom:
+            kind = self.resource.list_kind or kind
             meta = {"continue": "", **dict(sorted(meta.items()))}
             return {"apiVersion": api_version, "items": items, "kind": kind, "metadata": meta}
         for item in items:
@@ -115,90 +116,94 @@ def _require_verb(call: Call, resource: Resource) -> None:
 
 
 def get(call: Call) -> Response:
-    endpoint = Endpoint.of(call)
-    return endpoint.respond(endpoint.do())
+    served = ServedRequest.of(call)
+    return served.respond(served.do())
 
 
 def list_(call: Call) -> Response:
-    endpoint = Endpoint.of(call)
+    served = ServedRequest.of(call)
     chosen = parameters.list_parameters(call.request, call.info)
-    return endpoint.respond(lists.read_list(call, endpoint.resource, chosen))
+    page = lists.read_page(call, served.resource, served.media, chosen)
+    body = page.body(call)
+    if body is not None:
+        return Response(200, body, served.media.media_type)
+    return served.respond(page.result(call))
 
 
 # --- writes -------------------------------------------------------------------------------------------------------
 
 
 def create(call: Call) -> Response:
-    endpoint = Endpoint.of(call)
+    served = ServedRequest.of(call)
     options = parameters.create_options(call.request)
-    body = requestbody.read_object(call.request, endpoint.resource)
-    return endpoint.respond(endpoint.do(body.object, options._replace(strict_errors=body.strict_errors)), 201)
+    body = requestbody.read_object(call.request, served.resource)
+    return served.respond(served.do(body.object, options._replace(strict_errors=body.strict_errors)), 201)
 
 
 def update(call: Call) -> Response:
-    endpoint = Endpoint.of(call)
+    served = ServedRequest.of(call)
     options = parameters.update_options(call.request)
-    body = requestbody.read_object(call.request, _body_kind(endpoint))
-    return _respond_to_change(endpoint, body.object, options._replace(strict_errors=body.strict_errors))
+    body = requestbody.read_object(call.request, _body_kind(served))
+    return _respond_to_change(served, body.object, options._replace(strict_errors=body.strict_errors))
 
 
 def patch(call: Call) -> Response:
-    endpoint = Endpoint.of(call)
-    options = parameters.patch_options(call.request, requestbody.require_patch_type(call.request, endpoint.resource))
-    body, strict_errors = requestbody.read_patch(call.request, endpoint.resource)
-    return _respond_to_change(endpoint, body, options._replace(strict_errors=strict_errors))
+    served = ServedRequest.of(call)
+    options = parameters.patch_options(call.request, requestbody.require_patch_type(call.request, served.resource))
+    body, strict_errors = requestbody.read_patch(call.request, served.resource)
+    return _respond_to_change(served, body, options._replace(strict_errors=strict_errors))
 
 
-def _body_kind(endpoint: Endpoint) -> Resource:
+def _body_kind(served: ServedRequest) -> Resource:
     """Return the kind of the body of an update: a Scale for that subresource."""
-    resource = endpoint.resource
-    subresource = resource.subresource(endpoint.call.info.subresource)
+    resource = served.resource
+    subresource = resource.subresource(served.call.info.subresource)
     if subresource is None or subresource.kind == resource.kind:
         return resource
     return Resource(resource.plural, subresource.kind, subresource.group, subresource.version)
 
 
-def _respond_to_change(endpoint: Endpoint, body: Any, options: Options) -> Response:
+def _respond_to_change(served: ServedRequest, body: Any, options: Options) -> Response:
     """Update or patch an object: 201 if that created it."""
-    call, resource = endpoint.call, endpoint.resource
+    call, resource = served.call, served.resource
     is_new = False
     if not call.info.subresource:
         try:
             call.client.get(resource.gvr, call.info.name, namespace=call.info.namespace)
         except errors.NotFound:
             is_new = True
-    return endpoint.respond(endpoint.do(body, options), 201 if is_new else 200)
+    return served.respond(served.do(body, options), 201 if is_new else 200)
 
 
 # --- deletions ----------------------------------------------------------------------------------------------------
 
 
 def delete(call: Call) -> Response:
-    endpoint, info = Endpoint.of(call), call.info
+    served, info = ServedRequest.of(call), call.info
     deletion = _read_deletion(call)
-    left = endpoint.do(None, deletion.options)
+    left = served.do(None, deletion.options)
     metadata = left["metadata"]
     finalizers = metadata.get("finalizers")
     if left["kind"] == "Namespace":
         finalizers = finalizers or (left.get("spec") or {}).get("finalizers")
     remains = bool(finalizers) or (metadata.get("deletionGracePeriodSeconds") or 0) > 0
     status = 202 if remains and deletion.orphan_dependents is False else 200
-    if remains or endpoint.resource.key in _RETURNED:
-        return endpoint.respond(left, status)
+    if remains or served.resource.key in _RETURNED:
+        return served.respond(left, status)
     details = {"name": info.name, "group": info.api_group, "kind": info.resource, "uid": metadata["uid"]}
-    return endpoint.respond({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success",
+    return served.respond({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success",
                              "details": {name: value for name, value in details.items() if value}}, status)
 
 
 def delete_collection(call: Call) -> Response:
-    endpoint = Endpoint.of(call)
+    served = ServedRequest.of(call)
     chosen = parameters.list_parameters(call.request, call.info)
     options = CollectionOptions(ListOptions(chosen.label_selector, chosen.field_selector), _read_deletion(call).options)
-    deleted = cast("list[Object]", endpoint.do(None, options))
-    return endpoint.respond(ListResult(deleted, str(call.client.revision())))
+    deleted = cast("list[Object]", served.do(None, options))
+    return served.respond(ListResult(deleted, str(call.client.revision())))
 
 
-def _read_deletion(call: Call) -> parameters.Deletion:
+def _read_deletion(call: Call) -> parameters.DeleteParameters:
     """Read the options of a deletion: from its body, or without one from the query."""
     if call.request.body:
         return parameters.read_deletion(requestbody.read_delete_options(call.request))

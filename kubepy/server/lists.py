@@ -1,32 +1,285 @@
-"""Lists: the objects of a resource that a request asks for."""
+"""Lists: the objects of a resource that a request asks for, at one revision, whole or in chunks.
+
+They come from the watch cache. A list in chunks is one snapshot: its token has the revision of the first chunk and
+where the next one begins. Upstream: ``apiserver/pkg/storage`` (``continue.go``, ``cacher/delegator.go``,
+``etcd3/store.go``).
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple, cast
+import binascii
+import json
+import posixpath
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Iterator
+from typing import Any, NamedTuple, cast
 
-from kubepy.api.meta import Object
+from kubepy.api import errors
+from kubepy.api.meta import Object, name_of, namespace_of
 from kubepy.api.scheme import Resource
 from kubepy.apiserver.client import ObjectList
 from kubepy.apiserver.request import ListOptions, Request
-from kubepy.server.messages import Call
+from kubepy.quoting import quote
+from kubepy.server.encodings import View, encode_records, list_body, select
+from kubepy.server.messages import JSON, Call
+from kubepy.server.negotiation import MediaType
 from kubepy.server.parameters import ListParameters
+from kubepy.server.tables import ListResult, TableOptions, list_meta
+from kubepy.server.watchcache import Items, Place, WatchCache
+from kubepy.storage import Key
+from kubepy.storage.memory import MemoryRecord
+from kubepy.storage.model import to_json
+
+TOKEN_VERSION = "meta.k8s.io/v1"
+LATEST = -1  # the revision of a token that goes on with what is there now
+CATCH_UP_SECONDS = 30.0  # how long a list waits for the cache to have what is stored
+CHUNK = 500  # objects that selectors are asked about at once
+EXPIRED = "The resourceVersion for the provided list is too old."
+INCONSISTENT = (
+    "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
+    "the continue parameter, or use the continue token in this response to retrieve the remainder of the results. "
+    "Continuing with the provided token results in an inconsistent list - objects that were created, modified, or "
+    "deleted between the time the first chunk was returned and now may show up in the list.")
 
 
-class ListResult(NamedTuple):
-    """The objects of a list, and where it goes on.
+class Page(NamedTuple):
+    """What a list has: objects as they are stored, and where it goes on."""
 
-    :ivar continue_token: "" at the end.
-    :ivar remaining_item_count: of what follows, None where that is not known.
-    """
-
-    items: list[Object]
+    view: View
+    records: list[MemoryRecord]
     resource_version: str
     continue_token: str = ""
     remaining_item_count: int | None = None
 
+    def result(self, call: Call) -> ListResult:
+        """Return the list with its objects in the version of the request. Raises Status."""
+        objects = call.client.choose(self.view.request._replace(options=None),
+                                     [record.object for record in self.records])
+        return ListResult([obj for obj in objects if obj is not None], self.resource_version, self.continue_token,
+                          self.remaining_item_count)
 
-def read_list(call: Call, resource: Resource, parameters: ListParameters) -> ListResult:
-    """Return the objects of a list, or the part of them that the parameters ask for."""
+    def body(self, call: Call) -> bytes | None:
+        """Return the list in JSON, None where something else is wanted. Raises Status."""
+        media = self.view.media
+        if media.media_type != JSON or media.target is not None or media.pretty or call.application is None:
+            return None
+        metadata = list_meta(ListResult([], self.resource_version, self.continue_token, self.remaining_item_count))
+        items = encode_records(call, self.view, call.application.watch_cache.encodings, self.records)
+        return list_body(self.view, metadata, items)
+
+
+# --- revisions ----------------------------------------------------------------------------------------------------
+
+
+def parse_revision(text: str) -> int:
+    """Return the revision of a resourceVersion, 0 for "". Raises BadRequest in the words of ``strconv.ParseUint``."""
+    if not text:
+        return 0
+    is_number = text.isascii() and text.isdigit()
+    if is_number and (len(text) < 20 or (len(text) < 40 and int(text) < 2**64)):
+        return int(text)
+    problem = "value out of range" if is_number else "invalid syntax"
+    raise errors.BadRequest(f"resourceVersion: Invalid value: {quote(text)}: strconv.ParseUint: parsing {quote(text)}: "
+                            f"{problem}")
+
+
+def require_present(revision: int, current: int) -> None:
+    """Check that a revision is not one that is yet to come. Raises Timeout."""
+    if revision > current:
+        cause = errors.Cause("ResourceVersionTooLarge", "Too large resource version")
+        raise errors.Timeout(f"Timeout: Too large resource version: {revision}, current: {current}", causes=[cause],
+                             retry_after_seconds=1)
+
+
+class Range(NamedTuple):
+    """The part of a list that is asked for.
+
+    :ivar exact: at this revision, None for the present.
+    :ivar minimum: not older than this.
+    :ivar start: only from here on.
+    :ivar limit: 0 for none.
+    """
+
+    exact: int | None = None
+    minimum: int = 0
+    start: str = ""
+    limit: int = 0
+
+
+def parse_range(parameters: ListParameters) -> Range:
+    """Return the part of a list that parameters ask for. Raises BadRequest."""
+    version, limit = parameters.resource_version, max(parameters.limit, 0)
+    if version == "0":
+        limit = 0
+    if parameters.continue_token:
+        start, revision = decode_token(parameters.continue_token)
+        if version not in ("", "0"):
+            raise errors.BadRequest("specifying resource version is not allowed when using continue")
+        return Range(revision if revision > 0 else None, 0, start, limit)
+    try:
+        revision = parse_revision(version)
+    except errors.BadRequest as error:
+        raise errors.BadRequest(f"invalid resource version: {error}") from None
+    is_exact = parameters.resource_version_match == "Exact" or (
+        not parameters.resource_version_match and limit > 0 and revision > 0)
+    return Range(revision, 0, "", limit) if is_exact else Range(None, revision, "", limit)
+
+
+# --- tokens -------------------------------------------------------------------------------------------------------
+
+
+def encode_token(revision: int, start: str) -> str:
+    token = json.dumps({"v": TOKEN_VERSION, "rv": revision, "start": start}, separators=(",", ":"), ensure_ascii=False)
+    return urlsafe_b64encode(token.encode()).decode().rstrip("=")
+
+
+def decode_token(text: str) -> tuple[str, int]:
+    """Return where a token goes on, and at which revision. Raises BadRequest in upstream's words."""
+    problem = "continue key is not valid"
+    try:
+        token = _parse_token(text)
+    except ValueError as error:
+        raise errors.BadRequest(f"invalid continue token: {problem}: {error}") from None
+    start, revision = token.get("start") or "", token.get("rv") or 0
+    if token.get("v") != TOKEN_VERSION:
+        problem += f": server does not recognize this encoded version {token.get('v') or ''}"
+    elif not revision:
+        problem += f": incorrect encoded start resourceVersion (version {TOKEN_VERSION})"
+    elif not start:
+        problem += f": encoded start key empty (version {TOKEN_VERSION})"
+    elif posixpath.normpath(key := f"/{start.removeprefix('/')}") != key or key.startswith("//"):
+        problem += f": {start}"
+    else:
+        return start.removeprefix("/"), revision
+    raise errors.BadRequest(f"invalid continue token: {problem}")
+
+
+def _parse_token(text: str) -> dict[str, Any]:
+    """Raises ValueError in the words of Go."""
+    for index, character in enumerate(text):
+        if not (character.isascii() and (character.isalnum() or character in "-_")):
+            raise ValueError(f"illegal base64 data at input byte {index}")
+    if len(text) % 4 == 1:
+        raise ValueError(f"illegal base64 data at input byte {len(text) - 1}")
+    try:
+        token = json.loads(urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+    except (json.JSONDecodeError, UnicodeDecodeError, binascii.Error, RecursionError) as error:
+        if isinstance(error, json.JSONDecodeError) and error.pos < len(error.doc):
+            raise ValueError(f"invalid character '{error.doc[error.pos]}' looking for beginning of value") from None
+        raise ValueError("unexpected end of JSON input") from None
+    if not isinstance(token, dict):
+        raise ValueError("json: cannot unmarshal into Go value of type storage.continueToken")
+    for name, type_ in (("v", str), ("rv", int), ("start", str)):
+        if not isinstance(token.get(name, type_()), type_):
+            raise ValueError(f"json: cannot unmarshal into Go struct field continueToken.{name}")
+    return token
+
+
+# --- reading ------------------------------------------------------------------------------------------------------
+
+
+def read_page(call: Call, resource: Resource, media: MediaType, parameters: ListParameters) -> Page:
+    """Return the objects of a list, or the part of them that the parameters ask for.
+
+    Raises BadRequest, Timeout for a revision that is yet to come, Expired for one that is too long ago.
+    """
     options = ListOptions(parameters.label_selector, parameters.field_selector)
-    listed = cast(ObjectList, call.client.do(Request("list", resource.gvr, call.info.namespace, options=options)))
-    return ListResult(listed.items, listed.resource_version)
+    cache = call.application.watch_cache if call.application is not None else None
+    definitions = cache.definitions_revision if cache is not None and resource.custom else 0
+    namespace = call.info.namespace if resource.namespaced else ""
+    view = View(resource, namespace, "", options, media, TableOptions(), definitions)
+    call.client.choose(view.request, [])  # the selectors, and warnings of the version
+    wanted = parse_range(parameters)
+    if cache is None or resource.computed_from:
+        records, revision = _stored_records(call, view, wanted)
+    else:
+        records, revision = _cached_records(call, view, cache, wanted)
+    following = list(_from_start(records, view, wanted.start))
+    chosen, has_more = _select(call, view, following, wanted.limit)
+    if not has_more:
+        return Page(view, chosen, str(revision))
+    last = chosen[-1].key
+    start = last.name if namespace or not resource.namespaced else f"{last.namespace}/{last.name}"
+    remaining = None if view.has_selectors else len(following) - wanted.limit
+    return Page(view, chosen, str(revision), encode_token(revision, f"{start}\0"), remaining)
+
+
+def _cached_records(call: Call, view: View, cache: WatchCache, wanted: Range) -> tuple[list[MemoryRecord], int]:
+    """Return the objects of a view from the cache, at the revision that is wanted."""
+    key, namespace = view.resource.key, view.namespace
+    current, problems = call.cluster.store.refresh(key, namespace or None)
+    require_present(max(wanted.exact or 0, wanted.minimum), current)
+    if not cache.wait_for(current, CATCH_UP_SECONDS):
+        raise errors.ServiceUnavailable("the watch cache is not up to date")
+    try:
+        items, revision = cache.snapshot(key, wanted.exact)
+    except errors.Expired:
+        raise _expired(wanted) from None
+    records = [record for _, record in _of_namespace(items, namespace)]
+    if problems:  # files that cannot be objects: these are left out, with a warning
+        listed = call.client.list(view.resource.gvr, namespace=namespace or None).items
+        places = {(namespace_of(obj), name_of(obj)) for obj in listed}
+        records = [record for record in records if record.key[1:] in places]
+    now = call.cluster.clock.now().timestamp()
+    return [record for record in records if record.is_alive(now)], max(wanted.exact or 0, revision)
+
+
+def _of_namespace(items: Items, namespace: str) -> Iterator[tuple[Place, MemoryRecord]]:
+    if not namespace:
+        yield from items.items()
+        return
+    for place, record in items.after((namespace, "")):
+        if place[0] != namespace:
+            return
+        yield place, record
+
+
+def _stored_records(call: Call, view: View, wanted: Range) -> tuple[list[MemoryRecord], int]:
+    """Return the objects of a view without a cache: there is no revision but the newest one."""
+    request = Request("list", view.resource.gvr, view.namespace)
+    listed = cast(ObjectList, call.client.do(request._replace(resource=request.resource._replace(version=""))))
+    revision = int(listed.resource_version)
+    require_present(max(wanted.exact or 0, wanted.minimum), revision)
+    if wanted.exact not in (None, revision):
+        raise _expired(wanted)
+    return [_record(view, obj) for obj in listed.items], revision
+
+
+def _record(view: View, obj: Object) -> MemoryRecord:
+    metadata = obj["metadata"]
+    key = Key(view.resource.key, namespace_of(obj), name_of(obj))
+    return MemoryRecord(key, int(metadata.get("resourceVersion") or 0), to_json(obj))
+
+
+def _expired(wanted: Range) -> errors.Expired:
+    """Make the error of a revision that is too long ago; a list in chunks may go on with what is there now."""
+    if not wanted.start:
+        return errors.Expired(EXPIRED)
+    error = errors.Expired(INCONSISTENT)
+    error.continue_token = encode_token(LATEST, wanted.start)
+    return error
+
+
+def _from_start(records: list[MemoryRecord], view: View, start: str) -> Iterator[MemoryRecord]:
+    """Yield the objects from where a token goes on."""
+    namespace, slash, name = start.partition("/")
+    if not slash or view.namespace or not view.resource.namespaced:
+        namespace, name = view.namespace, start
+    is_after, name = name.endswith("\0"), name.removesuffix("\0")
+    for record in records:
+        place = record.key[1:]
+        if not start or place > (namespace, name) or (place == (namespace, name) and not is_after):
+            yield record
+
+
+def _select(call: Call, view: View, records: list[MemoryRecord], limit: int) -> tuple[list[MemoryRecord], bool]:
+    """Return the objects that the selectors choose, at most so many, and whether there is something after them."""
+    chosen: list[MemoryRecord] = []
+    for start in range(0, len(records), CHUNK):
+        part = records[start:start + CHUNK]
+        for index, (record, matches) in enumerate(zip(part, select(call, view, part), strict=True), start):
+            if matches:
+                chosen.append(record)
+                if len(chosen) == limit:
+                    return chosen, index < len(records) - 1
+    return chosen, False

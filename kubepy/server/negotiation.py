@@ -43,7 +43,7 @@ class Clause(NamedTuple):
         return (self.type == type_ and self.subtype in (subtype, "*")) or (self.type, self.subtype) == ("*", "*")
 
 
-class Target(NamedTuple):
+class GroupVersionKind(NamedTuple):
     """A kind of ``meta.k8s.io`` that the answer is converted to: ``as=Table;g=meta.k8s.io;v=v1``."""
 
     group: str = ""
@@ -65,7 +65,7 @@ class Restrictions(NamedTuple):
     transforms: bool = False
     protobuf: bool = True
 
-    def allow(self, media_type: str, target: Target | None) -> bool:
+    def allow(self, media_type: str, target: GroupVersionKind | None) -> bool:
         if target is None:
             return self.protobuf or media_type != PROTOBUF
         if not self.transforms or target.group != "meta.k8s.io" or target.version not in _META_VERSIONS:
@@ -78,7 +78,7 @@ class MediaType(NamedTuple):
 
     media_type: str = JSON
     pretty: bool = False
-    target: Target | None = None
+    target: GroupVersionKind | None = None
     stream: str = ""
 
 
@@ -135,7 +135,7 @@ def negotiate(request: HttpRequest, restrictions: Restrictions) -> MediaType:
 def _agree(clause: Clause, media_type: str, restrictions: Restrictions) -> MediaType | None:
     """Return what a media range with its parameters means; None if the endpoint has no such representation."""
     parameters = clause.parameters
-    target = Target(parameters.get("g", ""), parameters.get("v", ""), parameters.get("as", ""))
+    target = GroupVersionKind(parameters.get("g", ""), parameters.get("v", ""), parameters.get("as", ""))
     stream = parameters.get("stream", "")
     if stream and (stream != "watch" or media_type == YAML):
         return None

@@ -94,7 +94,7 @@ def manager_of(user_agent: str) -> str:
         if len((name + character).encode()) > FIELD_MANAGER_MAX_LENGTH:
             break
         name += character
-    return name
+    return name or "unknown"
 
 
 def _write_options(request: HttpRequest, kind: str, problems: list[FieldError]) -> WriteOptions:
@@ -135,7 +135,7 @@ def patch_options(request: HttpRequest, patch_type: str) -> PatchOptions:
 # --- deletions ----------------------------------------------------------------------------------------------------
 
 
-class Deletion(NamedTuple):
+class DeleteParameters(NamedTuple):
     """The options of a deletion, and those that only the answer depends on."""
 
     options: DeleteOptions
@@ -158,7 +158,7 @@ def deletion_of_query(request: HttpRequest) -> Object:
     return options
 
 
-def read_deletion(options: Object) -> Deletion:
+def read_deletion(options: Object) -> DeleteParameters:
     """Validate ``metav1.DeleteOptions``. Raises Invalid."""
     policy, orphans = options.get("propagationPolicy"), options.get("orphanDependents")
     dry_run: list[str] = options.get("dryRun") or []
@@ -173,7 +173,7 @@ def read_deletion(options: Object) -> Deletion:
     if orphans is not None:
         policy = "Orphan" if orphans else "Background"
     preconditions: dict[str, Any] = options.get("preconditions") or {}
-    return Deletion(DeleteOptions(options.get("gracePeriodSeconds"), policy, preconditions.get("uid"),
+    return DeleteParameters(DeleteOptions(options.get("gracePeriodSeconds"), policy, preconditions.get("uid"),
                                   preconditions.get("resourceVersion"), bool(dry_run)), orphans)
 
 

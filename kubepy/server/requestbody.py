@@ -40,7 +40,11 @@ class Body(NamedTuple):
 
 
 class _UnreadableError(Exception):
-    """A body is not what its Content-Type says."""
+    """A body is not what its Content-Type says, or (``subject``) not what it says itself that it is."""
+
+    def __init__(self, message: str, subject: str = "") -> None:
+        super().__init__(message)
+        self.subject = subject
 
 
 # --- texts --------------------------------------------------------------------------------------------------------
@@ -59,13 +63,13 @@ def _unknown_format(media_types: tuple[str, ...]) -> errors.UnsupportedMediaType
                                        f"include: {', '.join(media_types)}")
 
 
-def _read(data: bytes, media_type: str) -> Body:
-    """Raises _UnreadableError."""
+def _read(data: bytes, media_type: str, api_version: str = "", kind: str = "") -> Body:
+    """Read a body; protobuf that does not say what it is has the kind that is expected. Raises _UnreadableError."""
     if media_type == PROTOBUF:
         try:
-            return Body(protobuf.decode(data))
+            return Body(protobuf.decode(data, api_version, kind))
         except protobuf.ProtobufError as error:
-            raise _UnreadableError(str(error)) from None
+            raise _UnreadableError(str(error), error.subject) from None
     if media_type == YAML:
         try:
             return _read_yaml(data)
@@ -102,9 +106,13 @@ def read_object(request: HttpRequest, resource: Resource) -> Body:
     Raises UnsupportedMediaType, BadRequest.
     """
     media_type = _media_type(request)
+    if resource.custom and media_type == PROTOBUF:
+        raise _unknown_format((JSON, YAML))
     try:
-        body = _read(request.body, media_type)
+        body = _read(request.body, media_type, resource.api_version, resource.kind)
     except _UnreadableError as error:
+        if error.subject:
+            raise BadRequest(f"{error.subject} cannot be handled as a {resource.kind}: {error}") from None
         raise _unrecognized(resource, request.body, str(error)) from None
     obj = {} if body.object is None else body.object
     _check_type_meta(request, resource, obj)
@@ -175,7 +183,7 @@ def read_delete_options(request: HttpRequest) -> Object:
     """Return the ``metav1.DeleteOptions`` in the body of a deletion. Raises UnsupportedMediaType, BadRequest."""
     media_type = _media_type(request)
     try:
-        options = _read(request.body, media_type).object
+        options = _read(request.body, media_type, "v1", "DeleteOptions").object
     except _UnreadableError as error:
         raise BadRequest(str(error)) from None
     options = {} if options is None else options
@@ -186,7 +194,7 @@ def read_delete_options(request: HttpRequest) -> Object:
     if kind != "DeleteOptions":
         raise BadRequest(f"no kind {quote(kind)} is registered for version "
                          f"{quote(str(options.get('apiVersion') or 'v1'))} in scheme "
-                         '"k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:24"')
+                         '"k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27"')
     return options
 
 

@@ -6,17 +6,35 @@ The columns and cells are those of ``kubepy.apiserver.kinds``. Upstream:
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import json
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple, cast
 
 from kubepy.api import errors
 from kubepy.api.meta import Object
 from kubepy.api.scheme import Resource
 from kubepy.apiserver import kinds
-from kubepy.server.lists import ListResult
+from kubepy.apiserver.printers import Cell, Column
 from kubepy.server.messages import Call, HttpRequest
-from kubepy.server.negotiation import PARTIAL, PARTIAL_LIST, TABLE, Target, shown
+from kubepy.server.negotiation import PARTIAL, PARTIAL_LIST, TABLE, GroupVersionKind, shown
 
+_ENDED = {"Succeeded": "The pod has completed successfully.", "Failed": "The pod failed."}
 _INCLUDED = ("Metadata", "Object", "None", "")
+
+
+class ListResult(NamedTuple):
+    """The objects of a list, and where it goes on.
+
+    :ivar continue_token: "" at the end.
+    :ivar remaining_item_count: of what follows, None where that is not known.
+    """
+
+    items: list[Object]
+    resource_version: str
+    continue_token: str = ""
+    remaining_item_count: int | None = None
 
 
 class TableOptions(NamedTuple):
@@ -39,7 +57,7 @@ def table_options(request: HttpRequest) -> TableOptions:
     return TableOptions(include or "Metadata")
 
 
-def partial_object(obj: Object, target: Target) -> Object:
+def partial_object(obj: Object, target: GroupVersionKind) -> Object:
     """Return the PartialObjectMetadata of an object."""
     return {"kind": PARTIAL, "apiVersion": target.api_version, "metadata": obj.get("metadata") or {}}
 
@@ -54,42 +72,71 @@ def list_meta(result: ListResult) -> Object:
     return meta
 
 
-def partial_list(call: Call, result: ListResult, target: Target) -> Object:
+def partial_list(call: Call, result: ListResult, target: GroupVersionKind) -> Object:
     """Return the PartialObjectMetadataList of a list."""
     items = [partial_object(shown(call.client, obj), target) for obj in result.items]
     return {"kind": PARTIAL_LIST, "apiVersion": target.api_version, "metadata": list_meta(result), "items": items}
 
 
-def table_object(call: Call, resource: Resource, result: ListResult | Object, target: Target,
+def table_object(call: Call, resource: Resource, result: ListResult | Object, target: GroupVersionKind,
                  options: TableOptions) -> Object:
     """Return the ``metav1.Table`` of a list, or of one object."""
-    is_list = isinstance(result, ListResult)
     objects: list[Object] = result.items if isinstance(result, ListResult) else [result]
-    subresource = call.info.subresource if not is_list and objects[0].get("kind") == "Scale" else ""
+    subresource = "scale" if objects and objects[0].get("kind") == "Scale" else ""
     table = kinds.table(resource, objects, call.cluster.clock.now(), subresource)
-    rows = [{"cells": cells, "object": _row_object(call, obj, target, options)}
+    rows = [_row(resource, cells, obj) | {"object": _row_object(call, obj, target, options)}
             for cells, obj in zip(table.rows, objects, strict=True)]
     if isinstance(result, ListResult):
         meta = list_meta(result)
     else:
         meta = {name: value for name, value in (result.get("metadata") or {}).items() if name == "resourceVersion"}
-    columns = [{"name": column.name, "type": column.type, "format": column.format, "description": column.description,
-                "priority": column.priority} for column in table.columns]
-    return {"kind": TABLE, "apiVersion": target.api_version, "metadata": meta,
-            "columnDefinitions": columns if options.headers else None, "rows": rows}
+    definitions = column_definitions(resource, table.columns, subresource) if options.headers else None
+    return {"kind": TABLE, "apiVersion": target.api_version, "metadata": meta, "columnDefinitions": definitions,
+            "rows": rows}
 
 
-def _row_object(call: Call, obj: Object, target: Target, options: TableOptions) -> Object | None:
+def _row(resource: Resource, cells: list[Cell], obj: Object) -> Object:
+    """Return the cells of a row, and its condition, if the object is a pod that has ended."""
+    phase = (obj.get("status") or {}).get("phase") if resource.key == "pods" else None
+    if phase not in _ENDED:
+        return {"cells": cells}
+    return {"cells": cells, "conditions": [{"type": "Completed", "status": "True", "reason": phase,
+                                            "message": _ENDED[phase]}]}
+
+
+@cache
+def _definitions() -> Object:
+    return cast(Object, json.loads((Path(kinds.__file__).parent / "data" / "columns.json").read_bytes()))
+
+
+def column_definitions(resource: Resource, columns: Sequence[Column], subresource: str = "") -> list[Object]:
+    """Return the definitions of the columns of a table, as a server describes them."""
+    texts = _definitions()["descriptions"]
+    kind = f"autoscaling.{subresource.capitalize()}" if subresource else f"{package_of(resource)}.{resource.kind}"
+    rows = None if resource.custom else _definitions().get(kind)
+    if rows is not None:
+        return [{"name": name, "type": type_, "format": format_, "description": texts[text], "priority": priority}
+                for name, type_, format_, priority, text in rows]
+    described = dict(zip(("Name", "Age"), (texts[row[4]] for row in _definitions()["core.ServiceAccount"]),
+                         strict=True))
+    described["Created At"] = described["Age"]
+    return [{"name": column.name, "type": "date" if column.name == "Created At" else column.type,
+             "format": "name" if column.name == "Name" else column.format,
+             "description": described.get(column.name, column.description) if not column.description else (
+                 column.description), "priority": column.priority} for column in columns]
+
+
+def _row_object(call: Call, obj: Object, target: GroupVersionKind, options: TableOptions) -> Object | None:
     if options.include_object == "None":
         return None
     whole = shown(call.client, obj)
     return whole if options.include_object == "Object" else partial_object(whole, target)
 
 
-def transform(call: Call, resource: Resource, obj: Object | ListResult, target: Target) -> Object:
+def transform(call: Call, resource: Resource, obj: Object | ListResult, target: GroupVersionKind) -> Object:
     """Return an object or a list as the client wants it. Raises NotAcceptable for a list where one object was asked
     for, and the other way round."""
-    kind = f"*{_package(resource)}.{resource.kind}"
+    kind = f"*{package_of(resource)}.{resource.kind}"
     if target.kind == TABLE:
         return table_object(call, resource, obj, target, table_options(call.request))
     if isinstance(obj, ListResult):
@@ -101,7 +148,7 @@ def transform(call: Call, resource: Resource, obj: Object | ListResult, target: 
     return partial_object(shown(call.client, obj), target)
 
 
-def _package(resource: Resource) -> str:
+def package_of(resource: Resource) -> str:
     """Return the Go package of the objects of a resource in the server's memory."""
     if resource.custom:
         return "unstructured"

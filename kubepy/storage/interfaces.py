@@ -10,7 +10,18 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from kubepy.storage.memory import MemoryStore
-from kubepy.storage.model import Admit, Change, Key, Object, Objects, Problem, Removal, Snapshot
+from kubepy.storage.model import (
+    Admit,
+    Change,
+    CommittedChanges,
+    Key,
+    LoggedChanges,
+    Object,
+    Objects,
+    Problem,
+    Removal,
+    Snapshot,
+)
 
 Names = list[str]
 Changes = list[Change]
@@ -76,6 +87,23 @@ class Store(Protocol):
 
         Raises CompactedError if the log no longer reaches back that far: list again.
         """
+
+    def logged_changes(self, since: int, *, scan: bool) -> tuple[int, LoggedChanges]:
+        """Return the newest revision, and what :meth:`changes` does with objects as text.
+
+        :param scan: look for edits from outside as well; else only what is recorded counts, which costs next to
+            nothing.
+        """
+
+    def refresh(self, resource: str, namespace: str | None = None) -> tuple[int, tuple[Problem, ...]]:
+        """Record edits from outside to objects of a resource (in one namespace, or None: everywhere).
+
+        :return: the newest revision after that, and the files among them that cannot be objects.
+        """
+
+    def listen(self, listener: Callable[[CommittedChanges], None]) -> None:
+        """Take a function that is called with what each transaction of this store has changed, before the next one of
+        any process can begin."""
 
     def problems(self) -> Problems:
         """Return everything that should be an object and cannot be one, by path."""
@@ -147,6 +175,9 @@ class Transaction(Protocol):
         One that changes nothing writes nothing and returns what is there. Raises MissingError, ConflictError,
         ValueError.
         """
+
+    def remove_expired(self) -> None:
+        """Remove the volatile objects that are over by now, as every write does."""
 
     def delete(self, key: Key, *, expected: str | None = None) -> Object:
         """Remove an object; return its last state. Raises MissingError, ConflictError."""

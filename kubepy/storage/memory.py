@@ -25,8 +25,11 @@ from kubepy.storage.model import (
     LOG_SLACK,
     Admit,
     Change,
+    CommittedChanges,
     Key,
     LogEntry,
+    LoggedChange,
+    LoggedChanges,
     Object,
     Problem,
     Removal,
@@ -183,14 +186,19 @@ class StoreState(NamedTuple):
 
     def changes(self, since: int) -> Changes:
         """Return what changed after a revision, oldest first. Raises CompactedError."""
-        changes: Changes = []
+        return [Change(change.revision, change.type, change.key, decode(change.json, change.revision))
+                for change in self.logged_changes(since)]
+
+    def logged_changes(self, since: int) -> LoggedChanges:
+        """Return what :meth:`changes` does with objects as text. Raises CompactedError."""
+        changes: list[LoggedChange] = []
         for revision, change_type, *names, text in coalesce(self.entries(since)):
             key = Key(*names)
             if change_type == DELETED:
                 assert text is not None
-                changes.append(Change(revision, DELETED, key, decode(text, revision)))
-            elif record := self.get(key):
-                changes.append(Change(revision, change_type, key, record.object))
+                changes.append(LoggedChange(revision, DELETED, key, text))
+            elif (record := self.get(key)) is not None and record.json is not None:
+                changes.append(LoggedChange(record.revision, change_type, key, record.json, record.expires))
         return changes
 
     def meta_value(self, name: str) -> str | None:
@@ -302,6 +310,7 @@ class MemoryStore:
         self._lock = threading.Lock()
         self._writer: tuple[int, MemoryTransaction] | None = None  # the thread of the transaction under way
         self._held: dict[str, str] = {}  # the holders of named locks
+        self._listener: Callable[[CommittedChanges], None] | None = None
 
     def connect(self, admit: Admit, removal: Removal, now: Callable[[], float]) -> None:
         """Take the cluster's time; nothing edits objects here but transactions."""
@@ -364,6 +373,19 @@ class MemoryStore:
         """
         return self._state.changes(since)
 
+    def logged_changes(self, since: int, *, scan: bool) -> tuple[int, LoggedChanges]:
+        """Return the newest revision, and what :meth:`changes` does with objects as text; there is nothing to scan."""
+        state = self._state
+        return state.revision, state.logged_changes(since)
+
+    def refresh(self, resource: str, namespace: str | None = None) -> tuple[int, tuple[Problem, ...]]:
+        """Return the newest revision, and no problems: there are no files."""
+        return self._state.revision, ()
+
+    def listen(self, listener: Callable[[CommittedChanges], None]) -> None:
+        """Take a function that is called with what each transaction has changed, before the next one begins."""
+        self._listener = listener
+
     def problems(self) -> Problems:
         """Return nothing: there are no files."""
         return []
@@ -394,6 +416,8 @@ class MemoryStore:
             self._writer = threading.get_ident(), changes
             yield changes
             self._state = changes.after()
+            if self._listener is not None and not changes.is_empty():
+                self._listener(changes.committed())
         finally:
             self._writer = None
             self._lock.release()

@@ -85,6 +85,34 @@ class Change(NamedTuple):
     object: Object
 
 
+class LoggedChange(NamedTuple):
+    """A change with the object as text, for whoever keeps objects as a store does.
+
+    :ivar json: the state after the change, or for DELETED the last state, without resourceVersion.
+    :ivar expires: the time at which a volatile object is over; None for every other.
+    """
+
+    revision: int
+    type: str
+    key: Key
+    json: str
+    expires: float | None = None
+
+
+LoggedChanges = list[LoggedChange]
+
+
+class CommittedChanges(NamedTuple):
+    """The changes of one transaction, oldest first.
+
+    :ivar base: the newest revision when the transaction began.
+    """
+
+    base: int
+    revision: int
+    changes: list[LoggedChange]
+
+
 class LogEntry(NamedTuple):
     """A change as a store logs it; ``json`` is the last state of a deleted object, None for the others."""
 

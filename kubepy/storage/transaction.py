@@ -8,7 +8,19 @@ from math import inf
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from kubepy.storage.errors import ConflictError, ExistsError, MissingError
-from kubepy.storage.model import ADDED, DELETED, MODIFIED, Change, Key, LogEntry, Object, Objects, to_json
+from kubepy.storage.model import (
+    ADDED,
+    DELETED,
+    MODIFIED,
+    Change,
+    CommittedChanges,
+    Key,
+    LogEntry,
+    LoggedChange,
+    Object,
+    Objects,
+    to_json,
+)
 
 Changes = list[Change]
 LogEntries = list[LogEntry]
@@ -73,7 +85,7 @@ class BufferedTransaction(Generic[Stored]):
     """
 
     def __init__(self, revision: int, volatile: Mapping[str, float], now: Callable[[], float]) -> None:
-        self._revision = revision
+        self._base = self._revision = revision
         self._volatile = volatile
         self._now = now
         self._entries: dict[Key, TransactionEntry[Stored]] = {}
@@ -179,6 +191,10 @@ class BufferedTransaction(Generic[Stored]):
         text = _encode(key, obj)
         return self._object(key, entry) if text == entry.json else self._put(key, entry, obj, text)
 
+    def remove_expired(self) -> None:
+        """Remove the volatile objects that are over by now, as every write does."""
+        self._remove_expired()
+
     def delete(self, key: Key, *, expected: str | None = None) -> Object:
         """Remove an object; return its last state. Raises MissingError, ConflictError, FolderError."""
         entry = self._existing(key, expected)
@@ -261,6 +277,16 @@ class BufferedTransaction(Generic[Stored]):
                 is_new = entry.before is None or entry.deleted_at
                 log.append(LogEntry(entry.revision, ADDED if is_new else MODIFIED, *key, None))
         return sorted(log)
+
+    def committed(self) -> CommittedChanges:
+        """Return the changes as those hear of them who listen to the store."""
+        changes = []
+        for revision, change_type, *names, last in self.log():
+            entry = self._entries[key := Key(*names)]
+            text = entry.json if last is None else last
+            assert text is not None
+            changes.append(LoggedChange(revision, change_type, key, text, entry.expires))
+        return CommittedChanges(self._base, self._revision, changes)
 
 
 def _encode(key: Key, obj: Object) -> str:

@@ -263,6 +263,22 @@ def test_volume_is_kept_while_the_event_of_its_claim_is_late(make_lab: MakeLab) 
     lab.cluster.close()
 
 
+def test_claim_is_kept_while_the_event_of_its_pod_is_late(make_lab: MakeLab) -> None:
+    lab = make_lab({"lateEvents": {"rate": 1, "delay": "1h", "controllers": ["pvc-protection-controller"],
+                                   "resources": ["pods"]}})
+    lab.create(CLASSES, storage_class())
+    lab.create(SETS, stateful_set(claims=True, replicas=1), "default")
+    advance(lab, 60)
+    lab.client.delete(CLAIMS, "data-db-0", namespace="default")
+    advance(lab, 60)
+    assert lab.names(CLAIMS) == ["data-db-0"]
+    lab.client.delete(SETS, "db", namespace="default")
+    lab.recover()
+    advance(lab, 7200)
+    assert lab.names(CLAIMS) == []
+    lab.cluster.close()
+
+
 # --- nodes and pods -----------------------------------------------------------------------------------------------
 
 

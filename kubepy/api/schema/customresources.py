@@ -46,10 +46,11 @@ def _in_version(spec: Object, names: Object, version: Object) -> Resource:
         tuple(name for name in ("scale", "status") if name in subresources), custom=True,
         scale_paths=scale_paths if scale else (),
         printer_columns=tuple(
-            PrinterColumn(column["name"], column["type"], column["jsonPath"], column.get("priority", 0))
+            PrinterColumn(column["name"], column["type"], column["jsonPath"], column.get("priority", 0),
+                          column.get("format", ""), column.get("description", ""))
             for column in version.get("additionalPrinterColumns") or ()),
         storage_version=next((stored["name"] for stored in spec["versions"] if stored.get("storage")), ""),
-    )
+        list_kind=names.get("listKind", ""))
 
 
 def deprecation_of(spec: Object, version: Object) -> str:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from kubepy.api.clock import parse_time
 from kubepy.api.meta import Object
 
-Cell = str | int | bool | None
+Cell = str | int | float | bool | None
 
 
 class Column(NamedTuple):

@@ -12,7 +12,6 @@ from typing import Any
 from kubepy.api.jsonpath import JSONPath, JSONPathError, parse, print_value
 from kubepy.api.meta import Object
 from kubepy.api.scheme import PrinterColumn, Resource
-from kubepy.api.values.goformat import format_value
 from kubepy.apiserver.printers import Cell, Column, Table, since
 
 AGE = PrinterColumn("Age", "date", ".metadata.creationTimestamp")
@@ -21,11 +20,16 @@ AGE = PrinterColumn("Age", "date", ".metadata.creationTimestamp")
 def custom_table(resource: Resource, objects: Sequence[Object], now: datetime) -> Table:
     printer_columns = resource.printer_columns or (AGE,)
     paths = [parse(f"{{{column.json_path}}}", allow_missing_keys=True) for column in printer_columns]
-    columns = [Column("Name"), *(Column(column.name, column.priority) for column in printer_columns)]
+    columns = [Column("Name", format="name"), *(_column(column) for column in printer_columns)]
     rows = [[obj["metadata"]["name"], *(_cell(column.type, path, obj, now)
                                         for column, path in zip(printer_columns, paths, strict=True))]
             for obj in objects]
     return Table(columns, rows)
+
+
+def _column(column: PrinterColumn) -> Column:
+    description = column.description or f"Custom resource definition column (in JSONPath format): {column.json_path}"
+    return Column(column.name, column.priority, column.type, column.format, description)
 
 
 def _cell(kind: str, path: JSONPath, obj: Object, now: datetime) -> Cell:
@@ -52,5 +56,4 @@ def _typed(kind: str, value: Any, now: datetime) -> Cell:
             return "<invalid>"
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
-    whole = kind == "integer" or float(value).is_integer()
-    return int(value) if whole else format_value(value)
+    return int(value) if kind == "integer" or float(value).is_integer() else float(value)

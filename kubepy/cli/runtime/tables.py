@@ -18,6 +18,7 @@ from kubepy.cli.runtime.infos import printed_kind
 from kubepy.lazy import lazy_imports
 
 with lazy_imports():
+    from kubepy.api.values import goformat
     from kubepy.apiserver import kinds, printers
 
 MIN_WIDTH, PADDING = 6, 3
@@ -75,7 +76,7 @@ def show(cell: object) -> str:
         return ""
     if isinstance(cell, bool):
         return "true" if cell else "false"
-    text = str(cell)
+    text = goformat.format_float(cell) if isinstance(cell, float) else str(cell)
     for position, character in enumerate(text):
         if character in "\f\n\r":
             return escaped(text[:position]) + "..."

@@ -37,7 +37,7 @@ from kubepy.storage.folder.database import DamagedError, Database, Row
 from kubepy.storage.folder.manifest import ContentError, from_json
 from kubepy.storage.folder.paths import path_of
 from kubepy.storage.folder.scan import FolderScan, scan_object, scan_objects
-from kubepy.storage.model import DELETED, Change, Key, Problem, coalesce
+from kubepy.storage.model import DELETED, Change, Key, LoggedChange, Problem, coalesce
 
 MAX_COMPARISONS = 10  # of a folder in which other processes are busy
 
@@ -96,6 +96,14 @@ class Reader:
         """View all objects of a resource in a namespace (None: in all)."""
         return self._view(lambda database: database.rows(resource, namespace),
                           lambda: scan_objects(self._folder, resource, namespace))
+
+    def view_summaries(self, resource: str, namespace: str | None) -> FolderView:
+        """View all objects of a resource in a namespace (None: in all); the rows are without their JSON."""
+        def read_rows(database: Database) -> list[Row]:
+            return [row for row in database.row_summaries()
+                    if row.resource == resource and namespace in (None, row.namespace)]
+
+        return self._view(read_rows, lambda: scan_objects(self._folder, resource, namespace))
 
     def view_object(self, key: Key) -> FolderView:
         """View one object."""
@@ -212,7 +220,14 @@ def read_changes(database: Database, since: int) -> list[Change]:
     Raises CompactedError for a revision that the change log does not reach: one that is forgotten, or one yet to come,
     which is of an index before this one was rebuilt. Raises DamagedError for an entry beyond the counter.
     """
-    changes: list[Change] = []
+    return [Change(change.revision, change.type, change.key, from_json(change.json, change.revision))
+            for change in read_logged_changes(database, since)[1]]
+
+
+def read_logged_changes(database: Database, since: int) -> tuple[int, list[LoggedChange]]:
+    """Return the newest revision, and the changes that lead to it from another one, with their objects as text; raises
+    as :func:`read_changes`."""
+    changes: list[LoggedChange] = []
     with database.snapshot():
         compacted, revision = database.counter("compacted"), database.counter("revision")
         if not compacted <= since <= revision:
@@ -224,9 +239,9 @@ def read_changes(database: Database, since: int) -> list[Change]:
             key = Key(entry.resource, entry.namespace, entry.name)
             if entry.type == DELETED:
                 assert entry.json is not None
-                changes.append(Change(entry.revision, DELETED, key, from_json(entry.json, entry.revision)))
+                changes.append(LoggedChange(entry.revision, DELETED, key, entry.json))
                 continue
             row = database.row(key)
             if row is not None and row.json is not None:
-                changes.append(Change(entry.revision, entry.type, key, from_json(row.json, row.revision)))
-    return changes
+                changes.append(LoggedChange(row.revision, entry.type, key, row.json, row.expires))
+    return revision, changes

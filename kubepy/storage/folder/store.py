@@ -18,8 +18,8 @@ from kubepy.storage.folder.database import Row
 from kubepy.storage.folder.files import StateFolder
 from kubepy.storage.folder.manifest import Decoder
 from kubepy.storage.folder.paths import is_folder_path
-from kubepy.storage.folder.reader import Reader, read_changes
-from kubepy.storage.model import Admit, Change, Key, Object, Problem, Removal, Snapshot
+from kubepy.storage.folder.reader import Reader, read_changes, read_logged_changes
+from kubepy.storage.model import Admit, Change, CommittedChanges, Key, LoggedChanges, Object, Problem, Removal, Snapshot
 
 with lazy_imports():
     from kubepy.storage import memory
@@ -79,6 +79,7 @@ class FolderStore:
         self._meta_writes: dict[str, str | None] | None = None  # of the transaction under way
         self._settings_writes: Object = {}  # likewise
         self._is_unsynced = False
+        self._listener: Callable[[CommittedChanges], None] | None = None
 
     @classmethod
     def initialize(cls, folder: Path | str, settings: Mapping[str, Any]) -> None:
@@ -199,6 +200,25 @@ class FolderStore:
         return read_changes(self._access.database(), since)
 
     @_reads
+    def logged_changes(self, since: int, *, scan: bool) -> tuple[int, LoggedChanges]:
+        """Return the newest revision, and what :meth:`changes` does with objects as text; without ``scan`` only what is
+        recorded counts."""
+        if scan:
+            self._reader.view_all()
+        return read_logged_changes(self._access.database(), since)
+
+    @_reads
+    def refresh(self, resource: str, namespace: str | None = None) -> tuple[int, tuple[Problem, ...]]:
+        """Record edits from outside to objects of a resource; return the newest revision after that, and the files
+        among them that cannot be objects."""
+        problems = self._reader.view_summaries(resource, namespace).problems
+        return self._access.database().counter("revision"), tuple(problems)
+
+    def listen(self, listener: Callable[[CommittedChanges], None]) -> None:
+        """Take a function that is called with what each transaction of this store has changed, under the lock."""
+        self._listener = listener
+
+    @_reads
     def problems(self) -> Problems:
         """Return every file that cannot be an object and every folder that cannot be read, by path."""
         problems = [*fsck.misplaced_files(self._folder), *self._reader.view_all().problems]
@@ -273,6 +293,8 @@ class FolderStore:
                         database.set_value("meta", name, value)
 
         self._access.run(write)
+        if self._listener is not None and not changes.is_empty():
+            self._listener(changes.committed())
 
     @_reads
     def meta(self, name: str) -> str | None:

@@ -48,7 +48,7 @@ class FolderTransaction(BufferedTransaction[Row]):
         if database is self._database:
             return database
         self._database = database
-        self._revision = database.counter("revision")
+        self._base = self._revision = database.counter("revision")
         for key in self._touched:
             entry = self._entries[key]
             if entry.deleted_at:

@@ -1,0 +1,162 @@
+"""Objects of the watch cache as clients get them, each encoded once for all watches and lists.
+
+An encoding is kept by object version, version of the API and media type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from kubepy.api.meta import Object
+from kubepy.api.scheme import Resource
+from kubepy.apiserver.request import ListOptions, Request
+from kubepy.lazy import lazy_imports
+from kubepy.server import tables
+from kubepy.server.messages import PROTOBUF, Call
+from kubepy.server.negotiation import TABLE, MediaType, encode, shown
+from kubepy.server.tables import ListResult, TableOptions
+from kubepy.server.watchcache import Encodings, ImpliedRecord
+from kubepy.storage import Key
+from kubepy.storage.memory import MemoryRecord, decode
+
+with lazy_imports():
+    from kubepy.api import protobuf
+
+
+class View(NamedTuple):
+    """The objects that a watch or a list is about, and the form in which the client gets them.
+
+    :ivar resource: in the version of the request.
+    :ivar name: of the only object, "" for all.
+    :ivar definitions: the revision of the CustomResourceDefinitions, for custom resources.
+    """
+
+    resource: Resource
+    namespace: str
+    name: str
+    options: ListOptions
+    media: MediaType
+    table: TableOptions
+    definitions: int = 0
+
+    @property
+    def request(self) -> Request:
+        return Request("watch", self.resource.gvr, self.namespace, options=self.options)
+
+    @property
+    def has_selectors(self) -> bool:
+        return bool(self.options.label_selector or self.options.field_selector)
+
+    @property
+    def form(self) -> object:
+        """The part of the view that an encoding depends on."""
+        return self.resource.api_version, self.media.media_type, self.media.target, self.definitions
+
+    @property
+    def is_table(self) -> bool:
+        return self.media.target is not None and self.media.target.kind == TABLE
+
+    def concerns(self, key: Key) -> bool:
+        """Tell whether an object may be among those of the view, by its name."""
+        return self.namespace in ("", key.namespace) and self.name in ("", key.name)
+
+
+def select(call: Call, view: View, records: Sequence[MemoryRecord]) -> list[bool]:
+    """Tell of each object whether the selectors choose it. Raises Status."""
+    if not view.has_selectors:
+        return [True] * len(records)
+    chosen = call.client.choose(view.request, [record.object for record in records])
+    return [obj is not None for obj in chosen]
+
+
+def encode_records(call: Call, view: View, encodings: Encodings, records: Sequence[MemoryRecord]) -> list[bytes]:
+    """Return objects as a watch event has them. Raises Status for a conversion that fails."""
+    encoded: dict[int, bytes] = {}
+    missing: list[int] = []
+    for index, record in enumerate(records):
+        encoding = None if view.is_table else encodings.get((record.key, record.revision, view.form))
+        if encoding is None:
+            missing.append(index)
+        else:
+            encoded[index] = encoding
+    if missing:
+        objects = [decode(records[index].json or "", records[index].revision) for index in missing]
+        whole = view.request._replace(options=None)
+        for index, obj in zip(missing, call.client.choose(whole, objects), strict=True):
+            assert obj is not None
+            record = records[index]
+            encoding = encoded[index] = encode_object(call, view, obj)
+            if not view.is_table and not isinstance(record, ImpliedRecord):  # these all have one revision
+                encodings.put((record.key, record.revision, view.form), encoding)
+    return [encoded[index] for index in range(len(records))]
+
+
+def encode_deleted(call: Call, view: View, record: MemoryRecord, revision: int) -> bytes:
+    """Return the last state of an object with the revision at which it went. Raises Status."""
+    [obj] = call.client.choose(view.request._replace(options=None), [decode(record.json or "", revision)])
+    assert obj is not None
+    return encode_object(call, view, obj)
+
+
+def encode_object(call: Call, view: View, obj: Object) -> bytes:
+    """Return one object in the form of a view; a table is without the definitions of its columns."""
+    target = view.media.target
+    if target is None:
+        return _bytes(view, shown(call.client, obj))
+    if view.is_table:
+        options = view.table._replace(headers=False)
+        return _bytes(view, tables.table_object(call, view.resource, obj, target, options))
+    return _bytes(view, tables.partial_object(shown(call.client, obj), target))
+
+
+def encode_columns(call: Call, view: View) -> bytes:
+    """Return the definitions of the columns of a table."""
+    assert view.media.target is not None
+    table = tables.table_object(call, view.resource, ListResult([], ""), view.media.target, view.table)
+    return _bytes(view, table["columnDefinitions"])
+
+
+def encode_bookmark(view: View, metadata: Object) -> bytes:
+    """Return the object of a bookmark: it has nothing but metadata."""
+    target, resource = view.media.target, view.resource
+    if target is None:
+        obj: Object = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata}
+        return _bytes(view, obj)
+    obj = tables.partial_object({"metadata": metadata}, target)
+    obj["kind"] = "PartialObjectMetadata"
+    if view.is_table:
+        rows: list[Object] = [{"cells": [], "object": None if view.table.include_object == "None" else obj}]
+        obj = {"kind": TABLE, "apiVersion": target.api_version,
+               "metadata": {"resourceVersion": metadata["resourceVersion"]}, "columnDefinitions": None, "rows": rows}
+    return _bytes(view, obj)
+
+
+def encode_status(view: View, status: Object) -> bytes:
+    return _bytes(view, status)
+
+
+def _bytes(view: View, obj: Any) -> bytes:
+    return encode(view.media._replace(pretty=False), obj).rstrip(b"\n" if view.media.media_type != PROTOBUF else b"")
+
+
+def frame(view: View, event_type: str, encoding: bytes) -> bytes:
+    """Return one event as it stands in the stream: a line of JSON, or a message with its length before it."""
+    if view.media.media_type == PROTOBUF:
+        return protobuf.encode_watch_event(event_type, encoding)
+    return b'{"type":"%s","object":%s}\n' % (event_type.encode(), encoding)
+
+
+def list_body(view: View, metadata: Object, items: Iterable[bytes]) -> bytes:
+    """Return a list in JSON of its encoded items; those of built-in kinds do not repeat what they are."""
+    resource = view.resource
+    kind = f"{resource.kind}List"
+    if resource.custom:
+        head: Object = {"apiVersion": resource.api_version, "items": None}
+        tail = {"kind": getattr(resource, "list_kind", "") or kind,
+                "metadata": {"continue": "", **dict(sorted(metadata.items()))}}
+        return _bytes(view, head)[:-5] + b"[" + b",".join(items) + b"]," + _bytes(view, tail)[1:] + b"\n"
+    prefix = _bytes(view, {"kind": resource.kind, "apiVersion": resource.api_version})[:-1] + b","
+    bodies = [b"{" + item[len(prefix):] if item.startswith(prefix) else item for item in items]
+    head = {"kind": kind, "apiVersion": resource.api_version, "metadata": metadata, "items": None}
+    return _bytes(view, head)[:-5] + b"[" + b",".join(bodies) + b"]}\n"

@@ -1,0 +1,459 @@
+"""The objects of the cluster and their latest changes in memory, for watches and lists.
+
+One thread reads the change log and feeds everybody. It is told of the commits of this process at once, with their
+objects, and polls for those of others and for edits from outside. Where the change log no longer reaches back to what
+the cache has, as after ``.kubepy`` was removed, it begins anew, and watchers must list again.
+
+Maps of objects never change, so a list is of one moment without a lock, and the objects as they were at an earlier
+revision come from undoing the changes since. Upstream: ``apiserver/pkg/storage/cacher``.
+"""
+
+from __future__ import annotations
+
+import heapq
+import threading
+import time
+import traceback
+from bisect import bisect_right
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kubepy.api import errors
+from kubepy.api.meta import name_of, namespace_of
+from kubepy.apiserver.implied import ImpliedObjects
+from kubepy.apiserver.settings import MINIMAL
+from kubepy.apiserver.transaction import IMPLIED
+from kubepy.storage import CompactedError, FolderError, Key, LockTimeoutError, StorageError
+from kubepy.storage.memory import MemoryRecord, StoreState
+from kubepy.storage.model import ADDED, DELETED, CommittedChanges, LogEntry, LoggedChange, Object, to_json
+from kubepy.storage.sortedmap import SortedMap
+
+if TYPE_CHECKING:
+    from kubepy.apiserver.cluster import LocalCluster
+
+COUNTER_SECONDS = 0.02  # how often the counter of revisions is read, for the commits of other processes
+SCAN_SECONDS = 0.1  # how often files are looked at, for edits from outside …
+SCAN_COST_RATIO = 8  # … or after so many times as long as that takes, in a large folder …
+MAX_SCAN_SECONDS = 1.0  # … but never less often than this
+RETRY_SECONDS = 0.1  # after an error of the store
+MAX_EVENTS = 10_000  # of one resource
+MAX_EVENT_BYTES = 16 << 20  # of one resource
+MIN_EVENTS = 16  # however large they are
+NAMESPACES = "namespaces"
+UNKNOWN = MemoryRecord(Key("", "", ""), 0, None)  # an object that was there, in a state that nobody knows any more
+
+MAX_ENCODING_BYTES = 64 << 20  # of all objects
+
+EncodingKey = tuple[Key, int, object]  # the object, its revision, and its form
+Place = tuple[str, str]  # namespace and name
+Items = SortedMap[Place, MemoryRecord]
+Touched = frozenset[str]
+NO_ITEMS: Items = SortedMap()
+
+
+class CachedEvent(NamedTuple):
+    """A change of one object.
+
+    :ivar old: the state before; None where there was none.
+    :ivar new: the state after; None after a deletion.
+    """
+
+    revision: int
+    key: Key
+    old: MemoryRecord | None
+    new: MemoryRecord | None
+
+
+class ImpliedRecord(MemoryRecord):
+    """An object that is there without being stored (``kubepy.apiserver.implied``)."""
+
+    __slots__ = ()
+
+
+class ResourceCache:
+    """The objects of one resource and their latest changes, oldest first.
+
+    :ivar floor: the revision after which all changes are known.
+    """
+
+    __slots__ = ("events", "floor", "items", "size")
+
+    def __init__(self, floor: int, items: Items = NO_ITEMS) -> None:
+        self.items = items
+        self.events: list[CachedEvent] = []
+        self.floor = floor
+        self.size = 0
+
+    def add(self, events: list[CachedEvent]) -> None:
+        """Take changes in; the oldest ones are forgotten where there are too many."""
+        self.items = self.items.changed(((event.key.namespace, event.key.name), event.new) for event in events)
+        self.events.extend(events)
+        self.size += sum(map(_size, events))
+        while len(self.events) > MAX_EVENTS or (self.size > MAX_EVENT_BYTES and len(self.events) > MIN_EVENTS):
+            dropped = self.events[:max(len(self.events) // 4, 1)]
+            del self.events[:len(dropped)]
+            self.size -= sum(map(_size, dropped))
+            self.floor = dropped[-1].revision
+
+    def after(self, revision: int) -> list[CachedEvent]:
+        return self.events[bisect_right(self.events, revision, key=lambda event: event.revision):]
+
+
+def _size(event: CachedEvent) -> int:
+    return len(event.new.json or "") if event.new is not None else 0
+
+
+class Encodings:
+    """Encoded objects. Any thread may use it; the oldest ones make place for new ones."""
+
+    def __init__(self, max_bytes: int = MAX_ENCODING_BYTES) -> None:
+        self._max_bytes = max_bytes
+        self._lock = threading.Lock()
+        self._encodings: dict[EncodingKey, bytes] = {}
+        self._size = 0
+
+    def get(self, key: EncodingKey) -> bytes | None:
+        return self._encodings.get(key)
+
+    def put(self, key: EncodingKey, encoding: bytes) -> None:
+        with self._lock:
+            if key not in self._encodings:
+                self._size += len(encoding)
+            self._encodings[key] = encoding
+            while self._size > self._max_bytes:
+                oldest = next(iter(self._encodings))
+                self._size -= len(self._encodings.pop(oldest))
+
+
+class WatchCache:
+    """The cache of one cluster, fed by a thread of its own from :meth:`start` to :meth:`close`.
+
+    :param open_cluster: opens the cluster, in the thread of the cache.
+    :param log: takes a line about the store where it cannot be read.
+    """
+
+    def __init__(self, open_cluster: Callable[[], LocalCluster],
+                 log: Callable[[str], None] = lambda line: None) -> None:
+        self._open_cluster = open_cluster
+        self._log = log
+        self._thread = threading.Thread(target=self._run, name="watch cache", daemon=True)
+        self._changed = threading.Condition()  # guards everything below
+        self._resources: dict[str, ResourceCache] = {}
+        self._revision = -1  # the newest one
+        self._is_loaded = False
+        self._first = 0  # the revision at which the cache began
+        self._history: list[tuple[LogEntry, MemoryRecord | None]] = []  # the change log up to there
+        self._history_floor = 0
+        self._wanted = 0  # the revision that somebody waits for
+        self._commits: list[CommittedChanges] = []
+        self._listeners: dict[int, Callable[[Touched | None], None]] = {}
+        self._listener_ids = 0
+        self._is_closed = False
+        self._expiring: list[tuple[float, Key]] = []
+        self._has_implied = False
+        self.encodings = Encodings()
+        self.watches: Any = None  # of kubepy.server.watch, which serves them
+        self.definitions_revision = 0  # at which CustomResourceDefinitions last changed
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def close(self) -> None:
+        """End the thread, and tell listeners to end theirs."""
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify_all()
+        if self._thread.is_alive():
+            self._thread.join()
+        self._notify(None)
+
+    @property
+    def is_closed(self) -> bool:
+        return self._is_closed
+
+    @property
+    def revision(self) -> int:
+        """The newest revision that the cache has; -1 before it has any."""
+        return self._revision
+
+    def attach(self, cluster: LocalCluster) -> None:
+        """Hear of the commits of a cluster at once."""
+        cluster.store.listen(self._take)
+
+    def _take(self, commit: CommittedChanges) -> None:
+        with self._changed:
+            self._commits.append(commit)
+            self._changed.notify_all()
+
+    # --- reading ----------------------------------------------------------------------------------------------------
+
+    def wait_for(self, revision: int, timeout: float) -> bool:
+        """Wait until the cache has a revision; return whether it has."""
+        if self._has(revision):
+            return True
+        with self._changed:
+            self._wanted = max(self._wanted, revision)
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: self._is_closed or self._has(revision), timeout)
+            return self._has(revision)
+
+    def _has(self, revision: int) -> bool:
+        return self._is_loaded and revision <= self._revision
+
+    def snapshot(self, resource: str, revision: int | None = None) -> tuple[Items, int]:
+        """Return the objects of a resource as they are, or as they were at a revision, and that revision.
+
+        Raises Expired for one that is too long ago.
+        """
+        with self._changed:
+            cache = self._resources.get(resource)
+            items, newest = cache.items if cache else NO_ITEMS, self.revision
+            if revision is None or revision >= newest:
+                return items, newest
+            if revision < (cache.floor if cache else self._first):
+                raise errors.Expired(f"too old resource version: {revision}")
+            undone = cache.after(revision) if cache else []
+        # Of several changes of one object the first one knows the state before all of them.
+        before = ((place_of(event), event.old) for event in reversed(undone))
+        return items.changed(before), revision
+
+    def events(self, resource: str, since: int, limit: int | None = None) -> tuple[list[CachedEvent], int]:
+        """Return the changes after a revision, oldest first, and the revision that they lead to.
+
+        :param limit: return about so many of them at most.
+
+        Raises Expired for a revision after which changes are forgotten.
+        """
+        with self._changed:
+            cache = self._resources.get(resource) or ResourceCache(self._first)
+            if since >= cache.floor:
+                events = cache.after(since)
+                if limit is None or len(events) <= limit:
+                    return events, self.revision
+                end = events[limit - 1].revision
+                return [event for event in events if event.revision <= end], end
+            if cache.floor != self._first or since < self._history_floor:
+                raise errors.Expired(f"too old resource version: {since} ({max(cache.floor, self._history_floor)})")
+            first = self._first
+        return self._older_events(resource, since), first
+
+    def _older_events(self, resource: str, since: int) -> list[CachedEvent]:
+        """Return the changes up to the beginning of the cache, as the change log has them: one for several changes of
+        an object. What was before a modification is not known. Raises Expired."""
+        history = [(entry, record) for entry, record in self._history if entry.revision > since]
+        if self._has_implied and resource in IMPLIED and any(entry.resource == NAMESPACES for entry, _ in history):
+            raise errors.Expired(f"too old resource version: {since} ({self._first})")
+        events: list[CachedEvent] = []
+        new: set[Key] = set()  # the objects that were made after the revision
+        for entry, record in history:
+            key = Key(*entry[2:5])
+            if entry.resource != resource:
+                continue
+            if entry.type == ADDED:
+                new.add(key)
+            if record is not None:
+                events.append(CachedEvent(entry.revision, key, None if key in new else UNKNOWN, record))
+            elif entry.type == DELETED and key not in new:
+                old = MemoryRecord(key, entry.revision, entry.json)
+                events.append(CachedEvent(entry.revision, key, old, None))
+            elif entry.type == DELETED:
+                new.discard(key)
+        return events
+
+    def subscribe(self, listener: Callable[[Touched | None], None]) -> Callable[[], None]:
+        """Call a function with the resources that have changed, None when all must list again or the cache is closed.
+
+        It is called in the thread of the cache, and must be quick. Returns a function that ends this.
+        """
+        with self._changed:
+            self._listener_ids += 1
+            number = self._listener_ids
+            self._listeners[number] = listener
+        return lambda: (self._listeners.pop(number, None), None)[1]
+
+    def _notify(self, touched: Touched | None) -> None:
+        for listener in list(self._listeners.values()):
+            listener(touched)
+
+    # --- the thread -------------------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        cluster = None
+        scan_due = 0.0
+        while not self._is_closed:
+            try:
+                if cluster is None:
+                    cluster = self._open_cluster()
+                    self.attach(cluster)
+                if not self._is_loaded:
+                    self._load(cluster)
+                self._wait(scan_due)
+                self._apply_commits(cluster)
+                if (now := time.monotonic()) >= scan_due:
+                    self._read_log(cluster, scan=True)
+                    cost = time.monotonic() - now
+                    scan_due = now + cost + min(max(SCAN_SECONDS, SCAN_COST_RATIO * cost), MAX_SCAN_SECONDS)
+                    self._remove_expired(cluster)
+                elif cluster.store.revision() != self._revision:
+                    self._read_log(cluster, scan=False)
+            except CompactedError:
+                self._is_loaded = False
+            except StorageError as error:
+                self._log(f"watch cache: {error}")
+                time.sleep(RETRY_SECONDS)
+            except Exception:
+                self._log(f"internal error: watch cache: {traceback.format_exc()}")
+                self._is_loaded = False
+                time.sleep(RETRY_SECONDS)
+        if cluster is not None:
+            cluster.close()
+
+    def _wait(self, scan_due: float) -> None:
+        """Wait until there is something to do, or the next look at the store is due."""
+        timeout = min(COUNTER_SECONDS, max(scan_due - time.monotonic(), 0.0))
+        with self._changed:
+            if not self._commits and not self._is_closed and self._wanted <= self._revision:
+                self._changed.wait(timeout)
+            self._wanted = 0
+
+    def _load(self, cluster: LocalCluster) -> None:
+        """Begin with everything that is in the store, and tell watchers to list again. Raises StorageError."""
+        state = cluster.store.fork().state()
+        if state.revision > cluster.store.revision():
+            raise FolderError("another process is busy recording edits")
+        resources: dict[str, ResourceCache] = {}
+        for resource in state.tables:
+            records = state.records(resource, None)
+            items = SortedMap((place, record) for place, record in sorted(
+                ((record.key.namespace, record.key.name), record) for record in records))
+            resources[resource] = ResourceCache(state.revision, items)
+        history = [(entry, _survivor(state, entry)) for entry in state.entries(state.compacted)]
+        self._expiring = [(expires, key) for (expires, key), _ in state.all_expiring().items()]
+        self._has_implied = cluster.settings.bootstrap == MINIMAL
+        with self._changed:
+            was_loaded = bool(self._resources)
+            self._resources = resources
+            self._first = state.revision
+            self._history, self._history_floor = history, state.compacted
+            if self._has_implied:
+                for resource, events in self._implied_changes(cluster, IMPLIED, state.revision).items():
+                    cache = resources.setdefault(resource, ResourceCache(state.revision))
+                    cache.items = cache.items.changed((place_of(event), event.new) for event in events)
+            self._revision = state.revision
+            self._is_loaded = True
+            self.definitions_revision = state.revision
+            self._changed.notify_all()
+        if was_loaded:
+            self._notify(None)
+
+    def _apply_commits(self, cluster: LocalCluster) -> None:
+        """Take in what this process has committed. Raises StorageError."""
+        with self._changed:
+            commits, self._commits = self._commits, []
+        for commit in commits:
+            if commit.base > self._revision:  # others have committed before it, or files were edited
+                _, changes = cluster.store.logged_changes(self._revision, scan=False)
+                before = [change for change in changes if change.revision <= commit.base]
+                self._apply(cluster, before, commit.base)
+            if commit.revision > self._revision:
+                self._apply(cluster, commit.changes, commit.revision)
+
+    def _read_log(self, cluster: LocalCluster, *, scan: bool) -> None:
+        """Take in what the change log has. Raises StorageError, CompactedError."""
+        revision, changes = cluster.store.logged_changes(self._revision, scan=scan)
+        self._apply_commits(cluster)
+        if revision > self._revision:
+            self._apply(cluster, [change for change in changes if change.revision > self._revision], revision)
+
+    def _apply(self, cluster: LocalCluster, changes: Iterable[LoggedChange], revision: int) -> None:
+        """Take in changes that lead to a revision."""
+        events: dict[str, list[CachedEvent]] = {}
+        with self._changed:
+            present: dict[Key, MemoryRecord | None] = {}
+            for change in changes:
+                key = change.key
+                cache = self._resources.setdefault(key.resource, ResourceCache(self._first))
+                old = present[key] if key in present else cache.items.get((key.namespace, key.name))
+                new = None
+                if change.type != DELETED:
+                    new = MemoryRecord(key, change.revision, change.json, change.expires)
+                    if change.expires is not None:
+                        heapq.heappush(self._expiring, (change.expires, key))
+                present[key] = new
+                if old is not None or new is not None:
+                    events.setdefault(key.resource, []).append(CachedEvent(change.revision, key, old, new))
+            self._add(events)
+            if self._has_implied and (stale := _with_implied_objects(events.keys())):
+                implied_events = self._implied_changes(cluster, stale, revision)
+                self._add(implied_events)
+                events = {**events, **implied_events}
+            self._revision = revision
+            if "customresourcedefinitions.apiextensions.k8s.io" in events:
+                self.definitions_revision = revision
+                cluster.client.forget_custom_kinds()
+            self._changed.notify_all()
+        self._notify(frozenset(events))
+
+    def _add(self, events: dict[str, list[CachedEvent]]) -> None:
+        for resource, of_resource in events.items():
+            self._resources.setdefault(resource, ResourceCache(self._first)).add(of_resource)
+
+    def _implied_changes(self, cluster: LocalCluster, resources: Iterable[str],
+                         revision: int) -> dict[str, list[CachedEvent]]:
+        """Return the changes of objects that are there without being stored."""
+        implied_objects = ImpliedObjects(cluster.settings, cluster.store, cluster.clock)
+        changes: dict[str, list[CachedEvent]] = {}
+        for resource in resources:
+            stored = self._stored(resource, None)
+            items = self._resources[resource].items if resource in self._resources else NO_ITEMS
+            implied = {(record.key.namespace, record.key.name): record for record in items.values()
+                       if isinstance(record, ImpliedRecord)}
+            missing = {}
+            for obj in implied_objects.missing(resource, None, stored, self._stored):
+                key = Key(resource, namespace_of(obj), name_of(obj))
+                missing[key.namespace, key.name] = ImpliedRecord(key, 1, to_json(obj))
+            events = [CachedEvent(revision, old.key, old, None) for place, old in implied.items()
+                      if place not in missing]
+            for place, new in missing.items():
+                old = implied.get(place)
+                if old is None or old.json != new.json:
+                    events.append(CachedEvent(revision, new.key, old, new))
+            if events:
+                changes[resource] = events
+        return changes
+
+    def _stored(self, resource: str, namespace: str | None) -> list[Object]:
+        cache = self._resources.get(resource)
+        return [record.object for record in cache.items.values()
+                if not isinstance(record, ImpliedRecord) and namespace in (None, record.key.namespace)] if cache else []
+
+    def _remove_expired(self, cluster: LocalCluster) -> None:
+        """Delete objects whose time is over, so that watchers hear of it. Raises FolderError."""
+        cluster.client.take_over_time()
+        now = cluster.clock.now().timestamp()
+        if not self._expiring or self._expiring[0][0] > now:
+            return
+        while self._expiring and self._expiring[0][0] <= now:
+            heapq.heappop(self._expiring)
+        try:
+            with cluster.store.transaction() as transaction:
+                transaction.remove_expired()
+        except LockTimeoutError:
+            self._expiring.append((now, Key("", "", "")))  # later
+            heapq.heapify(self._expiring)
+
+
+def place_of(event: CachedEvent) -> Place:
+    return event.key.namespace, event.key.name
+
+
+def _survivor(state: StoreState, entry: LogEntry) -> MemoryRecord | None:
+    """Return the object whose newest change an entry of the log is."""
+    record = state.get(Key(*entry[2:5])) if entry.type != DELETED else None
+    return record if record is not None and record.revision == entry.revision else None
+
+
+def _with_implied_objects(touched: Iterable[str]) -> frozenset[str]:
+    """Return the resources whose implied objects may be others after changes of some resources."""
+    names = frozenset(touched)
+    return IMPLIED if NAMESPACES in names else IMPLIED & names

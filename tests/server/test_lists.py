@@ -1,0 +1,156 @@
+"""Lists at a revision, and lists in chunks."""
+
+from __future__ import annotations
+
+import base64
+import json
+import shutil
+from typing import Any
+
+import pytest
+
+from kubepy.server import watchcache
+
+from .conftest import Answer, Api
+from .test_watch import CONFIG_MAPS, config_map, create, newest
+
+
+def names(answer: Answer) -> list[str]:
+    assert answer.status == 200, answer.body
+    return [item["metadata"]["name"] for item in answer.json()["items"]]
+
+
+def token(**values: Any) -> str:
+    return base64.urlsafe_b64encode(json.dumps(values).encode()).decode().rstrip("=")
+
+
+@pytest.fixture
+def full(api: Api) -> Api:
+    """A server with the ConfigMaps a to e."""
+    for name in "abcde":
+        create(api, name, {"app": name} if name in "ace" else None)
+    return api
+
+
+def test_chunks_are_of_one_snapshot(full: Api) -> None:
+    first = full.get(f"{CONFIG_MAPS}?limit=2")
+    meta = first.json()["metadata"]
+    assert names(first) == ["a", "b"]
+    assert meta["remainingItemCount"] == 3
+    create(full, "bb")
+    full.delete(f"{CONFIG_MAPS}/c")
+    full.patch(f"{CONFIG_MAPS}/d", {"data": {"k": "later"}})
+    second = full.get(f"{CONFIG_MAPS}?limit=2&continue={meta['continue']}")
+    assert names(second) == ["c", "d"]
+    assert "data" not in second.json()["items"][1]
+    assert second.json()["metadata"]["resourceVersion"] == meta["resourceVersion"]
+    assert second.json()["metadata"]["remainingItemCount"] == 1
+    third = full.get(f"{CONFIG_MAPS}?limit=2&continue={second.json()['metadata']['continue']}")
+    assert names(third) == ["e"]
+    assert third.json()["metadata"] == {"resourceVersion": meta["resourceVersion"]}
+
+
+def test_chunk_of_all_namespaces_goes_on_after_namespace_and_name(full: Api) -> None:
+    create(full, "a", path="/api/v1/namespaces/kube-system/configmaps")
+    collected, query = [], "limit=4"
+    while query:
+        answer = full.get(f"/api/v1/configmaps?{query}")
+        collected += names(answer)
+        continued = answer.json()["metadata"].get("continue")
+        query = f"limit=1&continue={continued}" if continued else ""
+    assert collected == ["a", "b", "c", "d", "e", "a"]
+
+
+def test_chunks_of_selectors_do_not_say_how_many_remain(full: Api) -> None:
+    answer = full.get(f"{CONFIG_MAPS}?limit=2&labelSelector=app")
+    assert names(answer) == ["a", "c"]
+    meta = answer.json()["metadata"]
+    assert "remainingItemCount" not in meta
+    assert names(full.get(f"{CONFIG_MAPS}?limit=2&labelSelector=app&continue={meta['continue']}")) == ["e"]
+
+
+def test_limit_means_nothing_for_any_revision(full: Api) -> None:
+    assert len(names(full.get(f"{CONFIG_MAPS}?limit=2&resourceVersion=0"))) == 5
+
+
+def test_list_at_exact_revision(full: Api) -> None:
+    revision = newest(full)
+    full.delete(f"{CONFIG_MAPS}/a")
+    for query in (f"resourceVersion={revision}&resourceVersionMatch=Exact", f"resourceVersion={revision}&limit=10"):
+        answer = full.get(f"{CONFIG_MAPS}?{query}")
+        assert names(answer) == ["a", "b", "c", "d", "e"]
+        assert answer.json()["metadata"]["resourceVersion"] == revision
+    answer = full.get(f"{CONFIG_MAPS}?resourceVersion={revision}&resourceVersionMatch=NotOlderThan")
+    assert names(answer) == ["b", "c", "d", "e"]
+
+
+def test_list_not_older_than_revision_yet_to_come_times_out(full: Api) -> None:
+    answer = full.get(f"{CONFIG_MAPS}?resourceVersion=99999999")
+    assert answer.status == 504
+    assert answer.json()["details"]["retryAfterSeconds"] == 1
+    assert answer.json()["details"]["causes"][0]["reason"] == "ResourceVersionTooLarge"
+    assert f"Too large resource version: 99999999, current: {newest(full)}" in answer.json()["message"]
+
+
+def test_expired_token_comes_with_one_that_goes_on_with_present_objects(full: Api) -> None:
+    continued = full.get(f"{CONFIG_MAPS}?limit=2").json()["metadata"]["continue"]
+    shutil.rmtree(full.folder / ".kubepy")
+    full.get(CONFIG_MAPS)
+    answer = full.get(f"{CONFIG_MAPS}?limit=2&continue={continued}")
+    assert answer.status == 410
+    status = answer.json()
+    assert status["reason"] == "Expired"
+    assert "use the continue token in this response" in status["message"]
+    assert names(full.get(f"{CONFIG_MAPS}?continue={status['metadata']['continue']}")) == ["c", "d", "e"]
+
+
+def test_exact_revision_that_is_forgotten_is_expired(full: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watchcache, "MAX_EVENTS", 3)
+    revision = newest(full)
+    for name in "fghi":
+        create(full, name)
+    answer = full.get(f"{CONFIG_MAPS}?resourceVersion={revision}&resourceVersionMatch=Exact")
+    assert answer.status == 410
+    assert answer.json()["message"] == "The resourceVersion for the provided list is too old."
+    assert full.stream(f"{CONFIG_MAPS}?watch=1&resourceVersion={revision}").event()["object"]["code"] == 410
+
+
+@pytest.mark.parametrize(("query", "code", "message"), [
+    ("resourceVersion=x", 400, 'invalid resource version: resourceVersion: Invalid value: "x": strconv.ParseUint: '
+                               'parsing "x": invalid syntax'),
+    ("resourceVersionMatch=Exact", 422, "resourceVersionMatch is forbidden unless resourceVersion is provided"),
+    ("resourceVersion=0&resourceVersionMatch=Exact", 422, 'is forbidden for resourceVersion "0"'),
+    ("continue=x*", 400, "invalid continue token: continue key is not valid: illegal base64 data at input byte 1"),
+    (f"continue={token(v='v2', rv=1, start='a')}", 400, "invalid continue token: continue key is not valid: server "
+                                                       "does not recognize this encoded version v2"),
+    (f"continue={token(v='meta.k8s.io/v1', start='a')}", 400, "incorrect encoded start resourceVersion"),
+    (f"continue={token(v='meta.k8s.io/v1', rv=1)}", 400, "encoded start key empty (version meta.k8s.io/v1)"),
+    (f"continue={token(v='meta.k8s.io/v1', rv=1, start='../x')}", 400, "continue key is not valid: ../x"),
+    (f"continue={token(v='meta.k8s.io/v1', rv=1, start='a')}&resourceVersion=5", 400,
+     "specifying resource version is not allowed when using continue"),
+])
+def test_list_that_is_not_understood_is_refused(api: Api, query: str, code: int, message: str) -> None:
+    answer = api.get(f"{CONFIG_MAPS}?{query}")
+    assert answer.status == code
+    assert message in answer.json()["message"]
+
+
+def test_edited_file_is_in_next_list(full: Api) -> None:
+    file = full.folder / "namespaces" / "default" / "configmaps" / "a.yaml"
+    file.unlink()
+    assert names(full.get(CONFIG_MAPS)) == ["b", "c", "d", "e"]
+
+
+def test_file_that_cannot_be_object_is_left_out_with_warning(full: Api) -> None:
+    file = full.folder / "namespaces" / "default" / "configmaps" / "a.yaml"
+    file.write_text("{")
+    answer = full.get(CONFIG_MAPS)
+    assert names(answer) == ["b", "c", "d", "e"]
+    assert "a.yaml" in answer.headers["warning"]
+
+
+def test_items_of_built_in_kinds_do_not_repeat_their_kind(full: Api) -> None:
+    body = full.get(CONFIG_MAPS).json()
+    assert body["kind"] == "ConfigMapList"
+    assert "kind" not in body["items"][0]
+    assert config_map("a")["data"] == {}

@@ -15,6 +15,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from kubepy.apiserver.rehearsal import WouldWait
+from kubepy.apiserver.server import ADMINISTRATOR
 from kubepy.storage import StorageError
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ class Backend:
             if not may_wait:
                 cluster.client.refuse_to_wait()
             self._clusters.append(cluster)
+        cluster.client.requester = ADMINISTRATOR  # not the user of the request before
         return function(cluster)
 
     def close(self) -> None:

@@ -65,6 +65,17 @@ def load_keys(folder: str, hosts: Iterable[str] = (), say: Callable[[str], None]
                 pem_of_key(own.private_key(SIGNING_KEY)))
 
 
+def signing_key(folder: str, say: Callable[[str], None]) -> bytes:
+    """Return the key that signs the tokens of ServiceAccounts, in PEM; a cluster without a folder gets a new one.
+
+    Raises FolderError.
+    """
+    if not folder:
+        return pem_of_key(ec.generate_private_key(ec.SECP256R1()))
+    index.make_own_folder(folder)
+    return pem_of_key(KeyFolder(os.path.join(folder, index.OWN), say).private_key(SIGNING_KEY))
+
+
 class KeyFolder(NamedTuple):
     """The files of keys in ``.kubepy/``."""
 

@@ -75,12 +75,18 @@ def load_keys(folder: str, hosts: Iterable[str] = (), say: Callable[[str], None]
 def signing_key(folder: str, say: Callable[[str], None]) -> bytes:
     """Return the key that signs the tokens of ServiceAccounts, in PEM; a cluster without a folder gets a new one.
 
-    Raises FolderError.
+    Raises FolderError, LockTimeoutError.
     """
     if not folder:
         return pem_of_key(ec.generate_private_key(ec.SECP256R1()))
     index.make_own_folder(folder)
-    return pem_of_key(KeyFolder(os.path.join(folder, index.OWN), say).private_key(SIGNING_KEY))
+    files = KeyFolder(folder, say, {})
+    lock = locks.Lock(files.path(LOCK))
+    lock.acquire(LOCK_SECONDS)  # a server may be starting
+    try:
+        return pem_of_key(files.private_key(SIGNING_KEY))
+    finally:
+        lock.release()
 
 
 class KeyFolder(NamedTuple):

@@ -73,8 +73,14 @@ kubepy create token robot -n shop --duration=10m
 # For another server than the API server
 kubepy create token robot --audience=https://vault.example.com
 
+# For two of them
+kubepy create token robot --audience=https://vault.example.com --audience=https://mail.example.com
+
 # Until a Secret is deleted
 kubepy create token robot --bound-object-kind=Secret --bound-object-name=robot-token
+
+# With all that the server says of it
+kubepy create token robot -o yaml
 """)
 def token(factory: Factory, options: TokenOptions) -> None:
     """Request a service account token.

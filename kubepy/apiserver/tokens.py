@@ -31,8 +31,8 @@ from kubepy.apiserver.authorization import (
     split_account,
 )
 from kubepy.apiserver.bootstrap import root_ca
-from kubepy.apiserver.managedfields.stamps import stamp
 from kubepy.apiserver.request import Request
+from kubepy.apiserver.requests.creation import tracked_creation
 from kubepy.apiserver.requests.decoding import decode
 from kubepy.apiserver.server import Server
 from kubepy.quoting import quote
@@ -219,10 +219,11 @@ class Tokens:
             spec["expirationSeconds"] = DEFAULT_SECONDS
         seconds = spec["expirationSeconds"]
         now = self._server.clock.now()
+        if manager := request.write_options.field_manager:
+            strategy = self._server.strategy(TOKEN_REQUEST)
+            metadata |= tracked_creation(strategy, wanted, manager, format_time(now))
         wanted["metadata"] = {**metadata, "name": name_of(account), "namespace": request.namespace,
                               "uid": uid_of(account), "creationTimestamp": format_time(now)}
-        if manager := request.write_options.field_manager:
-            wanted["metadata"]["managedFields"] = [stamp(manager, TOKEN_REQUEST.api_version, format_time(now))]
         if seconds < MIN_SECONDS:
             raise _invalid("spec.expirationSeconds", seconds, "may not specify a duration less than 10 minutes")
         if seconds > MAX_SECONDS:

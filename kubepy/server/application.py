@@ -55,6 +55,7 @@ class Application:
         self.options = options
         self.token = token
         self.signing_key = signing_key
+        self.impersonation_modes: dict[str, str] = {}  # that were allowed last, by requester
         self.log = log
         self.backend = Backend(self._open_cluster)
         self.controllers = ControllerProcess(folder, options.verbosity, log) if options.controllers else None

@@ -42,7 +42,8 @@ class View(NamedTuple):
 
     @property
     def request(self) -> Request:
-        return Request("watch", self.resource.gvr, self.namespace, options=self.options)
+        verb = "list" if self.resource.computed_from else "watch"
+        return Request(verb, self.resource.gvr, self.namespace, options=self.options)
 
     @property
     def has_selectors(self) -> bool:

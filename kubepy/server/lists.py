@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, cast
 from kubepy.api import errors
 from kubepy.api.meta import Object, name_of, namespace_of
 from kubepy.api.scheme import Resource
-from kubepy.apiserver.client import ObjectList
+from kubepy.apiserver.client import COMPONENT_STATUSES, ObjectList
 from kubepy.apiserver.request import ListOptions, Request
 from kubepy.quoting import quote
 from kubepy.server.encodings import View, encode_records, list_body, select
@@ -191,7 +191,7 @@ def read_page(call: Call, resource: Resource, media: MediaType, parameters: List
     view = View(resource, namespace, "", options, media, TableOptions(), definitions)
     call.client.choose(view.request, [])  # the selectors, and warnings of the version
     wanted = parse_range(parameters)
-    if cache is None or resource.computed_from:
+    if cache is None or resource.computed_from or resource.key == COMPONENT_STATUSES:
         records, revision = _stored_records(call, view, wanted)
     else:
         records, revision = _cached_records(call, view, cache, wanted)

@@ -90,7 +90,7 @@ def test_deployment_becomes_ready_and_scales(api: Any) -> None:
     web.wait("condition=Available", timeout=20)
     web.scale(3)
     eventually(lambda: len(names(api.get("pods", label_selector="app=web"))) == 3)
-    assert web.ready()
+    eventually(web.ready)
 
 
 def test_pod_runs_has_logs_and_cannot_be_entered(api: Any) -> None:

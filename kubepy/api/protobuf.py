@@ -69,11 +69,6 @@ def decode(data: bytes, api_version: str = "", kind: str = "") -> Object:
         raise ProtobufError(str(error), subject) from None
 
 
-def encode_watch_event(event_type: str, encoded: bytes) -> bytes:
-    """Return an event of a watch, with its length before it."""
-    raise NotImplementedError
-
-
 def encode(obj: Object) -> bytes:
     """Encode an object, a list, a Status … as a whole body. Raises NotAcceptable for kinds without protobuf."""
     api_version, kind = obj.get("apiVersion", ""), obj.get("kind", "")

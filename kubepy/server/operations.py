@@ -127,13 +127,13 @@ def information(path: str, verb: str, subject: str, description: str, answer: st
 
 def _operations(root: str, resource: Resource) -> Iterator[Operation]:
     """Yield the operations of a resource and its subresources."""
-    kind, type_ = resource.kind, type_name(resource)
+    kind = resource.kind
     place, scope = f"{root}/{resource.plural}", ""
     if resource.namespaced:
         place, scope = f"{root}/namespaces/{{namespace}}/{resource.plural}", "Namespaced"
     make = _Maker((resource.group, resource.version, kind))
     if resource.namespaced and "list" in resource.verbs:
-        yield make("get", f"{root}/{resource.plural}", "list", f"{kind}ForAllNamespaces", _LIST, f"{type_}List",
+        yield make("get", f"{root}/{resource.plural}", "list", f"{kind}ForAllNamespaces", _LIST, list_type(resource),
                    text=_listing(resource))
     yield from _collection_operations(make, place, f"{scope}{kind}", resource)
     yield from _object_operations(make, f"{place}/{{name}}", f"{scope}{kind}", resource)
@@ -164,7 +164,7 @@ class _Maker(NamedTuple):
 def _collection_operations(make: _Maker, place: str, subject: str, resource: Resource) -> Iterator[Operation]:
     type_ = type_name(resource)
     if "list" in resource.verbs:
-        yield make("get", place, "list", subject, _LIST, f"{type_}List", text=_listing(resource))
+        yield make("get", place, "list", subject, _LIST, list_type(resource), text=_listing(resource))
     if "create" in resource.verbs:
         yield make("post", place, "create", subject, _WRITE, type_, body=type_)
     if "deletecollection" in resource.verbs:
@@ -174,7 +174,8 @@ def _collection_operations(make: _Maker, place: str, subject: str, resource: Res
 
 
 def _listing(resource: Resource) -> str:
-    return f"list {'or watch ' if 'watch' in resource.verbs else ''}objects of kind {resource.kind}"
+    is_watched = "watch" in resource.verbs and not resource.custom
+    return f"list {'or watch ' if is_watched else ''}objects of kind {resource.kind}"
 
 
 def _object_operations(make: _Maker, place: str, subject: str, resource: Resource) -> Iterator[Operation]:
@@ -208,7 +209,8 @@ def _subresource_operations(place: str, subject: str, resource: Resource, subres
                             ) -> Iterator[Operation]:
     name, parent = subresource.name, resource.kind
     group, version = subresource.group or resource.group, subresource.version or resource.version
-    make = _Maker((group, version, subresource.kind))
+    make = _Maker((resource.group, resource.version, parent) if resource.custom
+                  else (group, version, subresource.kind))
     if name in _OPTIONS and name != "log":
         yield from _connections(make, place, subject, name, parent)
         return
@@ -251,12 +253,13 @@ def _operation(root: str, resource: Resource, operation: Operation) -> Object:
     prefix, tag = _names_of(root)
     group, version, kind = operation.kind
     media_types = (JSON, YAML) if resource.custom else (JSON, PROTOBUF, YAML)
+    bodies = media_types if resource.custom else ("*/*",)
     node: Object = {"tags": [tag], "description": operation.description,
                     "operationId": f"{operation.verb}{prefix}{operation.subject}",
                     "parameters": _parameters(operation, kind)}
     if operation.body:
         content = [type_ for type_ in PATCHES if not (resource.custom and "strategic" in type_)] \
-            if operation.method == "patch" else ("*/*",)
+            if operation.method == "patch" else bodies
         node["requestBody"] = {"content": {type_: _content(operation.body) for type_ in content}}
         if operation.body != f"{META}.DeleteOptions":
             node["requestBody"]["required"] = True
@@ -339,6 +342,11 @@ def type_name(resource: Resource) -> str:
     if resource.computed_from:
         return f"io.k8s.metrics.pkg.apis.metrics.{resource.version}.{resource.kind}"
     return kind_name(resource.group, resource.version, resource.kind)
+
+
+def list_type(resource: Resource) -> str:
+    """Return the full name of the type of a list of a resource's objects."""
+    return f"{type_name(resource).rpartition('.')[0]}.{resource.list_kind or f'{resource.kind}List'}"
 
 
 def kind_name(group: str, version: str, kind: str) -> str:

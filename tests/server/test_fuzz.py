@@ -25,7 +25,7 @@ from kubepy.api.scheme import BUILT_IN, Resource
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.server.application import ServeOptions
 from kubepy.storage.yaml import dump
-from tests.apiserver.random_objects import ANYTHING, TEXT, objects
+from tests.apiserver.random_objects import ANYTHING, INTEGERS, TEXT, objects
 from tests.apiserver.test_random_requests import TYPES
 from tests.apiserver.test_stored_objects import manifests
 from tests.server.conftest import TOKEN, Answer, Api, headers_of
@@ -41,6 +41,8 @@ HOOKS = ("mutatingwebhookconfigurations.admissionregistration.k8s.io",
          "validatingwebhookconfigurations.admissionregistration.k8s.io",
          "mutatingadmissionpolicybindings.admissionregistration.k8s.io",
          "validatingadmissionpolicybindings.admissionregistration.k8s.io")
+# What an API server itself answers with 500: a patch of server-side apply that does not fit the type.
+UPSTREAMS_500 = (b"failed to create typed patch object",)
 TEXT_ERRORS = (404,)  # "404 page not found", as Go's mux says it
 
 
@@ -124,7 +126,7 @@ class Fuzzed:
             self.remove_hooks()
         assert not [line for line in self.api.log if not line.startswith("Warning:")], text
         assert 200 <= answer.status < 600, text
-        assert answer.status != 500, text
+        assert answer.status != 500 or any(words in answer.body for words in UPSTREAMS_500), text
         assert seconds < SECONDS, f"{seconds} s: {text}"
         if answer.status >= 400:
             check_error(sent, answer, text)
@@ -308,7 +310,8 @@ def queries(draw: st.DrawFn) -> str:
 
 @st.composite
 def headers(draw: st.DrawFn, *always: str) -> tuple[tuple[str, bytes], ...]:
-    names = [*always, *draw(st.lists(st.sampled_from(sorted(set(HEADERS) - set(always))), max_size=2))]
+    names = draw(st.lists(st.sampled_from(sorted(HEADERS)), max_size=2)) if draw(st.integers(0, 3)) == 0 else []
+    names = sorted({*names, *(always if draw(st.integers(0, 5)) == 0 else ())})
     return tuple((name, draw(st.sampled_from(HEADERS[name])).encode(draw(st.sampled_from(("utf-8", "utf-8", "latin-1"))),
                                                                      "replace").strip()) for name in names)
 
@@ -316,7 +319,7 @@ def headers(draw: st.DrawFn, *always: str) -> tuple[tuple[str, bytes], ...]:
 @st.composite
 def mutated(draw: st.DrawFn, data: bytes) -> bytes:
     """Cut, turn around or overwrite a part of a body."""
-    for _ in range(draw(st.integers(0, 2))):
+    for _ in range(draw(st.sampled_from((0, 0, 0, 0, 1, 2)))):
         place, size = draw(st.integers(0, max(len(data), 1))), draw(st.integers(0, 8))
         match draw(st.integers(0, 4)):
             case 0:
@@ -347,15 +350,15 @@ def of_kind(draw: st.DrawFn, resource: Resource) -> dict[str, Any]:
     """A manifest with other values at some places, or an object made of its type."""
     type_name = TYPES.get(resource)
     valid = [obj for obj in manifests() if obj["kind"] == resource.kind and obj["apiVersion"] == resource.api_version]
-    if valid and draw(st.booleans()):
+    if valid and draw(st.integers(0, 3)):
         obj = changed(draw, draw(st.sampled_from(valid)))
     elif type_name:
         obj = draw(objects(type_name))
     else:
         obj = {"metadata": {"name": "web"}, "spec": draw(ANYTHING)}
     obj = {"apiVersion": resource.api_version, "kind": resource.kind, **obj}
-    if draw(st.integers(0, 2)) and isinstance(obj.get("metadata"), dict):
-        obj["metadata"] = {**obj["metadata"], "name": draw(NAMES)}
+    if draw(st.integers(0, 3)) and isinstance(obj.get("metadata"), dict):
+        obj["metadata"] = {**obj["metadata"], "name": "web" if draw(st.integers(0, 5)) else draw(NAMES)}
     return obj
 
 
@@ -366,11 +369,27 @@ def changed(draw: st.DrawFn, manifest: dict[str, Any]) -> dict[str, Any]:
         place: Any = made
         while keys := sorted(place) if isinstance(place, dict) else list(range(len(place))):
             key = draw(st.sampled_from(keys))
+            if place is made and key in ("apiVersion", "kind") and draw(st.integers(0, 9)):
+                continue
             if not isinstance(place[key], dict | list) or draw(st.integers(0, 3)) == 0:
-                place[key] = draw(TEXT | ANYTHING)
+                place[key] = draw(_like(place[key]) if draw(st.integers(0, 4)) else TEXT | ANYTHING)
                 break
             place = place[key]
     return made
+
+
+def _like(value: Any) -> SearchStrategy[Any]:
+    """Return a strategy for values of the same type in JSON."""
+    match value:
+        case bool():
+            return st.booleans()
+        case int():
+            return INTEGERS
+        case str():
+            return TEXT
+        case [first, *_]:
+            return st.lists(st.just(first), max_size=3)
+    return st.just({}) if isinstance(value, dict) else ANYTHING
 
 
 def path_of(resource: Resource, namespace: str, *more: str) -> str:
@@ -408,9 +427,10 @@ def writes(draw: st.DrawFn) -> Sent:
     subresources = [name for name in resource.subresources if name not in ("proxy", "exec", "attach", "portforward")]
     if subresources and draw(st.integers(0, 3)) == 0:
         path += f"{'/web' if method == 'POST' else ''}/{draw(st.sampled_from(sorted(subresources)))}"
-    query = draw(st.sampled_from(("", "", "fieldValidation=Strict", "dryRun=All", "fieldManager=me", "fieldManager=me&forc"
+    query = draw(st.sampled_from(("", "fieldManager=you", "fieldManager=you&force=true", "fieldValidation=Strict", "dryRun=All", "fieldManager=me", "fieldManager=me&forc"
                                   "e=true", "fieldValidation=Ignore", "fieldManager=me&dryRun=All")))
-    others = tuple(pair for pair in draw(headers("accept")) if pair[0] not in ("content-type", "authorization"))
+    others = tuple(pair for pair in draw(headers("accept"))
+                   if pair[0] not in ("content-type", "authorization") and not pair[0].startswith("impersonate-"))
     return Sent(method, ascii_only(path) + (f"?{query}" if query else ""),
                 (("content-type", media_type.encode()), *others), draw(mutated(data)))
 

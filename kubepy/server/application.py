@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import traceback
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from kubepy.api import errors
 from kubepy.api.clock import Clock
@@ -13,8 +15,11 @@ from kubepy.apiserver.server import ADMINISTRATOR
 from kubepy.apiserver.tokens import SigningKey
 from kubepy.kubelet.heartbeats import RENEW_SECONDS, renew_leases
 from kubepy.server.backend import Backend
+from kubepy.server.controllers import WAITING, WRITTEN, ControllerProcess
 from kubepy.server.watchcache import WatchCache
 from kubepy.storage import StorageError
+
+T = TypeVar("T")
 
 
 class ServeOptions(NamedTuple):
@@ -52,6 +57,7 @@ class Application:
         self.signing_key = signing_key
         self.log = log
         self.backend = Backend(self._open_cluster)
+        self.controllers = ControllerProcess(folder, options.verbosity, log) if options.controllers else None
         self.watch_cache = WatchCache(lambda: LocalCluster.open(folder), log)
         self.stopping = asyncio.Event()
         self._heartbeats: asyncio.Task[None] | None = None
@@ -72,6 +78,36 @@ class Application:
         await self.backend.write(lambda cluster: cluster.start())
         self.watch_cache.start()
         self._heartbeats = asyncio.create_task(self._keep_leases())
+        if self.controllers is not None:
+            self.controllers.start()
+
+    async def read(self, function: Callable[[LocalCluster], T]) -> T:
+        """Run a function that only reads."""
+        return await self.backend.read(function)
+
+    async def write(self, function: Callable[[LocalCluster], T]) -> T:
+        """Run a function that may write; the controllers let it in, and hear of it at once."""
+        controllers = self.controllers
+        if controllers is None:
+            return await self.backend.write(function)
+        controllers.tell(WAITING)
+        try:
+            return await self.backend.write(function)
+        finally:
+            controllers.tell(WRITTEN)
+
+    def check(self) -> None:
+        """Look after what others may have removed: called every second."""
+        if self.controllers is not None:
+            self.controllers.check()
+
+    def log_defect(self, subject: str, error: Exception) -> None:
+        """Log an exception that nothing expects, with its traceback at -v."""
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        place = f"{os.path.basename(frame.filename)}:{frame.lineno}"
+        self.log(f"internal error: {subject}: {type(error).__name__}: {error} ({place})")
+        if self.options.verbosity > 0:
+            self.log("".join(traceback.format_exception(error)).rstrip("\n"))
 
     async def stop(self) -> None:
         """End all streams in order."""
@@ -96,5 +132,7 @@ class Application:
 
     def close(self) -> None:
         """Let go of the cluster, after the requests that have begun."""
+        if self.controllers is not None:
+            self.controllers.stop()
         self.watch_cache.close()
         self.backend.close()

@@ -14,6 +14,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
+from kubepy.api.meta import name_of
+from kubepy.apiserver.client import CRDS
 from kubepy.apiserver.rehearsal import WouldWait
 from kubepy.storage import StorageError
 
@@ -60,7 +62,18 @@ class Backend:
             if not may_wait:
                 cluster.client.refuse_to_wait()
             self._clusters.append(cluster)
+        self._notice_definitions(cluster)
         return function(cluster)
+
+    def _notice_definitions(self, cluster: LocalCluster) -> None:
+        """Read the custom kinds again after a change of their definitions by another thread or process."""
+        if (revision := cluster.client.revision()) == getattr(self._own, "revision", None):
+            return
+        versions = [(name_of(definition), definition["metadata"]["resourceVersion"])
+                    for definition in cluster.client.list_stored(CRDS)]
+        if versions != getattr(self._own, "definitions", versions):
+            cluster.client.forget_custom_kinds()
+        self._own.revision, self._own.definitions = revision, versions
 
     def close(self) -> None:
         """Wait for what has begun, drop what has not, and close the clusters: what was written is made durable."""

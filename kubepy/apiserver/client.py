@@ -370,8 +370,9 @@ class Client:
             else:
                 raise errors.method_not_allowed()
 
-        if request.subresource == "eviction" and pods.is_dry_run(body):
-            request = request._replace(options=request.write_options._replace(dry_run=True))
+        if request.subresource == "eviction":
+            options = request.write_options
+            request = request._replace(options=options._replace(dry_run=pods.is_dry_run(body, options.dry_run)))
         self._write(request, create_subresource)
         return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
 

@@ -15,7 +15,7 @@ from kubepy.apiserver.server import ADMINISTRATOR
 from kubepy.apiserver.tokens import SigningKey
 from kubepy.kubelet.heartbeats import RENEW_SECONDS, renew_leases
 from kubepy.server.backend import Backend
-from kubepy.server.controllers import WAITING, WRITTEN, ControllerProcess
+from kubepy.server.controllers import ALL, ONLY_KUBELETS, WAITING, WRITTEN, ControllerProcess
 from kubepy.server.watchcache import WatchCache
 from kubepy.storage import StorageError
 
@@ -26,7 +26,8 @@ class ServeOptions(NamedTuple):
     """The options of a server.
 
     :ivar authorization: ``AlwaysAllow``, or ``RBAC``: the roles of the cluster are enforced.
-    :ivar controllers: the controllers run beside.
+    :ivar controllers: controllers, scheduler and simulated kubelets run beside.
+    :ivar kubelets: without the controllers the simulated kubelets run nevertheless: they stand for machines.
     :ivar verbosity: the value of ``-v``.
     """
 
@@ -35,6 +36,7 @@ class ServeOptions(NamedTuple):
     authorization: str = "AlwaysAllow"
     controllers: bool = True
     verbosity: int = 0
+    kubelets: bool = True
 
 
 DEFAULTS = ServeOptions()
@@ -57,7 +59,9 @@ class Application:
         self.signing_key = signing_key
         self.log = log
         self.backend = Backend(self._open_cluster)
-        self.controllers = ControllerProcess(folder, options.verbosity, log) if options.controllers else None
+        which = ALL if options.controllers else ONLY_KUBELETS
+        runs = options.controllers or options.kubelets
+        self.controllers = ControllerProcess(folder, options.verbosity, which, log) if runs else None
         self.watch_cache = WatchCache(lambda: LocalCluster.open(folder), log)
         self.stopping = asyncio.Event()
         self._heartbeats: asyncio.Task[None] | None = None

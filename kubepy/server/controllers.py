@@ -1,6 +1,6 @@
 """The process beside a server that runs the controllers: their work would hold up requests in threads of one process.
 
-``python -m kubepy.server.controllers FOLDER VERBOSITY COMMAND…`` works until its standard input ends. There the server
+``python -m kubepy.server.controllers FOLDER VERBOSITY WHICH COMMAND…`` works until its input ends. There the server
 says when a request waits for the controllers to let go of the folder, and when it has written.
 """
 
@@ -16,11 +16,14 @@ from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 
 from kubepy.apiserver.cluster import LocalCluster
+from kubepy.controlplane import KUBELETS, NAMES
 from kubepy.controlplane.manager import Manager
 from kubepy.controlplane.running import run_controllers
 from kubepy.controlplane.summary import Summary
 from kubepy.storage import NoClusterError, StorageError
 
+ALL, ONLY_KUBELETS = "all", "kubelets"
+WHICH = {ALL: NAMES, ONLY_KUBELETS: KUBELETS}
 WAITING, WRITTEN = b"?", b"!"
 YIELD_SECONDS = 0.02  # a writer that waits looks every 5 ms whether the folder is free
 RETRY_SECONDS = 1.0  # after an error, and between two looks whether others still run the controllers
@@ -30,11 +33,13 @@ STOP_SECONDS = 10.0  # how long the controllers may take to finish what they hav
 class ControllerProcess:
     """The process, as the server sees it.
 
+    :param which: ALL controllers, or ONLY_KUBELETS.
     :param log: takes a line for the operator of the server.
     """
 
-    def __init__(self, folder: str, verbosity: int, log: Callable[[str], None]) -> None:
-        self._command = [sys.executable, "-m", "kubepy.server.controllers", folder, str(verbosity), *sys.argv[1:]]
+    def __init__(self, folder: str, verbosity: int, which: str, log: Callable[[str], None]) -> None:
+        self._command = [sys.executable, "-m", "kubepy.server.controllers", folder, str(verbosity), which,
+                         *sys.argv[1:]]
         self._log = log
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -101,7 +106,7 @@ class ServerPipe:
         return self.is_closed
 
 
-def main(folder: str, verbosity: int) -> None:
+def main(folder: str, verbosity: int, among: Sequence[str]) -> None:
     """Run the controllers until the server ends."""
     pipe, told = ServerPipe(), set[str]()
 
@@ -135,7 +140,8 @@ def main(folder: str, verbosity: int) -> None:
 
                 cluster.clock.pause = pipe.wait
                 run_controllers(cluster, pipe.is_over, settled, failed, prepare=prepare,
-                                occupied=lambda holder: pipe.wait(RETRY_SECONDS))
+                                occupied=lambda holder: pipe.wait(RETRY_SECONDS),
+                                among=among)
         except StorageError as error:
             say_once(f"error: controllers: {error}")
         except Exception as error:
@@ -147,9 +153,9 @@ def main(folder: str, verbosity: int) -> None:
 
 def run(words: Sequence[str]) -> None:
     """Run the process of a command line; locks name the command of the server."""
-    folder, verbosity, *command = words
+    folder, verbosity, which, *command = words
     sys.argv = ["kubepy", *command]
-    main(folder, int(verbosity))
+    main(folder, int(verbosity), WHICH[which])
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ Upstream: ``pkg/registry/core/{pod,node,service}``, ``apiserver/pkg/endpoints/ha
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 from collections.abc import AsyncIterator
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast
@@ -30,19 +31,23 @@ if TYPE_CHECKING:
     from kubepy.server.application import Application
 
 NO_CONTAINERS = "no containers run here: pods are simulated"
+MAX_PORT = 0xFFFF
 LOOK_AGAIN = 0.5  # seconds between two looks at a container whose log is followed
-PODS, NODES, SERVICES = "pods", "nodes", "services"
+BINDINGS, PODS, NODES, SERVICES = "bindings", "pods", "nodes", "services"
 
 
 
 def find_handler(info: RequestInfo) -> Handler | None:
     """Return the handler of a request for a subresource of this module, or for ``bindings``; None for others.
 
-    Raises MethodNotAllowed for a verb that the subresource does not have.
+    Raises NotFound for a path that is none, MethodNotAllowed for a verb that the subresource does not have.
     """
-    if info.api_group or (not info.subresource and info.resource != "bindings"):
+    if info.api_group or (not info.subresource and info.resource != BINDINGS):
         return None
     verbs, handler = _HANDLERS.get((info.resource, info.subresource), ((), None))
+    if (info.subresource_path and info.subresource != "proxy") or (
+            info.resource == BINDINGS and (info.name or not info.namespace)):
+        raise errors.no_such_resource()
     if handler is not None and info.verb not in verbs:
         raise errors.method_not_allowed()
     return handler
@@ -56,7 +61,7 @@ def _create(call: Call, body_kind: Resource) -> Response:
     endpoint = ServedRequest.of(call)
     options = parameters.create_options(call.request)
     body = requestbody.read_object(call.request, body_kind)
-    return endpoint.respond(endpoint.do(body.object, options._replace(strict_errors=body.strict_errors)), 201)
+    return endpoint.respond(endpoint.do(body.object, options._replace(strict=body.strict)), 201)
 
 
 def bind(call: Call) -> Response:
@@ -88,7 +93,7 @@ def log_options(request: HttpRequest) -> LogOptions:
         bool(parameters.flag(request, "previous")), parameters.integer(request, "sinceSeconds"),
         _time(request, "sinceTime"), bool(parameters.flag(request, "timestamps")),
         parameters.integer(request, "tailLines"), parameters.integer(request, "limitBytes"),
-        request.parameter("stream", "All"))
+        request.query["stream"][0] if "stream" in request.query else None)
 
 
 def _time(request: HttpRequest, name: str) -> datetime | None:
@@ -118,7 +123,14 @@ def log(call: Call) -> Response | StreamResponse:
 def _read_log(cluster: LocalCluster, info: RequestInfo, options: LogOptions) -> ContainerLog | None:
     client = cluster.client
     pod = cast("Pod", client.get(PODS, info.name, namespace=info.namespace))
-    return read_log(pod, options, lambda name: cast("Node", client.get(NODES, name)), cluster.clock.now())
+    return read_log(pod, options, lambda name: cast("Node | None", _find(cluster, NODES, name)), cluster.clock.now())
+
+
+def _find(cluster: LocalCluster, resource: str, name: str, namespace: str = "") -> Object | None:
+    try:
+        return cluster.client.get(resource, name, namespace=namespace)
+    except errors.NotFound:
+        return None
 
 
 async def _follow(application: Application, info: RequestInfo, options: LogOptions,
@@ -146,15 +158,27 @@ def _refuse_dry_run(call: Call) -> None:
 def connect(call: Call) -> Response:
     """Refuse to connect with a container: exec, attach, port-forward. Always raises Status."""
     _refuse_dry_run(call)
+    if call.info.subresource == "portforward":
+        _check_ports(call.request)
     pod = call.client.get(PODS, call.info.name, namespace=call.info.namespace)
     if call.info.subresource != "portforward":
         choose_container(pod, call.request.parameter("container"))
     if not (node_name := pod["spec"].get("nodeName")):
         raise errors.BadRequest(f"pod {call.info.name} does not have a host assigned")
-    call.client.get(NODES, node_name)
+    if _find(call.cluster, NODES, node_name) is None:
+        raise errors.not_found(PODS, node_name)  # as for logs
     if "upgrade" not in call.request.header("connection").lower():
         raise errors.BadRequest("Upgrade request required")
     raise errors.Status(f"error dialing backend: {NO_CONTAINERS}")
+
+
+def _check_ports(request: HttpRequest) -> None:
+    """Check that ports are numbers. Raises BadRequest."""
+    for text in (text for value in request.query.get("ports", ()) for text in value.split(",")):
+        is_number = text.isascii() and text.isdigit()
+        if not is_number or int(text) > MAX_PORT:
+            raise errors.BadRequest(f"cannot convert to []int32: strconv.ParseUint: parsing {quote(text)}: "
+                                    f"{'value out of range' if is_number else 'invalid syntax'}")
 
 
 def split_scheme_name_port(text: str) -> tuple[str, str, str] | None:
@@ -176,9 +200,17 @@ def proxy(call: Call) -> Response:
         _check_endpoints(call, name, port)
     else:
         obj = client.get(info.resource, name, namespace=info.namespace)
-        if info.resource == PODS and not (obj.get("status") or {}).get("podIP"):
+        if info.resource == PODS and not _is_global_unicast((obj.get("status") or {}).get("podIP") or ""):
             raise errors.BadRequest("address not allowed")
     raise errors.ServiceUnavailable(f"error trying to reach service: {NO_CONTAINERS}")
+
+
+def _is_global_unicast(address: str) -> bool:
+    try:
+        ip = ipaddress.ip_address(address)
+    except ValueError:
+        return False
+    return not (ip.is_unspecified or ip.is_loopback or ip.is_multicast or ip.is_link_local)
 
 
 def _check_endpoints(call: Call, name: str, port: str) -> None:
@@ -192,7 +224,10 @@ def _check_endpoints(call: Call, name: str, port: str) -> None:
         if named is None:
             raise errors.ServiceUnavailable(f"no service port {int(port)} found for service {quote(name)}")
         port = named
-    subsets: list[Object] = client.get("endpoints", name, namespace=namespace).get("subsets") or []
+    endpoints = _find(call.cluster, "endpoints", name, namespace)
+    if endpoints is None:
+        raise errors.not_found(SERVICES, name)  # as for logs
+    subsets: list[Object] = endpoints.get("subsets") or []
     if not any(subset.get("addresses") and any(entry.get("name", "") == port for entry in subset.get("ports") or ())
                for subset in subsets):
         raise errors.ServiceUnavailable("no endpoints available for service "
@@ -201,7 +236,7 @@ def _check_endpoints(call: Call, name: str, port: str) -> None:
 
 _STREAMING, _PROXIED = ("create", "get"), ("", "create", "delete", "get", "patch", "update")
 _HANDLERS: dict[tuple[str, str], tuple[tuple[str, ...], Handler]] = {
-    ("bindings", ""): (("create",), bind),
+    (BINDINGS, ""): (("create",), bind),
     (PODS, "binding"): (("create",), bind),
     (PODS, "eviction"): (("create",), evict),
     (PODS, "log"): (("get",), log),

@@ -199,6 +199,12 @@ def test_subresource_that_a_kind_has_not_is_not_found(running: Api) -> None:
         assert refusal(running.get(path)) == (404, "the server could not find the requested resource")
 
 
+def test_path_that_goes_on_after_a_subresource_is_not_found(running: Api) -> None:
+    for path in ("pods/p/log/more", "pods/p/exec/more", "pods/p/status/more", "bindings/p"):
+        assert refusal(running.get(f"{NAMESPACE}/{path}")) == (404, "the server could not find the requested resource")
+    assert running.get("/api/v1/bindings").status == 404
+
+
 def test_namespace_is_finalized_by_put_alone(api: Api) -> None:
     assert refusal(api.get(f"{NAMESPACE}/finalize")) == NOT_ALLOWED
     assert api.get(f"{NAMESPACE}/status").json()["kind"] == "Namespace"
@@ -246,7 +252,7 @@ def test_proxy_is_refused_with_every_method(running: Api, method: str, path: str
 @pytest.mark.parametrize(("name", "code", "message"), [
     ("a:b:c:d", 400, 'invalid service request "a:b:c:d"'),
     ("ftp:s:80", 400, 'invalid service request "ftp:s:80"'),
-    ("nope", 404, 'endpoints "nope" not found'),
+    ("nope", 404, 'services "nope" not found'),
     ("s:81", 503, 'no service port 81 found for service "s"'),
     ("s:other", 503, 'no endpoints available for service "s:other"'),
     ("empty", 503, 'no endpoints available for service "empty"'),

@@ -278,8 +278,7 @@ class WatchCache:
     # --- the thread -------------------------------------------------------------------------------------------------
 
     def _run(self) -> None:
-        cluster = None
-        scan_due = 0.0
+        cluster, scan_due, problem = None, 0.0, ""
         while not self._is_closed:
             try:
                 if cluster is None:
@@ -296,10 +295,12 @@ class WatchCache:
                     self._remove_expired(cluster)
                 elif cluster.store.revision() != self._revision:
                     self._read_log(cluster, scan=False)
+                problem = ""
             except CompactedError:
                 self._is_loaded = False
             except StorageError as error:
-                self._log(f"watch cache: {error}")
+                if problem != (problem := str(error)):
+                    self._log(f"watch cache: {problem}")
                 time.sleep(RETRY_SECONDS)
             except Exception:
                 self._log(f"internal error: watch cache: {traceback.format_exc()}")

@@ -21,7 +21,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from kubepy.cli.explain import schemas_folder
+from kubepy.api.schema.definitions import schemas_folder
 
 DATA = Path(__file__).resolve().parent.parent / "kubepy" / "api" / "schema" / "data"
 REFERENCE = "#/$defs/"

@@ -1,13 +1,14 @@
 """Write ``kubepy/api/types/data``: Go's view of the built-in API types, read from a Kubernetes checkout.
 
-    python tools/generate_types.py PATH-OF-KUBERNETES
+    python tools/generate_types.py PATH-OF-KUBERNETES [FOLDER]
 
 One JSON file per Go package (``apps_v1.json``), and one per package of internal types (``apps.json``), whose field
 names show up in some error messages. ``structs``: for each type its fields in order, each one string of
 
-    GoName jsonName GoType flags
+    GoName jsonName GoType flags number
 
-with ``-`` for a name that is absent; flags are ``o`` omitempty, ``z`` omitzero, ``i`` inline. ``named``: the types
+with ``-`` for a name that is absent; flags are ``o`` omitempty, ``z`` omitzero, ``i`` inline; the number is the field's
+in protobuf and is left out where there is none. The numbers are compared with ``generated.proto``. ``named``: the types
 behind named types that are no structs. Types of the same package have no prefix, others the path of their package
 (``core/v1.PodSpec``). ``index.json`` maps apiVersions to packages. List types, merge keys and required fields are no
 part of it: they are in ``kubepy/api/schema/data`` (``tools/generate_schemas.py``).
@@ -23,8 +24,13 @@ from typing import Any
 
 DATA = Path(__file__).resolve().parent.parent / "kubepy" / "api" / "types" / "data"
 STAGING = Path("staging/src/k8s.io")
-META = ("meta/v1", "apimachinery/pkg/apis/meta/v1")
-EXTENSIONS = ("apiextensions/v1", "apiextensions-apiserver/pkg/apis/apiextensions/v1")
+ELSEWHERE = {
+    "meta/v1": "apimachinery/pkg/apis/meta/v1",
+    "meta/v1beta1": "apimachinery/pkg/apis/meta/v1beta1",
+    "apiextensions/v1": "apiextensions-apiserver/pkg/apis/apiextensions/v1",
+    "apiregistration/v1": "kube-aggregator/pkg/apis/apiregistration/v1",
+    "metrics/v1beta1": "metrics/pkg/apis/metrics/v1beta1",
+}
 GROUPS = (
     "admissionregistration/v1", "apps/v1", "authentication/v1", "authorization/v1", "autoscaling/v1", "autoscaling/v2",
     "batch/v1", "certificates/v1", "coordination/v1", "core/v1", "discovery/v1", "events/v1", "flowcontrol/v1",
@@ -36,22 +42,25 @@ INTERNAL = ("apps", "autoscaling", "batch", "core", "networking", "policy", "sto
 GENERATED = re.compile(r"zz_|generated\.pb|.*_swagger_doc|.*_test\.go")
 STRUCT = re.compile(r"^type (\w+) struct \{(?:\}|\n(.*?)^\})", re.MULTILINE | re.DOTALL)
 NAMED = re.compile(r"^type (\w+) ((?:\[\]|\*|map\[)?[\w.\[\]*]+)$", re.MULTILINE)
-IMPORT = re.compile(r'^\s+(?:(\w+) )?"([\w./-]+)"$', re.MULTILINE)
+IMPORT = re.compile(r'^(?:import)?\s+(?:(\w+) )?"([\w./-]+)"$', re.MULTILINE)
 FIELD = re.compile(r"^\t(?:([A-Z]\w*)\s+)?([\w.\[\]*{}]+)(?:\s+`([^`]*)`|\s*(?://.*)?$)")
+MESSAGE = re.compile(r"^message (\w+) \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
+MESSAGE_FIELD = re.compile(r"^  (?:optional |repeated )?(?:[\w.]+|map<.*>) \w+ = (\d+);$", re.MULTILINE)
 GROUP_NAME = re.compile(r'GroupName\s*=\s*"([^"]*)"')
 
 
-def main(kubernetes: Path) -> None:
-    packages = dict([META, EXTENSIONS, *((name, f"api/{name}") for name in GROUPS)])
-    DATA.mkdir(exist_ok=True)
+def main(kubernetes: Path, target: Path = DATA) -> None:
+    target.mkdir(exist_ok=True)
     index: dict[str, str] = {}
-    for name, folder in packages.items():
+    for name, folder in (ELSEWHERE | {name: f"api/{name}" for name in GROUPS}).items():
         sources = read_sources(kubernetes / STAGING / folder)
-        write(DATA / f"{name.replace('/', '_')}.json", read_package(sources))
-        index |= {api_version(sources["register.go"], name): name} if name != META[0] else {}
-    write(DATA / "index.json", index)
+        package = read_package(sources)
+        check_numbers(name, package, (kubernetes / STAGING / folder / "generated.proto").read_text())
+        write(target / f"{name.replace('/', '_')}.json", package)
+        index |= {api_version(sources["register.go"], name): name}
+    write(target / "index.json", index)
     for name in INTERNAL:
-        write(DATA / f"{name}.json", read_package(read_sources(kubernetes / "pkg/apis" / name)))
+        write(target / f"{name}.json", read_package(read_sources(kubernetes / "pkg/apis" / name)))
 
 
 def api_version(register: str, name: str) -> str:
@@ -87,7 +96,17 @@ def read_field(row: str, packages: dict[str, str]) -> str:
     go_name = match[1] or type_.rpartition(".")[2].lstrip("*")
     inline = "inline" in options or (not match[1] and not json_name)
     flags = ("i" if inline else "") + ("o" if "omitempty" in options else "") + ("z" if "omitzero" in options else "")
-    return " ".join([go_name, json_name or ("-" if inline else go_name), type_, flags or "-"])
+    number = tags.get("protobuf", "").split(",")[1:2]
+    return " ".join([go_name, json_name or ("-" if inline else go_name), type_, flags or "-", *number])
+
+
+def check_numbers(name: str, package: dict[str, Any], proto: str) -> None:
+    """Exit if the numbers of a struct are not those of its message. ``Time`` is written as a ``Timestamp``."""
+    for message, body in MESSAGE.findall(proto):
+        rows = [row.split() for row in package["structs"].get(message, [])]
+        numbers = {row[4] for row in rows if len(row) > 4}
+        if numbers and numbers != set(MESSAGE_FIELD.findall(body)):
+            raise SystemExit(f"{name}.{message}: the numbers of its fields are not those of generated.proto")
 
 
 def qualify(type_: str, packages: dict[str, str]) -> str:
@@ -106,4 +125,4 @@ def write(path: Path, table: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(*map(Path, sys.argv[1:]))

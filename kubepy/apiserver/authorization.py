@@ -79,7 +79,7 @@ class AttributesRecord(NamedTuple):
         return errors.forbidden(resource, self.name, detail)
 
 
-class Decision(NamedTuple):
+class AuthorizationDecision(NamedTuple):
     """The answer of an authorizer. One that does not allow a request has no opinion: none here denies."""
 
     allowed: bool
@@ -116,7 +116,7 @@ class Authorizer(Protocol):
     def mode(self) -> str:
         """Return its name, as ``--authorization`` has it."""
 
-    def authorize(self, attributes: AttributesRecord) -> Decision:
+    def authorize(self, attributes: AttributesRecord) -> AuthorizationDecision:
         """Decide about a request."""
 
     def rules_for(self, user: Object, namespace: str) -> ResolvedRules:
@@ -132,8 +132,8 @@ class AlwaysAllowAuthorizer:
 
     mode = ALWAYS_ALLOW
 
-    def authorize(self, attributes: AttributesRecord) -> Decision:
-        return Decision(True)
+    def authorize(self, attributes: AttributesRecord) -> AuthorizationDecision:
+        return AuthorizationDecision(True)
 
     def rules_for(self, user: Object, namespace: str) -> ResolvedRules:
         return ResolvedRules(list(EVERYTHING), [])
@@ -155,11 +155,11 @@ class RbacAuthorizer:
         self._list_objects = list_objects
         self._state: object = None
         self._versions: list[tuple[str, str, str]] | None = None
-        self._policy = Policy([], [], [], [])
+        self._policy = RbacPolicy([], [], [], [])
 
-    def authorize(self, attributes: AttributesRecord) -> Decision:
+    def authorize(self, attributes: AttributesRecord) -> AuthorizationDecision:
         if PRIVILEGED_GROUP in (attributes.user.get("groups") or ()):
-            return Decision(True)
+            return AuthorizationDecision(True)
         return self.policy.authorize(attributes)
 
     def rules_for(self, user: Object, namespace: str) -> ResolvedRules:
@@ -172,7 +172,7 @@ class RbacAuthorizer:
         return ResolvedRules(rules, problems)
 
     @property
-    def policy(self) -> Policy:
+    def policy(self) -> RbacPolicy:
         """The compiled roles and bindings, as they are now."""
         state = self._newest_state()
         if state != self._state:
@@ -180,7 +180,7 @@ class RbacAuthorizer:
             versions = [(obj["metadata"].get("uid", ""), obj["metadata"].get("resourceVersion", ""), name_of(obj))
                         for objects in lists for obj in objects]
             if versions != self._versions:
-                self._policy, self._versions = Policy(*lists), versions
+                self._policy, self._versions = RbacPolicy(*lists), versions
             self._state = state
         return self._policy
 
@@ -234,7 +234,7 @@ class _Binding(NamedTuple):
         return f"{kind} {quote(own)} of {role['kind']} {quote(role['name'])} to {subject['kind']} {quote(name)}"
 
 
-class Policy:
+class RbacPolicy:
     """Roles and bindings, compiled: what each user and group is bound to, in each namespace ("" for all of them)."""
 
     def __init__(self, cluster_bindings: Iterable[Object], cluster_roles: Iterable[Object],
@@ -287,14 +287,14 @@ class Policy:
             for rule in binding.rules:
                 yield binding, rule, ""
 
-    def authorize(self, attributes: AttributesRecord) -> Decision:
+    def authorize(self, attributes: AttributesRecord) -> AuthorizationDecision:
         problems: list[str] = []
         for binding, rule, problem in self.visit_rules_for(attributes.user, attributes.namespace):
             if rule is None:
                 problems.append(problem)
             elif rule.allows(attributes):
-                return Decision(True, f"RBAC: allowed by {binding.describe(attributes.user)}")
-        return Decision(False, f"RBAC: {aggregate(problems)}" if problems else "")
+                return AuthorizationDecision(True, f"RBAC: allowed by {binding.describe(attributes.user)}")
+        return AuthorizationDecision(False, f"RBAC: {aggregate(problems)}" if problems else "")
 
 
 def _compiled(role: Object) -> tuple[Rule, ...]:

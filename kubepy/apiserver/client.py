@@ -58,8 +58,8 @@ CRDS = "customresourcedefinitions.apiextensions.k8s.io"
 WEBHOOK_CONFIGURATIONS = tuple(f"{type_}webhookconfigurations.admissionregistration.k8s.io"
                                for type_ in ("mutating", "validating"))
 PODS = GroupVersionResource.parse("pods")
+BINDINGS, COMPONENT_STATUSES = "bindings", "componentstatuses"
 REVIEW_GROUPS = ("authentication.k8s.io", "authorization.k8s.io")
-BINDINGS = "bindings"
 _WRITE, _DELETE = WriteOptions(), DeleteOptions()
 
 
@@ -146,6 +146,10 @@ class Client:
 
         self._server.authorizer = (authorization.RbacAuthorizer(state, list_objects)
                                    if mode == authorization.RBAC else authorization.AlwaysAllowAuthorizer())
+
+    def refuse_to_wait(self) -> None:
+        """Raise :class:`~kubepy.apiserver.rehearsal.WouldWait` from now on where a request would call a webhook."""
+        self._server.may_wait = False
 
     @property
     def tokens(self) -> tokens.Tokens:
@@ -254,6 +258,8 @@ class Client:
         if resource.computed_from:
             subject = self._get(request._replace(resource=_named(resource.computed_from)))
             return metrics.first_of(resource, subject, self._metrics_of(resource, [subject]))
+        if resource.key == COMPONENT_STATUSES:
+            return metrics.component_status(request.name)
         key = Key(resource.key, request.namespace, request.name)
         if self._batch:
             obj = self._batch.transaction.get(key)
@@ -275,6 +281,8 @@ class Client:
             return subjects._replace(items=self._metrics_of(resource, subjects.items))
         namespace = request.namespace or None
         revision, objects, problems = self._snapshot(resource.key, namespace)
+        if resource.key == COMPONENT_STATUSES:
+            objects = metrics.component_statuses()
         if resource.key in IMPLIED and (implied_objects := self._implied_objects()):
             missing = implied_objects.missing(resource.key, namespace, objects, self._stored)
             objects = with_implied(objects, missing)
@@ -362,8 +370,9 @@ class Client:
             else:
                 raise errors.method_not_allowed()
 
-        if request.subresource == "eviction" and pods.is_dry_run(body):
-            request = request._replace(options=request.write_options._replace(dry_run=True))
+        if request.subresource == "eviction":
+            options = request.write_options
+            request = request._replace(options=options._replace(dry_run=pods.is_dry_run(body, options.dry_run)))
         self._write(request, create_subresource)
         return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
 

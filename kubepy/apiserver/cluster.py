@@ -40,7 +40,10 @@ with lazy_imports():
 
 FAULTS_SEED = "faults.seed"  # in the store's meta values: the seed of faults for which nobody has chosen one
 UNFINISHED = "unfinished"  # in the store's meta values: the cluster is being made
-VOLATILE = {"events": 3600.0}  # resources that are gone after so many seconds of cluster time
+FOREVER = 1e10  # seconds
+# Resources that are kept in the index alone, and are gone after so many seconds of cluster time: what changes all the
+# time would wear out the folder and fill the history of git.
+VOLATILE = {"events": 3600.0, "leases.coordination.k8s.io": FOREVER}
 NO_SETTINGS: Mapping[str, Any] = MappingProxyType({})
 # Every cluster has these (``registry/scheduling``).
 PRIORITY_CLASSES = (

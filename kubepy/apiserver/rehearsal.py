@@ -30,6 +30,10 @@ class CallsPending(Exception):
         self.calls = calls
 
 
+class WouldWait(Exception):
+    """The request would wait for webhooks in a thread that others need: it must be made anew in one that may wait."""
+
+
 class RecordedIds(Ids):
     """Ids that repeat from run to run of a rehearsal: the first draw for a subject counts."""
 
@@ -55,10 +59,12 @@ class WebhookCalls:
     """The calls of webhooks by one server.
 
     :param services: the URLs of Services, by ``namespace/name`` or ``namespace/name:port``.
+    :param may_wait: False: WouldWait is raised instead of a call.
     """
 
-    def __init__(self, services: Mapping[str, str]) -> None:
+    def __init__(self, services: Mapping[str, str], may_wait: bool = True) -> None:
         self.services = services
+        self._may_wait = may_wait
         self._answers: dict[WebhookCall, Answer] | None = None  # in a rehearsal, those that are known so far
         self._timed_out: dict[Endpoint, Answer] | None = None  # in a batch, those that are not tried again
 
@@ -72,6 +78,8 @@ class WebhookCalls:
 
     def _send(self, calls: Sequence[WebhookCall], ids: Ids) -> list[Answer]:
         """Send the calls, all at once. An endpoint that has timed out is not tried again in the same batch."""
+        if not self._may_wait:
+            raise WouldWait
         known = self._timed_out or {}
         answers = {call: known[call.endpoint] for call in calls if call.endpoint in known}
         answers |= webhookclient.send([call for call in calls if call not in answers], ids)
@@ -93,6 +101,8 @@ class WebhookCalls:
         self._answers = None
 
     def rehearse(self, calls: Sequence[WebhookCall], ids: Ids) -> None:
-        """Make the calls that a run of the request was waiting for."""
+        """Make the calls that a run of the request was waiting for. Raises WouldWait."""
+        if not self._may_wait:
+            raise WouldWait
         if self._answers is not None:
             self._answers.update(zip(calls, webhookclient.send(calls, ids).values(), strict=True))

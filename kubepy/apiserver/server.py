@@ -52,6 +52,7 @@ class Server:
         self.clock = clock
         self.ids = ids
         self._webhooks: rehearsal.WebhookCalls | None = None
+        self.may_wait = True  # for webhooks; False: requests that meet one raise WouldWait
         self.warn: Callable[[str], None] = drop
         self.requester: Object = ADMINISTRATOR
         self._authorizer: authorization.Authorizer | None = None
@@ -125,10 +126,15 @@ class Server:
         self._authorizer = authorizer
 
     @property
+    def enforces_roles(self) -> bool:
+        """Whether the roles of the cluster decide who may do what."""
+        return self._authorizer is not None and self._authorizer.mode == authorization.RBAC
+
+    @property
     def webhooks(self) -> rehearsal.WebhookCalls:
         """The calls of webhooks by this server."""
         if self._webhooks is None:
-            self._webhooks = rehearsal.WebhookCalls(self.settings.webhooks)
+            self._webhooks = rehearsal.WebhookCalls(self.settings.webhooks, self.may_wait)
         return self._webhooks
 
     def forget_strategies(self) -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import re
 import signal
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from collections.abc import Iterable, Sequence
 
 from kubepy.api.clock import format_exact_time, format_time
 from kubepy.cli.clock import (
@@ -21,11 +20,11 @@ from kubepy.cli.clock import (
 )
 from kubepy.cli.errors import CliError, SilentExit
 from kubepy.cli.runtime.command import command
-from kubepy.cli.runtime.driver import is_git_at_work, settle
+from kubepy.cli.runtime.driver import settle
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import bool_flag, duration_flag, go_duration, string_flag, typed_flag
 from kubepy.cli.runtime.options import Options
-from kubepy.controlplane import MANAGER_LOCK, build_manager, manager_lock
+from kubepy.controlplane import build_manager, manager_lock
 from kubepy.controlplane.summary import Due, Summary, SyncFailure
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable
@@ -33,6 +32,7 @@ from kubepy.runtime.checkpoint import settled_checkpoint
 
 with lazy_imports():
     from kubepy.controlplane import manager as managers
+    from kubepy.controlplane import running
     from kubepy.storage import errors as storage_errors
 
 
@@ -175,26 +175,14 @@ def _watch(factory: Factory, options: ControllerOptions) -> None:
         _report(factory, options, summary)
         _warn_of_problems(factory)
 
-    retried = (storage_errors.FolderError, storage_errors.LockTimeoutError)
+    def occupied(holder: str) -> None:
+        if re.search(r"\b(controller\b.* (--watch|-\w*w)|serve)\b", holder):
+            raise CliError(f"the controllers of {factory.folder} are run by {holder} already")
+
     with stop_signals() as received:
-        manager = build_manager(cluster)
-        while not received:
-            with manager_lock(cluster) as is_lost:
-                if is_lost is None:
-                    holder = cluster.store.holder(MANAGER_LOCK) or ""
-                    if re.search(r"\bcontroller\b.* (--watch|-\w*w)\b", holder):
-                        raise CliError(f"the controllers of {factory.folder} are run by {holder} already")
-                    cluster.clock.sleep(managers.POLL_SECONDS)  # a command that reads or waits ends its burst soon
-                    continue
-                stopped = partial(_is_stopped, received, is_lost)
-                manager.run(stopped, settled, retried, failed,
-                            paused=lambda: is_git_at_work(str(factory.folder)))
-        if received == [signal.SIGINT]:  # SIGTERM is how a watch is meant to end
+        running.run_controllers(cluster, lambda: bool(received), settled, failed, occupied=occupied)
+    if received == [signal.SIGINT]:  # SIGTERM is how a watch is meant to end
             raise SilentExit(128 + signal.SIGINT)
-
-
-def _is_stopped(received: list[int], is_lost: Callable[[], bool]) -> bool:
-    return bool(received) or is_lost()
 
 
 # --- output

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
-from functools import cached_property
-from importlib.machinery import PathFinder
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from kubepy.api.schema.definitions import Descriptions, schemas_folder
 from kubepy.api.schema.openapi import Schema, definition, enums, schema_for
 from kubepy.api.scheme import Resource
 from kubepy.cli.errors import CliError, UnprefixedError
@@ -33,9 +30,7 @@ class ExplainOptions(Options):
 
 SHORT_ENUM = 4  # values shown in a list of fields
 DESCRIPTION_WIDTH, FIELDS_WIDTH = 76, 78
-DESCRIPTIONS_PACKAGE = "kubernetes_validate"  # of the optional dependencies named "explain" in pyproject.toml
 NO_DESCRIPTIONS = "descriptions are not installed; to see them: pip install 'kubepy[explain]'"
-NEWEST = (1, 36)
 _SYNTAX = re.compile(r"[^\[\](){}@'\"*?\s]+")
 
 
@@ -136,57 +131,6 @@ def _custom_schema(factory: Factory, resource: Resource, descriptions: Descripti
     general = {name: {**definition(every_kind)["properties"][name], "description": descriptions.field(every_kind, name)}
                for name in ("apiVersion", "kind", "metadata")}
     return Schema({**node, "properties": {**(node.get("properties") or {}), **general}})
-
-
-# --- descriptions -------------------------------------------------------------------------------------------------
-
-
-def schemas_folder() -> Path | None:
-    """Return the folder of the newest schemas that are not newer than v1.36; None if the package is not installed.
-
-    It holds a small JSON file per type, and ``_definitions.json`` with all of them. Nothing of the package is imported.
-    """
-    spec = PathFinder.find_spec(DESCRIPTIONS_PACKAGE)
-    for place in (spec and spec.submodule_search_locations) or ():
-        folders = {tuple(map(int, re.findall(r"\d+", path.name))): path
-                   for path in (Path(place) / "kubernetes-json-schema").glob("v*-local")}
-        if usable := [version for version in folders if version[:2] <= NEWEST]:
-            return folders[max(usable)]
-    return None
-
-
-class Descriptions:
-    """The descriptions of built-in types and of their fields, "" where there is none.
-
-    :param folder: the folder of their schemas; None: they are not installed, and all descriptions are "".
-    """
-
-    def __init__(self, folder: Path | None) -> None:
-        self.folder = folder
-
-    def type(self, name: str) -> str:
-        """Return the description of a type, by its full name."""
-        return str(self._definition(name).get("description", ""))
-
-    def field(self, owner: str, name: str) -> str:
-        """Return the description of a field, by the full name of the type that has it."""
-        return str(self._definition(owner).get("properties", {}).get(name, {}).get("description", ""))
-
-    def _definition(self, name: str) -> dict[str, Any]:
-        """Read ``io.k8s.api.apps.v1.DaemonSetSpec`` from ``daemonsetspec-apps-v1.json``, Pod from ``pod-v1.json``."""
-        if self.folder is None:
-            return {}
-        group, version, kind = name.split(".")[-3:]
-        path = self.folder / f"{kind.lower()}-{'' if group == 'core' else f'{group}-'}{version}.json"
-        facts: dict[str, Any] = json.loads(path.read_bytes()) if path.exists() else self._all_definitions[name]
-        return facts
-
-    @cached_property
-    def _all_definitions(self) -> dict[str, dict[str, Any]]:
-        """All types at once, for those without a file of their own."""
-        assert self.folder is not None
-        definitions: dict[str, dict[str, Any]] = json.loads((self.folder / "_definitions.json").read_bytes())["$defs"]
-        return definitions
 
 
 # --- the explanation ----------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.manifests import read_text
 from kubepy.cli.runtime.options import RawOptions
 from kubepy.server import requestinfo, routes
-from kubepy.server.messages import JSON, Call, HttpRequest
+from kubepy.server.messages import JSON, Call, HttpRequest, Response
 
 HEADERS = {"accept": f"{JSON}, */*", "content-type": JSON, "user-agent": f"kubectl/{KUBERNETES_VERSION}"}
 
@@ -90,4 +90,6 @@ def send(factory: Factory, method: str, path: str, body: bytes = b"") -> str:
     if method == "GET" and info.is_resource_request:
         factory.catch_up()
     call = Call(request, info, factory.client.requester, factory.cluster, cast(Any, None))
-    return routes.find_handler(info)(call).body.decode()
+    response = routes.find_handler(info)(call)
+    assert isinstance(response, Response)  # without an application nothing is streamed
+    return response.body.decode()

@@ -7,7 +7,7 @@ Upstream: ``cmd/kube-controller-manager/app/controllermanager.go``, the manager 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
@@ -106,14 +106,16 @@ RECONCILERS: tuple[tuple[str, Callable[[Context], Reconciler]], ...] = (
     ("default-scheduler", lambda context: scheduler.Scheduler(context)),
 )
 NAMES = tuple(name for name, _ in RECONCILERS)
+KUBELETS = ("kubelet", "node-faults")  # what stands for machines: it runs whoever brings the controllers
 OF_FULL_BOOTSTRAP = ("serviceaccount-controller", "serviceaccount-token-controller",
                      "root-ca-certificate-publisher-controller", "kubernetes-service-controller")
 
 
-def new_reconcilers(context: Context, logger: Logger | None = None) -> list[Reconciler]:
+def new_reconcilers(context: Context, logger: Logger | None = None, among: Collection[str] = NAMES
+                    ) -> list[Reconciler]:
     """Build the reconcilers that run with the cluster's settings, in their order and with their faults."""
     settings = context.client.settings
-    names = reconciler_names(settings)
+    names = [name for name in reconciler_names(settings) if name in among]
 
     def build(name: str, new_reconciler: Callable[[Context], Reconciler]) -> Reconciler:
         if logger is not None:
@@ -133,8 +135,11 @@ def reconciler_names(settings: ClusterSettings) -> tuple[str, ...]:
     return tuple(name for name in NAMES if name not in idle)
 
 
-def build_manager(cluster: LocalCluster) -> Manager:
-    """Build the manager of a cluster. It must only work while its lock is held (:func:`manager_lock`)."""
+def build_manager(cluster: LocalCluster, among: Collection[str] = NAMES) -> Manager:
+    """Build the manager of a cluster. It must only work while its lock is held (:func:`manager_lock`).
+
+    :param among: the names of the reconcilers that may run: ``KUBELETS``, where somebody else brings the controllers.
+    """
     store, scheme = cluster.store, cluster.scheme
     context = reconcile.Context(cluster.controller_client, reconcile.Informers(), cluster.clock, scheme)
 
@@ -149,9 +154,10 @@ def build_manager(cluster: LocalCluster) -> Manager:
         cluster.use_faults(cluster.settings.faults)
     checkpoints = managers.CheckpointStore(
         lambda: store.meta(CHECKPOINT), lambda text: store.set_meta(CHECKPOINT, text),
-        identity(reconciler_names(cluster.settings), cluster.settings))
-    return managers.Manager(context.client, context.informers, cluster.clock, new_reconcilers(context, cluster.logger),
-                            resources=served_resources, checkpoints=checkpoints)
+        identity([name for name in reconciler_names(cluster.settings) if name in among], cluster.settings))
+    reconcilers = new_reconcilers(context, cluster.logger, among)
+    return managers.Manager(context.client, context.informers, cluster.clock, reconcilers, resources=served_resources,
+                            checkpoints=checkpoints)
 
 
 @contextmanager

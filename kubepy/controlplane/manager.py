@@ -94,6 +94,7 @@ class Manager:
         self._resources = resources
         self._checkpoints = checkpoints
         self.commits_each_turn = False  # for whoever watches: pods are seen Pending before they run
+        self.is_awaited: Callable[[], bool] = lambda: False  # another writer waits: a batch ends after a sync
         self._conflicts = 0  # batches in a row that failed because another program wrote to the folder meanwhile
         self._users = {reconciler.name: user_of(reconciler.name, informers) for reconciler in reconcilers}
         self._queues = {reconciler.name: reconciler.queue for reconciler in reconcilers}
@@ -262,7 +263,7 @@ class Manager:
                     passed = time.monotonic() - start
                     is_turn_over = not (self._keys_left and len(self._reconcilers[self._turn].queue))
                     if self.commits_each_turn:  # watchers see the same states on a slow machine
-                        if is_turn_over:
+                        if is_turn_over or self.is_awaited():
                             break
                     elif (is_turn_over and self._turn == 0 and passed > BATCH_SECONDS) or passed > MAX_BATCH_SECONDS:
                         break

@@ -229,7 +229,7 @@ class Kubelet:
             case UpdateReadiness():
                 self._pod_client.update_status(pod, self._status(pod, node, RUNNING, now))
             case Acknowledge():
-                self._pod_client.update_status(pod, acknowledged_status(pod))
+                self._pod_client.update_status(pod, acknowledged_status(pod, now))
             case Expire():
                 self._recorder.event(pod, "Normal", DEADLINE_REASON, DEADLINE_MESSAGE, host=name_of(node))
                 host_ip = internal_ip(node)

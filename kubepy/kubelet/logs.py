@@ -22,14 +22,13 @@ if TYPE_CHECKING:
     from kubepy.api.typed import ContainerState, ContainerStatus, Node, Pod
 
 LOG = "kubepy.dev/log"  # of a pod: the lines that its containers print; with .NAME after it: those of one container
-STREAMS = ("All", "Stderr", "Stdout")
 _CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
 _STATUSES = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
 _PULL_ERRORS = {"ErrImagePull": "image can't be pulled", "ImagePullBackOff": "trying and failing to pull image"}
 
 
 class LogOptions(NamedTuple):
-    """``PodLogOptions``. Simulated containers write to Stdout alone."""
+    """``PodLogOptions``. ``stream`` may not be specified: the gate PodLogsQuerySplitStreams is off."""
 
     container: str = ""
     follow: bool = False
@@ -39,7 +38,7 @@ class LogOptions(NamedTuple):
     timestamps: bool = False
     tail_lines: int | None = None
     limit_bytes: int | None = None
-    stream: str = "All"
+    stream: str | None = None
 
 
 class ContainerLog(NamedTuple):
@@ -62,11 +61,8 @@ def validate_log_options(pod_name: str, options: LogOptions) -> None:
                                                "at most one of `sinceTime` or `sinceSeconds` may be specified"))
     elif options.since_seconds is not None and options.since_seconds < 1:
         problems.append(errors.invalid_value("sinceSeconds", options.since_seconds, "must be greater than 0"))
-    if options.stream not in STREAMS:
-        problems.append(errors.not_supported("stream", options.stream, STREAMS))
-    if options.stream != "All" and options.tail_lines is not None:
-        problems.append(errors.forbidden_field(
-            errors.WHOLE_OBJECT, "`tailLines` and specific `stream` are mutually exclusive for now"))
+    if options.stream is not None:
+        problems.append(errors.forbidden_field("stream", "may not be specified"))
     if problems:
         raise errors.invalid("PodLogOptions", pod_name, problems)
 
@@ -83,17 +79,21 @@ def choose_container(pod: Pod, name: str) -> str:
                             f"choose one of: [{' '.join(names)}]")
 
 
-def read_log(pod: Pod, options: LogOptions, find_node: Callable[[str], Node], now: datetime) -> ContainerLog | None:
+def read_log(pod: Pod, options: LogOptions, find_node: Callable[[str], Node | None],
+             now: datetime) -> ContainerLog | None:
     """Return the log of a container; None for a pod without a node.
 
-    :param find_node: returns a node by its name, or raises NotFound.
+    :param find_node: returns a node by its name, or None.
 
-    Raises BadRequest for a container that there is not, or has no log; Status where the node's kubelet is down.
+    Raises NotFound for a node that is not there, BadRequest for a container that there is not, or has no log, Status
+    where the node's kubelet is down.
     """
     container = choose_container(pod, options.container)
     if not (node_name := pod["spec"].get("nodeName")):
         return None
     node = find_node(node_name)
+    if node is None:
+        raise errors.not_found("pods", node_name)  # upstream takes the resource of the request for the node's
     if is_down(node, now):
         address = f"{internal_ip(node)}:10250"
         url = f"https://{address}/containerLogs/{namespace_of(pod)}/{name_of(pod)}/{container}"
@@ -146,8 +146,6 @@ def lines_of(pod: Pod, container: str) -> list[str]:
 
 def _chosen(lines: list[str], options: LogOptions, started: str, now: datetime) -> bytes:
     """Return the chosen part of what a container has printed at its start."""
-    if options.stream == "Stderr":
-        return b""
     if options.tail_lines is not None:
         lines = lines[max(len(lines) - options.tail_lines, 0):]
     since = options.since_time

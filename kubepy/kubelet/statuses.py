@@ -11,7 +11,15 @@ from kubepy.api.objects.pods import is_restartable_init_container
 from kubepy.kubelet.outcomes import COMPLETED, KILLED, RUNNING, PodOutcome
 
 if TYPE_CHECKING:
-    from kubepy.api.typed import Container, ContainerState, ContainerStatus, Pod, PodCondition, PodStatus
+    from kubepy.api.typed import (
+        Container,
+        ContainerState,
+        ContainerStatus,
+        Pod,
+        PodCondition,
+        PodStatus,
+        ResourceRequirements,
+    )
 
 OWN_CONDITIONS = ("Initialized", "Ready", "ContainersReady")
 NEVER: Any = None  # a time of the API that is null
@@ -41,6 +49,8 @@ def pod_status(pod: Pod, outcome: PodOutcome, host_ip: str, pod_ip: str, now: da
         status["initContainerStatuses"] = [
             _init_container_status(pod, container, outcome, time) for container in spec["initContainers"]
         ]
+    if spec.get("ephemeralContainers"):
+        status["ephemeralContainerStatuses"] = _ephemeral_container_statuses(pod, outcome, time)
     return _acknowledged(pod, {
         **status, "hostIP": host_ip, "hostIPs": [{"ip": host_ip}], "podIP": pod_ip, "podIPs": [{"ip": pod_ip}],
         "phase": outcome.phase, "startTime": old.get("startTime") or time})
@@ -65,7 +75,8 @@ def container_status(pod: Pod, container: Container, outcome: PodOutcome, time: 
 
 def _status_before(pod: Pod, container: str) -> ContainerStatus:
     status = pod.get("status") or {}
-    statuses = [*(status.get("containerStatuses") or ()), *(status.get("initContainerStatuses") or ())]
+    statuses = [*(status.get("containerStatuses") or ()), *(status.get("initContainerStatuses") or ()),
+                *(status.get("ephemeralContainerStatuses") or ())]
     missing: ContainerStatus = {}
     return next((entry for entry in statuses if entry["name"] == container), missing)
 
@@ -99,6 +110,21 @@ def _init_container_status(pod: Pod, container: Container, outcome: PodOutcome, 
     if is_restartable_init_container(container) and outcome.state != "terminated":
         return container_status(pod, container, RUNNING, time)
     return {**container_status(pod, container, COMPLETED, time), "ready": not is_restartable_init_container(container)}
+
+
+def _ephemeral_container_statuses(pod: Pod, outcome: PodOutcome, time: str) -> list[ContainerStatus]:
+    """Return the statuses of ephemeral containers, which run as long as the pod. One that waits for input ends at once:
+    nobody can attach to it."""
+    statuses: list[ContainerStatus] = []
+    for container in pod["spec"].get("ephemeralContainers") or ():
+        ended = container.get("stdin") or outcome.phase in ("Succeeded", "Failed")
+        before = _status_before(pod, container["name"])
+        state: ContainerState = {"running": {"startedAt": _started(before, time)}}
+        if ended:
+            state = before["state"] if "terminated" in before.get("state", {}) else _terminated(before, COMPLETED, time)
+        statuses.append({"image": container["image"], "imageID": "", "lastState": {}, "name": container["name"],
+                         "ready": False, "restartCount": 0, "state": state})
+    return statuses
 
 
 def _pod_conditions(pod: Pod, outcome: PodOutcome, time: str) -> list[PodCondition]:
@@ -161,6 +187,14 @@ def expired_status(pod: Pod, host_ip: str, pod_ip: str, now: datetime) -> PodSta
     return {**status, "reason": DEADLINE_REASON, "message": DEADLINE_MESSAGE}
 
 
+def _resized(status: ContainerStatus, resources: ResourceRequirements) -> ContainerStatus:
+    """Return the status of a container that has these resources now; one that has not started has none."""
+    if not resources or "running" not in (status.get("state") or {}):
+        return status
+    allocated: ContainerStatus = {"allocatedResources": requests} if (requests := resources.get("requests")) else {}
+    return {**status, **allocated, "resources": resources}
+
+
 def rejected_status(pod: Pod, reason: str, message: str, now: datetime) -> PodStatus:
     """Return the status of a pod that its node does not admit: nothing of it has run (``rejectPod``)."""
     old = pod.get("status") or {}
@@ -169,9 +203,15 @@ def rejected_status(pod: Pod, reason: str, message: str, now: datetime) -> PodSt
                                "startTime": format_time(now)})
 
 
-def acknowledged_status(pod: Pod) -> PodStatus:
-    """Return the present status with the present generation as observed."""
+def acknowledged_status(pod: Pod, now: datetime) -> PodStatus:
+    """Return the present status with the present generation as observed, new ephemeral containers as started, and
+    containers with the resources to which they may have been resized."""
     status = _acknowledged(pod, {**pod["status"]})
+    resources = {container["name"]: container.get("resources") for container in pod["spec"]["containers"]}
+    if statuses := status.get("containerStatuses"):
+        status["containerStatuses"] = [_resized(entry, resources.get(entry["name"]) or {}) for entry in statuses]
+    if pod["spec"].get("ephemeralContainers"):
+        status["ephemeralContainerStatuses"] = _ephemeral_container_statuses(pod, RUNNING, format_time(now))
     generation = pod["metadata"]["generation"]
     status["conditions"] = [
         {**condition, "observedGeneration": generation} if condition["type"] in OWN_CONDITIONS else condition

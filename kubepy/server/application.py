@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import traceback
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
+from kubepy.api import errors
+from kubepy.api.clock import Clock
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.apiserver.server import ADMINISTRATOR
 from kubepy.apiserver.tokens import SigningKey
+from kubepy.kubelet.heartbeats import RENEW_SECONDS, renew_leases
 from kubepy.server.backend import Backend
+from kubepy.server.controllers import ALL, ONLY_KUBELETS, WAITING, WRITTEN, ControllerProcess
 from kubepy.server.watchcache import WatchCache
+from kubepy.storage import StorageError
+
+T = TypeVar("T")
 
 
 class ServeOptions(NamedTuple):
     """The options of a server.
 
     :ivar authorization: ``AlwaysAllow``, or ``RBAC``: the roles of the cluster are enforced.
-    :ivar controllers: the controllers run beside.
+    :ivar controllers: controllers, scheduler and simulated kubelets run beside.
+    :ivar kubelets: without the controllers the simulated kubelets run nevertheless: they stand for machines.
     :ivar verbosity: the value of ``-v``.
     """
 
@@ -26,6 +36,7 @@ class ServeOptions(NamedTuple):
     authorization: str = "AlwaysAllow"
     controllers: bool = True
     verbosity: int = 0
+    kubelets: bool = True
 
 
 DEFAULTS = ServeOptions()
@@ -48,8 +59,12 @@ class Application:
         self.signing_key = signing_key
         self.log = log
         self.backend = Backend(self._open_cluster)
+        which = ALL if options.controllers else ONLY_KUBELETS
+        runs = options.controllers or options.kubelets
+        self.controllers = ControllerProcess(folder, options.verbosity, which, log) if runs else None
         self.watch_cache = WatchCache(lambda: LocalCluster.open(folder), log)
         self.stopping = asyncio.Event()
+        self._heartbeats: asyncio.Task[None] | None = None
 
     def _open_cluster(self) -> LocalCluster:
         cluster = LocalCluster.open(self.folder)
@@ -66,12 +81,62 @@ class Application:
         """Open the cluster, and do what an API server does once. Raises NoClusterError, FolderError."""
         await self.backend.write(lambda cluster: cluster.start())
         self.watch_cache.start()
+        self._heartbeats = asyncio.create_task(self._keep_leases())
+        if self.controllers is not None:
+            self.controllers.start()
+
+    async def read(self, function: Callable[[LocalCluster], T]) -> T:
+        """Run a function that only reads."""
+        return await self.backend.read(function)
+
+    async def write(self, function: Callable[[LocalCluster], T]) -> T:
+        """Run a function that may write; the controllers let it in, and hear of it at once."""
+        controllers = self.controllers
+        if controllers is None:
+            return await self.backend.write(function)
+        controllers.tell(WAITING)
+        try:
+            return await self.backend.write(function)
+        finally:
+            controllers.tell(WRITTEN)
+
+    def check(self) -> None:
+        """Look after what others may have removed: called every second."""
+        if self.controllers is not None:
+            self.controllers.check()
+
+    def log_defect(self, subject: str, error: Exception) -> None:
+        """Log an exception that nothing expects, with its traceback at -v."""
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        place = f"{os.path.basename(frame.filename)}:{frame.lineno}"
+        self.log(f"internal error: {subject}: {type(error).__name__}: {error} ({place})")
+        if self.options.verbosity > 0:
+            self.log("".join(traceback.format_exception(error)).rstrip("\n"))
 
     async def stop(self) -> None:
         """End all streams in order."""
         self.stopping.set()
+        if self._heartbeats is not None:
+            self._heartbeats.cancel()
+
+    async def _keep_leases(self) -> None:
+        """Let the simulated kubelets renew their leases, whoever runs the controllers.
+
+        Those of others take a node for lost by the machine's time, even where the cluster's own stands still.
+        """
+        def renew(cluster: LocalCluster) -> None:
+            renew_leases(cluster.client, (cluster.clock if self.options.controllers else Clock()).now())
+
+        while True:
+            try:
+                await self.backend.write(renew)
+            except (StorageError, errors.Status) as error:  # the next time will do as well
+                self.log(f"error: renewing the leases of nodes: {error}")
+            await asyncio.sleep(RENEW_SECONDS)
 
     def close(self) -> None:
         """Let go of the cluster, after the requests that have begun."""
+        if self.controllers is not None:
+            self.controllers.stop()
         self.watch_cache.close()
         self.backend.close()

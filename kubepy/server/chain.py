@@ -10,7 +10,7 @@ import asyncio
 import gzip
 import hmac
 import os
-import traceback
+import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from typing import Any
 from urllib.parse import parse_qs
@@ -21,7 +21,7 @@ from kubepy.api.values import goformat
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.server import authentication, negotiation, requestinfo, routes, watch
 from kubepy.server.application import Application
-from kubepy.server.messages import TEXT, Call, Headers, HttpRequest, RequestInfo, Response, StreamResponse
+from kubepy.server.messages import Call, Headers, HttpRequest, RequestInfo, Response, StreamResponse
 from kubepy.storage import LockTimeoutError, StorageError
 
 Scope = MutableMapping[str, Any]
@@ -35,6 +35,7 @@ REQUEST_SECONDS = 60.0  # ``RequestTimeout``
 SEND_SECONDS = 30.0  # how long a client may take to read one piece of a stream
 GZIP_BYTES = 128 * 1024  # ``defaultGzipThresholdBytes``
 WARNING_RUNES, ALL_WARNINGS_RUNES = 256, 4 * 1024  # ``truncateItemRunes``, ``truncateAtTotalRunes``
+CLOSING = (408, 413, 504)
 READING = ("get", "list", "watch", "head", "options")
 LONG_RUNNING_SUBRESOURCES = ("attach", "exec", "proxy", "log", "portforward")
 
@@ -53,30 +54,34 @@ class HandlerChain:
         """Answer one request."""
         request = request_of(scope)
         info = RequestInfo(False, request.method.lower(), request.path)
+        warnings: dict[str, None] = {}
         try:
             info = requestinfo.parse_request_info(request)
-            answer = await self._answer(request, info, receive)
+            answer = await self._answer(request, info, receive, warnings)
         except Disconnected:
             return
         except Exception as error:
             answer = self._failure(request, info, error)
+        answer = answer._replace(headers=(*answer.headers, *warning_headers(warnings)))
         headers = {"audit-id": request.header("audit-id") or new_id(), "cache-control": "no-cache, private"}
         if isinstance(answer, Response):
             await send_response(answer, headers, send)
         else:
-            await self._stream(answer, headers, receive, send)
+            await self._stream(answer, headers, receive, Sender(scope, send))
 
-    async def _answer(self, request: HttpRequest, info: RequestInfo, receive: Receive) -> Response | StreamResponse:
+    async def _answer(self, request: HttpRequest, info: RequestInfo, receive: Receive,
+                      warnings: dict[str, None]) -> Response | StreamResponse:
         """Answer a request in time. Raises Status, StorageError, Disconnected."""
         if is_long_running(info):
-            return await self._handle(request, info, receive)
+            return await self._handle(request, info, receive, warnings)
         try:
             async with asyncio.timeout(request_seconds(request)):
-                return await self._handle(request, info, receive)
+                return await self._handle(request, info, receive, warnings)
         except TimeoutError:
             raise errors.Timeout("Timeout: request did not complete within the allotted timeout") from None
 
-    async def _handle(self, request: HttpRequest, info: RequestInfo, receive: Receive) -> Response | StreamResponse:
+    async def _handle(self, request: HttpRequest, info: RequestInfo, receive: Receive,
+                      warnings: dict[str, None]) -> Response | StreamResponse:
         application = self._application
         user: Object | None = None
 
@@ -85,21 +90,20 @@ class HandlerChain:
 
         def run(cluster: LocalCluster) -> Response | StreamResponse:
             """Handle the request in a thread of the backend."""
-            warnings: dict[str, None] = {}
             client = cluster.client
             client.warn = lambda text: warnings.update({text: None})
             client.requester = requester = user or admit(cluster)
             response = routes.find_handler(info)(Call(whole, info, requester, cluster, application))
-            return compressed(request, response._replace(headers=(*response.headers, *warning_headers(warnings))))
+            return compressed(request, response) if isinstance(response, Response) else response
 
         if info.is_resource_request and info.verb == "watch":
-            return await watch.watch(application, request, info, await application.backend.read(admit))
+            return await watch.watch(application, request, info, await application.read(admit))
         whole = request
         if request.method not in ("GET", "HEAD"):  # of others a body means nothing
             if not self._is_administrator(request):  # nobody else may make the server read a large body
-                user = await application.backend.read(admit)
+                user = await application.read(admit)
             whole = await with_body(request, receive)
-        return await (application.backend.read if info.verb in READING else application.backend.write)(run)
+        return await (application.read if info.verb in READING else application.write)(run)
 
     def _is_administrator(self, request: HttpRequest) -> bool:
         """Tell whether a request has the administrator's token."""
@@ -116,43 +120,61 @@ class HandlerChain:
             return negotiation.error_response(request, errors.BadRequest("the object is nested too deeply"))
         if isinstance(error, LockTimeoutError):
             return negotiation.error_response(request, errors.ServiceUnavailable(str(error)))
-        application = self._application
-        if not isinstance(error, (StorageError, OSError)):
-            frame = traceback.extract_tb(error.__traceback__)[-1]
-            place = f"{os.path.basename(frame.filename)}:{frame.lineno}"
-            application.log(f"internal error: {request.method} {request.path}: {type(error).__name__}: {error} "
-                            f"({place})")
-            if application.options.verbosity > 0:
-                application.log("".join(traceback.format_exception(error)).rstrip("\n"))
-            return negotiation.error_response(request, errors.internal_error(f"{type(error).__name__}: {error}"))
-        application.log(f"error: {request.method} {request.path}: {error}")
-        return negotiation.error_response(request, errors.internal_error(str(error)))
+        if isinstance(error, (StorageError, OSError)):
+            self._application.log(f"error: {request.method} {request.path}: {error}")
+            return negotiation.error_response(request, errors.internal_error(str(error)))
+        self._application.log_defect(f"{request.method} {request.path}", error)
+        return negotiation.error_response(request, errors.internal_error(f"{type(error).__name__}: {error}"))
 
-    async def _stream(self, answer: StreamResponse, headers: Mapping[str, str], receive: Receive, send: Send) -> None:
-        """Send a stream until it ends, the client has gone or the server stops."""
-        await send(start_message(answer, headers))
-        pieces = answer.pieces
-
+    async def _stream(self, answer: StreamResponse, headers: Mapping[str, str], receive: Receive,
+                      sender: Sender) -> None:
+        """Send a stream until it ends, the client has gone or does not read, or the server stops."""
         async def forward() -> None:
-            async for piece in pieces:
-                async with asyncio.timeout(SEND_SECONDS):
-                    await send({"type": "http.response.body", "body": piece, "more_body": True})
+            await sender.send(start_message(answer, headers))
+            async for piece in answer.pieces:
+                await sender.send({"type": "http.response.body", "body": piece, "more_body": True})
 
         async def wait_for_disconnect() -> None:
             while (await receive())["type"] != "http.disconnect":
                 pass
 
-        jobs = (forward(), wait_for_disconnect(), self._application.stopping.wait())
-        tasks = [asyncio.ensure_future(job) for job in jobs]
+        tasks = [asyncio.ensure_future(job)
+                 for job in (forward(), wait_for_disconnect(), self._application.stopping.wait())]
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         finally:
             for task in tasks:
                 task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-            if close := getattr(pieces, "aclose", None):
+            outcome, *_ = await asyncio.gather(*tasks, return_exceptions=True)
+            if close := getattr(answer.pieces, "aclose", None):
                 await close()
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
+        if isinstance(outcome, Exception):
+            if not isinstance(outcome, TimeoutError):
+                self._application.log_defect("a stream", outcome)
+            sender.abort()  # the client must not take what it has for the whole
+        else:
+            await sender.send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+class Sender:
+    """Sends to one client, with patience."""
+
+    def __init__(self, scope: Scope, send: Send) -> None:
+        self._send = send
+        self._abort: Callable[[], object] = scope.get("state", {}).get("abort", lambda: None)
+
+    async def send(self, message: Message) -> None:
+        """Send a message; a client that does not read loses its connection. Raises TimeoutError."""
+        try:
+            async with asyncio.timeout(SEND_SECONDS):
+                await self._send(message)
+        except TimeoutError:
+            self.abort()
+            raise
+
+    def abort(self) -> None:
+        """Close the connection at once."""
+        self._abort()
 
 
 # --- requests -----------------------------------------------------------------------------------------------------
@@ -166,7 +188,8 @@ def request_of(scope: Scope) -> HttpRequest:
     for name, value in lines:
         headers[name] = f"{headers[name]}, {value}" if name in headers else value
     query = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-    return HttpRequest(scope["method"], scope["raw_path"].decode("latin-1"), query, headers, header_lines=lines)
+    path = re.sub("^https?://[^/?]*", "", scope["raw_path"].decode("latin-1")) or "/"  # as a client of a proxy sends it
+    return HttpRequest(scope["method"], path, query, headers, header_lines=lines)
 
 
 async def with_body(request: HttpRequest, receive: Receive) -> HttpRequest:
@@ -228,7 +251,9 @@ def warning_headers(warnings: Iterable[str]) -> Headers:
 
 
 def start_message(answer: Response | StreamResponse, headers: Mapping[str, str]) -> Message:
-    """Return the first message of an answer."""
+    """Return the first message of an answer. A connection on which a body may still come is closed after it."""
+    if answer.status in CLOSING:
+        headers = {**headers, "connection": "close"}
     own = {name.lower() for name, _ in answer.headers}
     pairs = [*((name, value) for name, value in headers.items() if name not in own),
              *([("content-type", answer.content_type)] if answer.content_type else []), *answer.headers]
@@ -245,7 +270,3 @@ def new_id() -> str:
     """Return a random UUID, for the header ``Audit-Id``."""
     digits = os.urandom(16).hex()
     return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-a{digits[17:20]}-{digits[20:]}"
-
-
-def text_response(status: int, text: str) -> Response:
-    return Response(status, text.encode(), TEXT)

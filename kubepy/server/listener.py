@@ -10,9 +10,12 @@ import asyncio
 import contextlib
 import json
 import os
+import resource
 import signal
 import socket
 import ssl
+import time
+from asyncio import sslproto
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +25,7 @@ from uvicorn.protocols.http.h11_impl import STATUS_PHRASES, H11Protocol
 from uvicorn.server import Server
 
 from kubepy.server.chain import HandlerChain
+from kubepy.storage import StorageError
 
 if TYPE_CHECKING:
     from kubepy.server.application import Application
@@ -33,6 +37,11 @@ IDLE_SECONDS = 90  # ``IdleTimeout``
 HANDSHAKE_SECONDS = 10.0
 FLUSH_SECONDS = 30.0  # how long a closed connection may take to read the rest of its answer
 BACKLOG = 1024
+FINISH_SECONDS = 65.0  # how long requests that have begun may take when the server ends: all that they ever may
+CLOSE_SECONDS = 2.0  # … and how long clients may then take to close their connections
+MAX_CONNECTIONS = 10_000
+BUFFER_BYTES = 16 * 1024  # of a connection, for what TLS decrypts: asyncio's 256 KiB would make idle ones dear
+OPEN_FILES = 4 * MAX_CONNECTIONS
 FORCED = 128  # the exit status of a server that a signal ends at once, less the signal's number
 
 
@@ -42,8 +51,17 @@ class HttpConnection(H11Protocol):
     _deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        self.app_state = {"abort": transport.abort}
         super().connection_made(transport)
         self._expect_headers()
+        if len(self.connections) > MAX_CONNECTIONS:  # room for this one, if another is idle
+            idle = next((connection for connection in self.connections
+                         if isinstance(connection, HttpConnection) and connection.is_idle()), self)
+            idle.transport.abort()
+
+    def is_idle(self) -> bool:
+        """Tell whether no request is being answered."""
+        return self.cycle is None or self.cycle.response_complete
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_waiting()
@@ -95,20 +113,26 @@ class HttpServer(Server):
     """uvicorn's server on sockets of ours, which a signal ends.
 
     :param ready: is called when it listens.
+    :param keep: is called every second, to put back what others have removed.
     """
 
     def __init__(self, application: Application, keys: Keys, sockets: list[socket.socket],
-                 ready: Callable[[], None]) -> None:
+                 ready: Callable[[], None], keep: Callable[[], None]) -> None:
         config = Config(HandlerChain(application), interface="asgi3", http=HttpConnection, ws="none", lifespan="off",
-                        loop="asyncio", log_config=None, access_log=False, proxy_headers=False, server_header=False,
-                        timeout_keep_alive=IDLE_SECONDS, h11_max_incomplete_event_size=HEADER_BYTES)
+                        loop="asyncio", log_config=None, log_level="critical", access_log=False, proxy_headers=False,
+                        server_header=False, timeout_keep_alive=IDLE_SECONDS,
+                        h11_max_incomplete_event_size=HEADER_BYTES)
         super().__init__(config)
-        self.application, self.sockets, self.ready = application, sockets, ready
+        self.application, self.sockets = application, sockets
+        self.ready, self.keep = ready, keep
         self.context = tls_context(keys)
         self.received: list[int] = []
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         loop = asyncio.get_running_loop()
+        loop.set_exception_handler(self.hear_of_failure)
+        allow_open_files(OPEN_FILES)
+        sslproto.SSLProtocol.max_size = BUFFER_BYTES
 
         def new_protocol() -> HttpConnection:
             return HttpConnection(self.config, self.server_state, {}, loop)
@@ -120,9 +144,35 @@ class HttpServer(Server):
         self.started = True
         self.ready()
 
+    async def on_tick(self, counter: int) -> bool:
+        if counter % 10 == 0:
+            self.application.check()
+            try:
+                self.keep()
+            except (StorageError, OSError) as error:
+                self.application.log(f"error: {error}")
+        return await super().on_tick(counter)
+
+    def hear_of_failure(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """Log a failure that nobody else hears of; clients that fail, as in the handshake, are no news."""
+        error = context.get("exception")
+        if isinstance(error, Exception) and not isinstance(error, OSError):
+            self.application.log_defect(context.get("message", "event loop"), error)
+
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Accept nothing more, answer the requests that have begun, end streams, close all connections."""
+        for server in self.servers:
+            server.close()
         await self.application.stop()
-        await super().shutdown(sockets)
+        for connection in list(self.server_state.connections):
+            connection.shutdown()
+        if tasks := list(self.server_state.tasks):
+            await asyncio.wait(tasks, timeout=FINISH_SECONDS)
+        end = time.monotonic() + CLOSE_SECONDS
+        while self.server_state.connections and time.monotonic() < end:
+            await asyncio.sleep(0.01)
+        for connection in list(self.server_state.connections):
+            connection.transport.abort()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -142,6 +192,14 @@ class HttpServer(Server):
             os._exit(FORCED + number)
         self.received.append(number)
         self.should_exit = True
+
+
+def allow_open_files(count: int) -> None:
+    """Raise the limit of open files of this process as far as it may."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = count if hard == resource.RLIM_INFINITY else min(count, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def tls_context(keys: Keys) -> ssl.SSLContext:
@@ -174,9 +232,10 @@ def listen(address: str, port: int) -> list[socket.socket]:
     return sockets
 
 
-def serve(application: Application, keys: Keys, sockets: list[socket.socket], ready: Callable[[], None]) -> list[int]:
+def serve(application: Application, keys: Keys, sockets: list[socket.socket], ready: Callable[[], None],
+          keep: Callable[[], None]) -> list[int]:
     """Serve until a signal; return the signals that came. Raises what :meth:`Application.start` raises."""
-    server = HttpServer(application, keys, sockets, ready)
+    server = HttpServer(application, keys, sockets, ready, keep)
     try:
         asyncio.run(server.serve())
     finally:

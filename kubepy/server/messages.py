@@ -110,4 +110,4 @@ class Call(NamedTuple):
         return self.cluster.client
 
 
-Handler = Callable[[Call], Response]
+Handler = Callable[[Call], Response | StreamResponse]

@@ -1,10 +1,245 @@
-"""To come."""
+"""Subresources that are more than a view of their object: logs, bindings, evictions, and those that reach a node.
+
+``status``, ``scale`` and the others that show a part of an object are served by ``handlers``. No containers run here,
+so what would reach one (exec, attach, port-forward, proxies) is refused as by a cluster whose nodes cannot be reached.
+Upstream: ``pkg/registry/core/{pod,node,service}``, ``apiserver/pkg/endpoints/handlers/rest.go`` (ConnectResource).
+"""
 
 from __future__ import annotations
 
-from kubepy.server.messages import Handler, RequestInfo
+import asyncio
+import ipaddress
+from collections.abc import AsyncIterator
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, cast
+
+from kubepy.api import errors
+from kubepy.api.clock import ZERO_TIME, parse_time
+from kubepy.api.meta import Object
+from kubepy.api.scheme import Resource
+from kubepy.api.types.special import DecodeError, decode_time
+from kubepy.apiserver.requests.pods import BINDING, EVICTION
+from kubepy.kubelet.logs import ContainerLog, LogOptions, choose_container, goes_on, read_log, validate_log_options
+from kubepy.quoting import quote
+from kubepy.server import parameters, requestbody
+from kubepy.server.handlers import ServedRequest
+from kubepy.server.messages import Call, Handler, HttpRequest, RequestInfo, Response, StreamResponse
+
+if TYPE_CHECKING:
+    from kubepy.api.typed import Node, Pod
+    from kubepy.apiserver.cluster import LocalCluster
+    from kubepy.server.application import Application
+
+NO_CONTAINERS = "no containers run here: pods are simulated"
+MAX_PORT = 0xFFFF
+LOOK_AGAIN = 0.5  # seconds between two looks at a container whose log is followed
+BINDINGS, PODS, NODES, SERVICES = "bindings", "pods", "nodes", "services"
+
 
 
 def find_handler(info: RequestInfo) -> Handler | None:
-    """Return the handler of a request, None where there is none."""
-    return None
+    """Return the handler of a request for a subresource of this module, or for ``bindings``; None for others.
+
+    Raises NotFound for a path that is none, MethodNotAllowed for a verb that the subresource does not have.
+    """
+    if info.api_group or (not info.subresource and info.resource != BINDINGS):
+        return None
+    verbs, handler = _HANDLERS.get((info.resource, info.subresource), ((), None))
+    if (info.subresource_path and info.subresource != "proxy") or (
+            info.resource == BINDINGS and (info.name or not info.namespace)):
+        raise errors.no_such_resource()
+    if handler is not None and info.verb not in verbs:
+        raise errors.method_not_allowed()
+    return handler
+
+
+# --- bindings and evictions ---------------------------------------------------------------------------------------
+
+
+def _create(call: Call, body_kind: Resource) -> Response:
+    """Create a Binding or an Eviction; the answer is a Status."""
+    endpoint = ServedRequest.of(call)
+    options = parameters.create_options(call.request)
+    body = requestbody.read_object(call.request, body_kind)
+    return endpoint.respond(endpoint.do(body.object, options._replace(strict=body.strict)), 201)
+
+
+def bind(call: Call) -> Response:
+    """Assign a pod to a node."""
+    return _create(call, BINDING)
+
+
+def evict(call: Call) -> Response:
+    """Delete a pod if its PodDisruptionBudget allows it.
+
+    Where several budgets cover it, the answer is 201 with a Status that says 500: upstream's handler does so.
+    """
+    version = "v1beta1" if b"policy/v1beta1" in call.request.body else EVICTION.version
+    try:
+        return _create(call, EVICTION.at(version))
+    except errors.Status as error:
+        if error.reason:
+            raise
+        return ServedRequest.of(call).respond(error.as_object(), 201)
+
+
+# --- logs ---------------------------------------------------------------------------------------------------------
+
+
+def log_options(request: HttpRequest) -> LogOptions:
+    """Return the options of a log in a query. Raises BadRequest."""
+    return LogOptions(
+        request.parameter("container"), bool(parameters.flag(request, "follow")),
+        bool(parameters.flag(request, "previous")), parameters.integer(request, "sinceSeconds"),
+        _time(request, "sinceTime"), bool(parameters.flag(request, "timestamps")),
+        parameters.integer(request, "tailLines"), parameters.integer(request, "limitBytes"),
+        request.query["stream"][0] if "stream" in request.query else None)
+
+
+def _time(request: HttpRequest, name: str) -> datetime | None:
+    text = request.parameter(name)
+    if text in ("", "null"):
+        return None
+    try:
+        moment = decode_time(text)
+    except DecodeError as error:
+        raise errors.BadRequest(str(error)) from None
+    return parse_time(moment) if moment else ZERO_TIME
+
+
+def log(call: Call) -> Response | StreamResponse:
+    """Answer with the log of a container, or follow it until the container has ended."""
+    options = log_options(call.request)
+    validate_log_options(call.info.name, options)
+    present = _read_log(call.cluster, call.info, options)
+    if present is None:
+        return Response(204, b"", "")
+    if options.follow and call.application is not None:  # None: ``get --raw``
+        pieces = _follow(call.application, call.info, options, present)
+        return StreamResponse(200, pieces, "text/plain")
+    return Response(200, present.data, "text/plain")
+
+
+def _read_log(cluster: LocalCluster, info: RequestInfo, options: LogOptions) -> ContainerLog | None:
+    client = cluster.client
+    pod = cast("Pod", client.get(PODS, info.name, namespace=info.namespace))
+    return read_log(pod, options, lambda name: cast("Node | None", _find(cluster, NODES, name)), cluster.clock.now())
+
+
+def _find(cluster: LocalCluster, resource: str, name: str, namespace: str = "") -> Object | None:
+    try:
+        return cluster.client.get(resource, name, namespace=namespace)
+    except errors.NotFound:
+        return None
+
+
+async def _follow(application: Application, info: RequestInfo, options: LogOptions,
+                  log: ContainerLog) -> AsyncIterator[bytes]:
+    """Yield what the container printed at its start; more never comes. End with the container, or with the server."""
+    def read(cluster: LocalCluster) -> bool:
+        return goes_on(log, lambda: _read_log(cluster, info, options))
+
+    yield log.data
+    has_all = options.limit_bytes is not None and len(log.data) >= options.limit_bytes
+    while log.is_open and not has_all and not application.stopping.is_set():
+        await asyncio.sleep(LOOK_AGAIN)
+        if not await application.backend.read(read):
+            return
+
+
+# --- what would reach a node --------------------------------------------------------------------------------------
+
+
+def _refuse_dry_run(call: Call) -> None:
+    if call.request.parameter("dryRun"):
+        raise errors.BadRequest("dryRun is not supported")
+
+
+def connect(call: Call) -> Response:
+    """Refuse to connect with a container: exec, attach, port-forward. Always raises Status."""
+    _refuse_dry_run(call)
+    if call.info.subresource == "portforward":
+        _check_ports(call.request)
+    pod = call.client.get(PODS, call.info.name, namespace=call.info.namespace)
+    if call.info.subresource != "portforward":
+        choose_container(pod, call.request.parameter("container"))
+    if not (node_name := pod["spec"].get("nodeName")):
+        raise errors.BadRequest(f"pod {call.info.name} does not have a host assigned")
+    if _find(call.cluster, NODES, node_name) is None:
+        raise errors.not_found(PODS, node_name)  # as for logs
+    if "upgrade" not in call.request.header("connection").lower():
+        raise errors.BadRequest("Upgrade request required")
+    raise errors.Status(f"error dialing backend: {NO_CONTAINERS}")
+
+
+def _check_ports(request: HttpRequest) -> None:
+    """Check that ports are numbers. Raises BadRequest."""
+    for text in (text for value in request.query.get("ports", ()) for text in value.split(",")):
+        is_number = text.isascii() and text.isdigit()
+        if not is_number or int(text) > MAX_PORT:
+            raise errors.BadRequest(f"cannot convert to []int32: strconv.ParseUint: parsing {quote(text)}: "
+                                    f"{'value out of range' if is_number else 'invalid syntax'}")
+
+
+def split_scheme_name_port(text: str) -> tuple[str, str, str] | None:
+    """Return the parts of ``NAME``, ``NAME:PORT`` or ``SCHEME:NAME:PORT``; None for anything else."""
+    parts = text.split(":")
+    scheme, name, port = (*([""] if len(parts) < 3 else []), *parts, "", "")[:3]
+    return (scheme, name, port) if name and len(parts) <= 3 and scheme in ("", "http", "https") else None
+
+
+def proxy(call: Call) -> Response:
+    """Refuse to pass a request on to a pod, a Service or a node. Always raises Status."""
+    _refuse_dry_run(call)
+    info, client = call.info, call.client
+    target = split_scheme_name_port(info.name)
+    if target is None:
+        raise errors.BadRequest(f"invalid {info.resource.removesuffix('s')} request {quote(info.name)}")
+    _, name, port = target
+    if info.resource == SERVICES:
+        _check_endpoints(call, name, port)
+    else:
+        obj = client.get(info.resource, name, namespace=info.namespace)
+        if info.resource == PODS and not _is_global_unicast((obj.get("status") or {}).get("podIP") or ""):
+            raise errors.BadRequest("address not allowed")
+    raise errors.ServiceUnavailable(f"error trying to reach service: {NO_CONTAINERS}")
+
+
+def _is_global_unicast(address: str) -> bool:
+    try:
+        ip = ipaddress.ip_address(address)
+    except ValueError:
+        return False
+    return not (ip.is_unspecified or ip.is_loopback or ip.is_multicast or ip.is_link_local)
+
+
+def _check_endpoints(call: Call, name: str, port: str) -> None:
+    """Check that a Service has an endpoint with this port, which a number stands for too. Raises NotFound,
+    ServiceUnavailable."""
+    client, namespace = call.client, call.info.namespace
+    if port.isdecimal():
+        service = client.get(SERVICES, name, namespace=namespace)
+        ports = (service.get("spec") or {}).get("ports") or ()
+        named: Any = next((entry.get("name", "") for entry in ports if entry.get("port") == int(port)), None)
+        if named is None:
+            raise errors.ServiceUnavailable(f"no service port {int(port)} found for service {quote(name)}")
+        port = named
+    endpoints = _find(call.cluster, "endpoints", name, namespace)
+    if endpoints is None:
+        raise errors.not_found(SERVICES, name)  # as for logs
+    subsets: list[Object] = endpoints.get("subsets") or []
+    if not any(subset.get("addresses") and any(entry.get("name", "") == port for entry in subset.get("ports") or ())
+               for subset in subsets):
+        raise errors.ServiceUnavailable("no endpoints available for service "
+                                        f"{quote(call.info.name if subsets else name)}")
+
+
+_STREAMING, _PROXIED = ("create", "get"), ("", "create", "delete", "get", "patch", "update")
+_HANDLERS: dict[tuple[str, str], tuple[tuple[str, ...], Handler]] = {
+    (BINDINGS, ""): (("create",), bind),
+    (PODS, "binding"): (("create",), bind),
+    (PODS, "eviction"): (("create",), evict),
+    (PODS, "log"): (("get",), log),
+    **{(PODS, name): (_STREAMING, connect) for name in ("attach", "exec", "portforward")},
+    **{(resource, "proxy"): (_PROXIED, proxy) for resource in (NODES, PODS, SERVICES)},
+}

@@ -13,7 +13,7 @@ from kubepy.apiserver.authorization import (
     ALWAYS_ALLOW,
     RBAC,
     AttributesRecord,
-    Policy,
+    RbacPolicy,
     Rule,
     account_groups,
     new_user,
@@ -52,14 +52,15 @@ def path(user: str, groups: str, verb: str, url: str) -> AttributesRecord:
     return AttributesRecord(new_user(user, groups.split(",")), verb, is_resource_request=False, path=url)
 
 
-ADMIN = Policy([], [role("admin", rule("*", "*", "*", "*"))],
+ADMIN = RbacPolicy([], [role("admin", rule("*", "*", "*", "*"))],
                [binding("admin", "User:admin", "Group:admins", namespace="ns1")], [])
-PATHS = Policy([binding("getter", "User:foo", "Group:bar"), binding("all", "User:admin", "Group:admin"),
+PATHS = RbacPolicy([binding("getter", "User:foo", "Group:bar"), binding("all", "User:admin", "Group:admin"),
                 binding("prefix", "User:prefixed", "Group:prefixed")],
                [role("getter", rule("get", urls="/apis")), role("all", rule("*", urls="/apis")),
                 role("prefix", rule("get", urls="/apis/*"))], [], [])
-PODS = Policy([], [role("admin", rule("*", "*", "pods", "*"))], [binding("admin", "User:admin", namespace="ns1")], [])
-SUBRESOURCES = Policy([], [role("admin", rule("*", "*", "pods/status"), rule("*", "*", "*/scale"))],
+PODS = RbacPolicy([], [role("admin", rule("*", "*", "pods", "*"))],
+                  [binding("admin", "User:admin", namespace="ns1")], [])
+SUBRESOURCES = RbacPolicy([], [role("admin", rule("*", "*", "pods/status"), rule("*", "*", "*/scale"))],
                       [binding("admin", "User:admin", namespace="ns1")], [])
 
 
@@ -88,7 +89,7 @@ SUBRESOURCES = Policy([], [role("admin", rule("*", "*", "pods/status"), rule("*"
     (SUBRESOURCES, request("admin", "", "get", "pods", "", "ns1"), False),
     (SUBRESOURCES, request("admin", "", "get", "pods", "autoscale", "ns1"), False),
 ])
-def test_policy_upstream_case_decides_alike(policy: Policy, attributes: AttributesRecord, allowed: bool) -> None:
+def test_policy_upstream_case_decides_alike(policy: RbacPolicy, attributes: AttributesRecord, allowed: bool) -> None:
     assert policy.authorize(attributes).allowed is allowed
 
 
@@ -124,7 +125,7 @@ def test_rule_names_allow_those_names_only() -> None:
 
 
 def test_service_account_subject_takes_namespace_of_role_binding_but_none_of_cluster_binding() -> None:
-    policy = Policy([binding("r", "ServiceAccount:bot")], [role("r", rule("get", "", "pods"))],
+    policy = RbacPolicy([binding("r", "ServiceAccount:bot")], [role("r", rule("get", "", "pods"))],
                     [binding("r", "ServiceAccount:bot", namespace="shop")], [])
     asked = [request(f"system:serviceaccount:{home}:bot", "", "get", "pods", "", namespace).user
              for home, namespace in (("shop", "shop"), ("other", "shop"))]
@@ -135,7 +136,7 @@ def test_service_account_subject_takes_namespace_of_role_binding_but_none_of_clu
 
 
 def test_missing_roles_stand_in_reason_of_refusal() -> None:
-    policy = Policy([binding("gone", "User:ann", name="one"), binding("away", "User:ann", name="two")], [],
+    policy = RbacPolicy([binding("gone", "User:ann", name="one"), binding("away", "User:ann", name="two")], [],
                     [binding("none", "Group:ops", namespace="shop", kind="Role")], [])
     one = policy.authorize(request("bob", "ops", "get", "pods", namespace="shop"))
     assert one == (False, f'RBAC: role.{GROUP} "none" not found')

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from kubepy.cli.runtime.driver import is_git_at_work
+from kubepy.controlplane.running import is_git_at_work
 
 DAEMON_SET = """
 apiVersion: apps/v1

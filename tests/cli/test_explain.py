@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kubepy.cli import explain
+from kubepy.api.schema import definitions
 from kubepy.cli.explain import wrap
 from tests.cli.conftest import Done, Kubepy
 
@@ -62,7 +62,7 @@ def test_explain_custom_resource_uses_its_definition(kubepy: Kubepy) -> None:
 def test_explain_without_package_of_descriptions_shows_fields_and_types(
     bare: Kubepy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(explain, "DESCRIPTIONS_PACKAGE", "a_package_that_is_not_installed")
+    monkeypatch.setattr(definitions, "DESCRIPTIONS_PACKAGE", "a_package_that_is_not_installed")
     assert bare("explain", "ds.spec.updateStrategy") == Done(
         "GROUP:      apps\nKIND:       DaemonSet\nVERSION:    v1\n\n"
         "FIELD: updateStrategy <DaemonSetUpdateStrategy>\n\n\n"

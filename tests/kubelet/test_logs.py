@@ -55,8 +55,6 @@ def test_log_of_all_containers_is_not_that_of_init_containers() -> None:
     ({"tail_lines": 0}, ""),
     ({"tail_lines": 9}, "one\ntwo\n"),
     ({"limit_bytes": 5}, "one\nt"),
-    ({"stream": "Stderr"}, ""),
-    ({"stream": "Stdout"}, "one\ntwo\n"),
     ({"since_time": NOW}, "one\ntwo\n"),
     ({"since_time": NOW + timedelta(seconds=1)}, ""),
     ({"since_seconds": 1}, "one\ntwo\n"),
@@ -119,6 +117,12 @@ def test_rejected_pod_has_no_container() -> None:
     assert refusal(pod) == (400, 'container "c" in pod "web" is not available')
 
 
+def test_pod_of_missing_node_has_no_log() -> None:
+    with pytest.raises(Status) as caught:
+        read_log(played(new_pod()), LogOptions("c"), lambda name: None, NOW)
+    assert (caught.value.code, caught.value.message) == (404, 'pods "node-1" not found')
+
+
 def test_kubelet_that_is_down_cannot_be_reached() -> None:
     node = new_node(**{"kubepy.dev/down-until": "2026-11-20T13:00:00Z"})
     with pytest.raises(Status) as caught:
@@ -131,9 +135,7 @@ def test_kubelet_that_is_down_cannot_be_reached() -> None:
     ({"tail_lines": -1}, "tailLines: Invalid value: -1: must be greater than or equal to 0"),
     ({"limit_bytes": 0}, "limitBytes: Invalid value: 0: must be greater than 0"),
     ({"since_seconds": 0}, "sinceSeconds: Invalid value: 0: must be greater than 0"),
-    ({"stream": "x"}, 'stream: Unsupported value: "x": supported values: "All", "Stderr", "Stdout"'),
-    ({"stream": "Stdout", "tail_lines": 1},
-     "[]: Forbidden: `tailLines` and specific `stream` are mutually exclusive for now"),
+    ({"stream": "All"}, "stream: Forbidden: may not be specified"),
     ({"since_seconds": 1, "since_time": datetime(2026, 1, 1, tzinfo=UTC)},
      "[]: Forbidden: at most one of `sinceTime` or `sinceSeconds` may be specified"),
 ])

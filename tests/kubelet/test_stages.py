@@ -164,7 +164,7 @@ def test_new_spec_is_acknowledged_and_nothing_else_is_touched() -> None:
     pod["status"] |= {"phase": "Pending", "reason": "ByHand"}
     pod["metadata"]["generation"] = 2
     assert due(pod) == Acknowledge()
-    status = acknowledged_status(pod)
+    status = acknowledged_status(pod, NOW)
     assert status["observedGeneration"] == 2
     generations = {one["type"]: one.get("observedGeneration") for one in status["conditions"]}
     assert generations == {"Initialized": 2, "Ready": 2, "ContainersReady": 2, "PodScheduled": None}
@@ -172,6 +172,28 @@ def test_new_spec_is_acknowledged_and_nothing_else_is_touched() -> None:
         part.pop("observedGeneration")
         part["conditions"] = [{**one, "observedGeneration": 0} for one in part["conditions"]]
     assert status == pod["status"]
+
+
+def test_ephemeral_containers_run_unless_they_wait_for_input() -> None:
+    pod = played(new_pod())
+    pod["spec"]["ephemeralContainers"] = [{"name": "e", "image": "e:1"}, {"name": "i", "image": "i:1", "stdin": True}]
+    pod["metadata"]["generation"] = 2
+    states = {one["name"]: one["state"] for one in acknowledged_status(pod, NOW)["ephemeralContainerStatuses"]}
+    assert states["e"] == {"running": {"startedAt": "2026-11-20T12:00:00Z"}}
+    assert states["i"]["terminated"]["reason"] == "Completed"
+    pod["status"] = acknowledged_status(pod, NOW)
+    later = acknowledged_status(pod, NOW + timedelta(seconds=5))
+    assert later["ephemeralContainerStatuses"] == pod["status"]["ephemeralContainerStatuses"]
+
+
+def test_resized_container_reports_its_resources() -> None:
+    pod = played(new_pod())
+    resources = {"requests": {"cpu": "2"}, "limits": {"cpu": "3"}}
+    pod["spec"]["containers"][0]["resources"] = resources
+    pod["metadata"]["generation"] = 2
+    resized, other = acknowledged_status(pod, NOW)["containerStatuses"]
+    assert (resized["resources"], resized["allocatedResources"]) == (resources, {"cpu": "2"})
+    assert other == pod["status"]["containerStatuses"][1]
 
 
 def test_status_by_hand_that_speaks_of_no_generation_is_left_alone() -> None:

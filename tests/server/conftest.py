@@ -208,7 +208,8 @@ def new_api(new_folder: Callable[[], Path]) -> Iterator[Callable[..., Api]]:
     started: list[Api] = []
 
     def start(folder: Path | None = None, **options: Any) -> Api:
-        started.append(Api(folder or new_folder(), ServeOptions(**{"controllers": False, **options})))
+        started.append(Api(folder or new_folder(), ServeOptions(
+            **{"controllers": False, "kubelets": False, **options})))
         return started[-1]
 
     yield start

@@ -43,8 +43,8 @@ def decode(obj: Object) -> Decoded:
         return decode_as(type_name, obj)
     if "metadata" not in obj:
         return Decoded(dict(obj), [])
-    decoded = _decode_at("meta/v1.ObjectMeta", obj["metadata"], (None, "metadata", obj.get("kind", "")))
-    return decoded._replace(object={**obj, "metadata": decoded.object})
+    decoded = _decode_at("meta/v1.ObjectMeta", obj["metadata"], None)
+    return Decoded({**obj, "metadata": decoded.object}, [f"metadata.{path}" for path in decoded.unknown_fields])
 
 
 def type_of(obj: Object) -> str | None:
@@ -138,7 +138,7 @@ def _pointer(type_name: str) -> Decoder:
 
 def _slice(type_name: str) -> Decoder:
     inner, shown = type_name[2:], table.go_type(type_name)
-    is_text = _kind(inner) == "string"
+    is_text = kind_of(inner) == "string"
     lazy = _Lazy(inner)
 
     def decode_slice(value: Any, where: Where, state: State) -> Any:
@@ -156,7 +156,7 @@ def _slice(type_name: str) -> Decoder:
 
 def _map(type_name: str) -> Decoder:
     inner, shown = table.map_parts(type_name)[1], table.go_type(type_name)
-    is_text = _kind(inner) == "string"
+    is_text = kind_of(inner) == "string"
     lazy = _Lazy(inner)
 
     def decode_map(value: Any, where: Where, state: State) -> Any:
@@ -185,7 +185,7 @@ class _Lazy:
         return decoder(self._type_name)
 
 
-_KEEP, _DROP_NIL, _DROP_EMPTY = 0, 1, 2
+KEEP, DROP_NIL, DROP_EMPTY = 0, 1, 2
 
 
 class _Slot(NamedTuple):
@@ -201,8 +201,8 @@ def _struct(type_name: str) -> Decoder:
     slots: dict[str, _Slot] = {}
     required: list[tuple[str, _Lazy]] = []
     for field in table.flat_fields(type_name):
-        slot = slots[field.json] = _Slot(_kind(field.type), _drop(field), _Lazy(field.type))
-        if slot.drop == _KEEP:
+        slot = slots[field.json] = _Slot(kind_of(field.type), drop_of(field), _Lazy(field.type))
+        if slot.drop == KEEP:
             required.append((field.json, slot.lazy))
 
     def decode_struct(value: Any, where: Where, state: State) -> Any:
@@ -222,7 +222,7 @@ def _struct(type_name: str) -> Decoder:
                     result[key] = item
                 continue
             decoded = lazy.decoder(item, (where, key, name), state)
-            if not drop or (decoded if drop == _DROP_EMPTY else decoded is not None):
+            if not drop or (decoded if drop == DROP_EMPTY else decoded is not None):
                 result[key] = decoded
         for key, lazy in required:
             if key not in result:
@@ -233,23 +233,23 @@ def _struct(type_name: str) -> Decoder:
 
 
 @cache
-def _kind(type_name: str) -> str:
+def kind_of(type_name: str) -> str:
     """Return ``string`` or ``bool`` for types of that kind, ``struct``, ``special``, or the type as it is written."""
     if type_name in _TYPES:
         return "special"
     if table.is_struct(type_name):
         return "struct"
     under = table.underlying(type_name)
-    return type_name if under is None else _kind(under)
+    return type_name if under is None else kind_of(under)
 
 
-def _drop(field: table.Field) -> int:
+def drop_of(field: table.Field) -> int:
     """Return the values that leave a field out: none, nil, or any empty value. Structs are never empty."""
     if field.omit_zero or (field.omit_empty and field.type.startswith("*")):
-        return _DROP_NIL
-    if not field.omit_empty or _kind(field.type) in ("struct", "special"):
-        return _DROP_NIL if field.omit_empty and field.type in _NIL_ABLE else _KEEP
-    return _DROP_EMPTY
+        return DROP_NIL
+    if not field.omit_empty or kind_of(field.type) in ("struct", "special"):
+        return DROP_NIL if field.omit_empty and field.type in _NIL_ABLE else KEEP
+    return DROP_EMPTY
 
 
 _NIL_ABLE = ("runtime.RawExtension", "meta/v1.FieldsV1")
@@ -259,7 +259,7 @@ def _scalar(type_name: str) -> Decoder:
     under = table.underlying(type_name)
     if under is not None and under.startswith(("[]", "map[")):
         return decoder(under)
-    kind, shown = _kind(type_name), table.go_type(type_name)
+    kind, shown = kind_of(type_name), table.go_type(type_name)
     if kind == "string":
         return _exactly(str, "", shown)
     if kind == "bool":

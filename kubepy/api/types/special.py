@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from kubepy.api.clock import format_micro_time, format_time
-from kubepy.api.values.goformat import quote_bytes, to_json
+from kubepy.api.values.goformat import format_duration, parse_duration, quote_bytes, to_json
 from kubepy.lazy import lazy_imports
 
 with lazy_imports():
@@ -115,6 +115,13 @@ def _int_or_string(value: Any, where: Where, state: list[str]) -> int | str:
     raise mismatch(value, where, "int32", exactly=True)
 
 
+def _duration(value: Any, where: Where, state: list[str]) -> str:
+    try:
+        return format_duration(0 if value is None else parse_duration(_text(value, where)))
+    except ValueError as error:
+        raise DecodeError(str(error)) from None
+
+
 def _free_form(value: Any, where: Where, state: list[str]) -> Any:
     return value
 
@@ -122,6 +129,7 @@ def _free_form(value: Any, where: Where, state: list[str]) -> Any:
 SPECIAL: dict[str, Callable[[Any, Where, list[str]], Any]] = {
     "meta/v1.Time": _time,
     "meta/v1.MicroTime": _micro_time,
+    "meta/v1.Duration": _duration,
     "resource.Quantity": _quantity,
     "intstr.IntOrString": _int_or_string,
     "meta/v1.FieldsV1": _free_form,

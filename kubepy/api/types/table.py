@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,7 +22,7 @@ _NAMED_ELSEWHERE = {"types.UID": "string", "types.NodeName": "string", "types.Na
 
 
 class Field(NamedTuple):
-    """A field of a Go struct. ``json`` is "" for an inline one."""
+    """A field of a Go struct. ``json`` is "" for an inline one, ``number`` 0 for one that protobuf does not have."""
 
     go: str
     json: str
@@ -30,6 +30,7 @@ class Field(NamedTuple):
     omit_empty: bool
     omit_zero: bool
     inline: bool
+    number: int = 0
 
 
 class _Package(NamedTuple):
@@ -37,11 +38,15 @@ class _Package(NamedTuple):
     named: dict[str, str]
 
 
-@cache
 def package_of(api_version: str) -> str | None:
     """Return the Go package of an apiVersion (``rbac/v1``), or None if it is not built in."""
+    return _index().get(api_version)
+
+
+@cache
+def _index() -> dict[str, str]:
     index: dict[str, str] = json.loads((_DATA / "index.json").read_bytes())
-    return index.get(api_version)
+    return index
 
 
 @cache
@@ -53,7 +58,7 @@ def _package(name: str) -> _Package:
     return _Package(table["structs"], table["named"])
 
 
-@cache
+@lru_cache(maxsize=4096)  # clients choose the names of kinds
 def is_struct(type_name: str) -> bool:
     package, _, name = type_name.rpartition(".")
     return name in _package(package).structs
@@ -65,7 +70,7 @@ def fields(type_name: str) -> tuple[Field, ...]:
     package, _, name = type_name.rpartition(".")
     rows = (row.split() for row in _package(package).structs[name])
     return tuple(Field(go, "" if "i" in flags else json_name, _qualified(type_, package), "o" in flags, "z" in flags,
-                       "i" in flags) for go, json_name, type_, flags in rows)
+                       "i" in flags, int(number[0]) if number else 0) for go, json_name, type_, flags, *number in rows)
 
 
 @cache

@@ -1,8 +1,10 @@
-"""``metrics.k8s.io``: what pods and nodes use of cpu and memory, made of pods' annotations at each request.
+"""Objects that are made at each request: those of ``metrics.k8s.io``, and ComponentStatuses.
+
+Metrics say what pods and nodes use of cpu and memory, by the annotations of pods.
 
 As metrics-server serves it; see :mod:`kubepy.api.objects.usage`. A pod without figures has no metrics. Where no pod has
 any, nodes have none either; otherwise each node that is Ready uses what its pods use. Upstream:
-``sigs.k8s.io/metrics-server`` (``pkg/api``, ``pkg/storage``).
+``sigs.k8s.io/metrics-server`` (``pkg/api``, ``pkg/storage``), ``pkg/registry/core/componentstatus``.
 """
 
 from __future__ import annotations
@@ -19,6 +21,22 @@ from kubepy.api.objects.usage import MEASURED, WINDOW, Usage, container_usage, t
 from kubepy.api.scheme import Resource
 from kubepy.api.values.goformat import format_duration
 from kubepy.api.values.quantity import Quantity
+
+_COMPONENTS = ("controller-manager", "etcd-0", "scheduler")
+
+
+def component_statuses() -> list[Object]:
+    """Return the components of the control plane, which are healthy wherever there is an answer."""
+    return [{"apiVersion": "v1", "kind": "ComponentStatus", "metadata": {"name": name},
+             "conditions": [{"type": "Healthy", "status": "True", "message": "ok"}]} for name in _COMPONENTS]
+
+
+def component_status(name: str) -> Object:
+    """Return one of the components. Raises NotFound."""
+    found = next((component for component in component_statuses() if name_of(component) == name), None)
+    if found is None:
+        raise errors.not_found("componentstatus", name)
+    return found
 
 
 def metrics_of(resource: Resource, subjects: Sequence[Object], pods: Sequence[Object], now: datetime) -> list[Object]:

@@ -116,10 +116,22 @@ def eviction_of(pod: str, namespace: str, options: DeleteOptions) -> Object:
             "deleteOptions": {name: value for name, value in fields.items() if value is not None}}
 
 
-def is_dry_run(body: Object) -> bool:
-    """Tell whether the DeleteOptions of an Eviction, which may be anything yet, ask for a dry run."""
+def is_dry_run(body: Object, requested: bool) -> bool:
+    """Tell whether a request, or the DeleteOptions of its Eviction, ask for a dry run (``propagateDryRun``).
+
+    Raises BadRequest for two that do not agree, Invalid for a dry run of another kind.
+    """
     options = body.get("deleteOptions")
-    return isinstance(options, dict) and options.get("dryRun") == ["All"]
+    values = options.get("dryRun") if isinstance(options, dict) else None
+    if not values or not isinstance(values, list):
+        return requested
+    if requested and values != ["All"]:
+        raise errors.BadRequest("Non-matching dry-run options in request and content: [All] and "
+                                f"[{' '.join(map(str, values))}]")
+    if any(value != "All" for value in values):
+        problem = errors.not_supported("dryRun", values, ["All"])
+        raise errors.invalid("DeleteOptions.meta.k8s.io", "", [problem])
+    return True
 
 
 def evict(scope: RequestScope, body: Object) -> None:

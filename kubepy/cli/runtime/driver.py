@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import errno
 import math
-import os
-import time
 from collections.abc import Callable
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
@@ -19,6 +17,7 @@ from kubepy.storage import FolderError, LockTimeoutError, NoClusterError
 
 with lazy_imports():
     from kubepy.controlplane import manager as managers
+    from kubepy.controlplane import running
 
 if TYPE_CHECKING:
     from kubepy.api.meta import Object
@@ -34,8 +33,6 @@ NOTE_SECONDS = 2  # after which a user at a terminal is told why pods have no no
 READ_SECONDS = 10.0  # how long a command that reads lets the controllers work: some never come to rest
 TAKE_OVER_SECONDS = 1.0  # how soon a waiting command notices that the process that ran the controllers has ended
 OTHERS_SECONDS = 2.0  # how long a command that must not run the controllers waits for another process to do so
-LOCK_SECONDS = 60.0  # how old a lock of git may be before it counts as left behind by a git that was killed
-UNDER_WAY = ("MERGE_HEAD", "rebase-merge", "rebase-apply", "CHERRY_PICK_HEAD", "REVERT_HEAD")
 NOT_WRITABLE = (errno.EROFS, errno.EACCES, errno.EPERM)
 
 
@@ -48,41 +45,6 @@ def settle(progress: Progress, manager: Manager, quiet_for: float = 0.0, stop: C
         return stop()
 
     return manager.run_until_settled(quiet_for, is_over, skip_waits=skip_waits)
-
-
-def is_git_at_work(folder: str) -> bool:
-    """Return whether git is changing the working tree around a folder: it holds the lock of its index."""
-    directory = _git_directory(os.path.realpath(folder))
-    if directory is None:
-        return False
-    try:
-        return time.time() - os.stat(os.path.join(directory, "index.lock")).st_mtime < LOCK_SECONDS
-    except OSError:
-        return False
-
-
-def is_git_amid_changes(folder: str) -> bool:
-    """Return whether git is changing the working tree around a folder, or waits for a merge or rebase to be ended."""
-    if not folder:  # a cluster in memory
-        return False
-    directory = _git_directory(os.path.realpath(folder))
-    return is_git_at_work(folder) or (
-        directory is not None and any(os.path.lexists(os.path.join(directory, name)) for name in UNDER_WAY))
-
-
-def _git_directory(folder: str) -> str | None:
-    """Return the directory with the index of the working tree around a folder, without running git."""
-    path = os.path.join(folder, ".git")
-    if not os.path.lexists(path):
-        parent = os.path.dirname(folder)
-        return _git_directory(parent) if parent != folder else None
-    if os.path.isdir(path):
-        return path
-    try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:  # of a linked worktree, or a submodule
-            return os.path.join(folder, file.read().removeprefix("gitdir:").strip())
-    except OSError:
-        return None
 
 
 def is_unwritable(error: FolderError) -> bool:
@@ -141,7 +103,7 @@ class Driver:
         else:
             is_idle = settled_checkpoint(self._cluster) is not None
         store = self._cluster.store
-        if is_idle or store.holder(MANAGER_LOCK) is not None or is_git_amid_changes(self._folder):
+        if is_idle or store.holder(MANAGER_LOCK) is not None or running.is_git_amid_changes(self._folder):
             return False
 
         def burst(manager: Manager) -> Summary:

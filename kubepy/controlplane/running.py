@@ -1,0 +1,87 @@
+"""Run the controllers beside other programs: the loop of ``kubepy controller --watch``, and of the server.
+
+git changes many files one by one; while it does, the controllers begin nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Collection
+from functools import partial
+from typing import TYPE_CHECKING
+
+from kubepy.controlplane import MANAGER_LOCK, NAMES, build_manager, manager_lock
+from kubepy.controlplane.manager import POLL_SECONDS
+from kubepy.storage import FolderError, LockTimeoutError
+
+if TYPE_CHECKING:
+    from kubepy.apiserver.cluster import LocalCluster
+    from kubepy.controlplane.manager import Manager
+    from kubepy.controlplane.summary import Summary
+
+LOCK_SECONDS = 60.0  # how old a lock of git may be before it counts as left behind by a git that was killed
+UNDER_WAY = ("MERGE_HEAD", "rebase-merge", "rebase-apply", "CHERRY_PICK_HEAD", "REVERT_HEAD")
+
+
+def run_controllers(cluster: LocalCluster, stop: Callable[[], bool], settled: Callable[[Summary], None],
+                    failed: Callable[[Exception], None], *, occupied: Callable[[str], None],
+                    prepare: Callable[[Manager], None] = lambda manager: None,
+                    among: Collection[str] = NAMES) -> None:
+    """Run the controllers of a state folder until ``stop()`` holds. What others run meanwhile is waited for.
+
+    :param settled: is called whenever nothing is left to do now.
+    :param failed: is given an error of the store; the work is tried again after it.
+    :param occupied: is called again and again while another process, which it gets, runs the controllers.
+    :param prepare: is given the manager before it works.
+    :param among: the names of those that run.
+    """
+    manager = build_manager(cluster, among)
+    prepare(manager)
+    while not stop():
+        with manager_lock(cluster) as is_lost:
+            if is_lost is None:
+                occupied(cluster.store.holder(MANAGER_LOCK) or "")
+                cluster.clock.sleep(POLL_SECONDS)  # a command that reads or waits ends its burst soon
+                continue
+            manager.run(partial(_holds_any, stop, is_lost), settled, (FolderError, LockTimeoutError), failed,
+                        paused=lambda: is_git_at_work(cluster.store.folder))
+
+
+def _holds_any(*conditions: Callable[[], bool]) -> bool:
+    return any(condition() for condition in conditions)
+
+
+def is_git_at_work(folder: str) -> bool:
+    """Return whether git is changing the working tree around a folder: it holds the lock of its index."""
+    directory = _git_directory(os.path.realpath(folder))
+    if directory is None:
+        return False
+    try:
+        return time.time() - os.stat(os.path.join(directory, "index.lock")).st_mtime < LOCK_SECONDS
+    except OSError:
+        return False
+
+
+def is_git_amid_changes(folder: str) -> bool:
+    """Return whether git is changing the working tree around a folder, or waits for a merge or rebase to be ended."""
+    if not folder:  # a cluster in memory
+        return False
+    directory = _git_directory(os.path.realpath(folder))
+    return is_git_at_work(folder) or (
+        directory is not None and any(os.path.lexists(os.path.join(directory, name)) for name in UNDER_WAY))
+
+
+def _git_directory(folder: str) -> str | None:
+    """Return the directory with the index of the working tree around a folder, without running git."""
+    path = os.path.join(folder, ".git")
+    if not os.path.lexists(path):
+        parent = os.path.dirname(folder)
+        return _git_directory(parent) if parent != folder else None
+    if os.path.isdir(path):
+        return path
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:  # of a linked worktree, or a submodule
+            return os.path.join(folder, file.read().removeprefix("gitdir:").strip())
+    except OSError:
+        return None

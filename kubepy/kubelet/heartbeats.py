@@ -1,0 +1,69 @@
+"""The heartbeats of kubelets: a Lease for each node in ``kube-node-lease``, which its kubelet renews every ten seconds.
+
+kube-controller-manager takes a node whose Lease is not renewed for one whose kubelet is gone. The controllers of this
+package go by the node alone, so leases are kept up only while a server runs, where others may watch them.
+Upstream: ``pkg/kubelet/kubelet.go``, ``component-helpers/apimachinery/lease``.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from kubepy.api import errors
+from kubepy.api.clock import format_micro_time
+from kubepy.api.meta import Object, name_of, uid_of
+from kubepy.api.objects.nodes import is_down
+
+if TYPE_CHECKING:
+    from kubepy.apiserver.client import Client
+
+LEASES, LEASE_NAMESPACE = "leases.coordination.k8s.io", "kube-node-lease"
+LEASE_SECONDS = 40  # ``nodeLeaseDurationSeconds``
+RENEW_SECONDS = 10.0  # a quarter of it: ``nodeLeaseRenewIntervalFraction``
+
+
+def renew_leases(client: Client, now: datetime) -> None:
+    """Let the kubelets of all nodes that are not down renew their leases, in one transaction.
+
+    A Lease that somebody else holds is left to that one. Raises FolderError, LockTimeoutError.
+    """
+    requester, leases = client.requester, {name_of(lease): lease for lease in
+                                           client.list(LEASES, namespace=LEASE_NAMESPACE).items}
+    try:
+        with client.joined():
+            for node in client.list("nodes").items:
+                lease = leases.get(name_of(node))
+                if is_down(node, client.clock.now()) or (lease is not None and _holder(lease) != name_of(node)):
+                    continue
+                client.requester = {"username": f"system:node:{name_of(node)}",
+                                    "groups": ["system:nodes", "system:authenticated"]}
+                with suppress(errors.Status):  # the namespace is going, or a policy is against it: next time
+                    if lease is None:
+                        client.create(LEASES, new_lease(node, now), namespace=LEASE_NAMESPACE)
+                    else:
+                        client.update(LEASES, renewed(lease, node, now), namespace=LEASE_NAMESPACE)
+    finally:
+        client.requester = requester
+
+
+def _holder(lease: Object) -> str:
+    return str((lease.get("spec") or {}).get("holderIdentity", ""))
+
+
+def new_lease(node: Object, now: datetime) -> Object:
+    """Return the Lease that a kubelet creates. The garbage collector deletes it with its node."""
+    owner = {"apiVersion": "v1", "kind": "Node", "name": name_of(node), "uid": uid_of(node)}
+    return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+            "metadata": {"name": name_of(node), "namespace": LEASE_NAMESPACE, "ownerReferences": [owner]},
+            "spec": {"holderIdentity": name_of(node), "leaseDurationSeconds": LEASE_SECONDS,
+                     "renewTime": format_micro_time(now)}}
+
+
+def renewed(lease: Object, node: Object, now: datetime) -> Object:
+    """Return a Lease with a new time; its owner is the node as it is now."""
+    fresh = new_lease(node, now)
+    owners = fresh["metadata"]["ownerReferences"]
+    metadata = {**lease["metadata"], "ownerReferences": owners}
+    return {**lease, "metadata": metadata, "spec": {**lease["spec"], **fresh["spec"]}}

@@ -190,6 +190,8 @@ def serve(call: Call) -> Response:
     """Answer ``/api``, ``/apis`` and the paths of groups and versions below them. Raises NotFound, NotAcceptable."""
     scheme = call.cluster.scheme
     scheme.forget_custom()
+    if call.info.parts in (("api",), ("apis",)) and call.info.verb == "get" and (aggregated := _aggregated(call)):
+        return aggregated
     match call.info.parts:
         case ("api",):
             document = api_versions(call.request.header("host"))
@@ -205,7 +207,7 @@ def serve(call: Call) -> Response:
             raise path_not_found()
     if call.info.verb != "get":
         raise method_not_allowed()
-    return (_aggregated(call) if len(call.info.parts) == 1 else None) or negotiation.answer(call.request, document)
+    return negotiation.answer(call.request, document)
 
 
 def _aggregated(call: Call) -> Response | None:

@@ -177,7 +177,7 @@ def patch(call: Call) -> Response:
 
 
 def _body_kind(served: ServedRequest) -> Resource:
-    """Return the kind of the body of a creation or update: a Scale or TokenRequest for these subresources."""
+    """Return the kind of the body: of some subresources it is another one than the resource's, as a Scale."""
     resource = served.resource
     subresource = resource.subresource(served.call.info.subresource)
     if subresource is None or subresource.kind == resource.kind:

@@ -3,7 +3,7 @@
     python tools/generate_enums.py PATH-OF-KUBERNETES
 
 The ``kubernetes-validate`` package has no enumerations, since those are only in OpenAPI v3. A key is the full name of
-a type, a dot and its field: ``io.k8s.api.core.v1.PodSpec.dnsPolicy``.
+a type, a dot and its field: ``io.k8s.api.core.v1.PodSpec.dnsPolicy``, with ``[]`` after it for the items of a list.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from pathlib import Path
 DATA = Path(__file__).resolve().parent.parent / "kubepy" / "api" / "schema" / "data" / "enums.json"
 SOURCE = "pkg/generated/openapi/zz_generated.openapi.go"
 FUNCTION = re.compile(r"^func schema_k8sio_api_(\w+?)_(v1|v2)_(\w+)\(ref.*?^\}", re.MULTILINE | re.DOTALL)
-# The values of a field are indented by seven tabs, the values of list items by more.
-ROW = re.compile(r'^\t{5}"(\w+)": \{|^\t{7}Enum: +\[\]interface\{\}\{(.*)\},', re.MULTILINE)
+# The values of a field are indented by seven tabs, the values of list items by ten.
+ROW = re.compile(r'^\t{5}"(\w+)": \{|^\t{7}(\t{3})?Enum: +\[\]interface\{\}\{(.*)\},', re.MULTILINE)
 
 
 def main(kubernetes: Path) -> None:
@@ -37,7 +37,7 @@ def enums_of(function: str) -> Iterator[tuple[str, list[str]]]:
         if row[1]:
             field = row[1]
         else:
-            yield field, json.loads(f"[{row[2]}]")
+            yield f"{field}[]" if row[2] else field, json.loads(f"[{row[3]}]")
 
 
 if __name__ == "__main__":

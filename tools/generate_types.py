@@ -1,6 +1,6 @@
 """Write ``kubepy/api/types/data``: Go's view of the built-in API types, read from a Kubernetes checkout.
 
-    python tools/generate_types.py PATH-OF-KUBERNETES
+    python tools/generate_types.py PATH-OF-KUBERNETES [FOLDER]
 
 One JSON file per Go package (``apps_v1.json``), and one per package of internal types (``apps.json``), whose field
 names show up in some error messages. ``structs``: for each type its fields in order, each one string of
@@ -49,18 +49,18 @@ MESSAGE_FIELD = re.compile(r"^  (?:optional |repeated )?(?:[\w.]+|map<.*>) \w+ =
 GROUP_NAME = re.compile(r'GroupName\s*=\s*"([^"]*)"')
 
 
-def main(kubernetes: Path) -> None:
-    DATA.mkdir(exist_ok=True)
+def main(kubernetes: Path, target: Path = DATA) -> None:
+    target.mkdir(exist_ok=True)
     index: dict[str, str] = {}
     for name, folder in (ELSEWHERE | {name: f"api/{name}" for name in GROUPS}).items():
         sources = read_sources(kubernetes / STAGING / folder)
         package = read_package(sources)
         check_numbers(name, package, (kubernetes / STAGING / folder / "generated.proto").read_text())
-        write(DATA / f"{name.replace('/', '_')}.json", package)
+        write(target / f"{name.replace('/', '_')}.json", package)
         index |= {api_version(sources["register.go"], name): name}
-    write(DATA / "index.json", index)
+    write(target / "index.json", index)
     for name in INTERNAL:
-        write(DATA / f"{name}.json", read_package(read_sources(kubernetes / "pkg/apis" / name)))
+        write(target / f"{name}.json", read_package(read_sources(kubernetes / "pkg/apis" / name)))
 
 
 def api_version(register: str, name: str) -> str:
@@ -125,4 +125,4 @@ def write(path: Path, table: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(*map(Path, sys.argv[1:]))

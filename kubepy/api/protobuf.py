@@ -13,7 +13,7 @@ import math
 import re
 import struct
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from functools import cache, cached_property
 from typing import Any, NamedTuple
@@ -74,6 +74,15 @@ def encode(obj: Object) -> bytes:
     api_version, kind = obj.get("apiVersion", ""), obj.get("kind", "")
     return MAGIC + _message("runtime.Unknown").write({
         "typeMeta": {"apiVersion": api_version, "kind": kind}, "raw": _message_of(api_version, kind).write(obj)})
+
+
+def encode_list(api_version: str, kind: str, metadata: Object, items: Iterable[bytes]) -> bytes:
+    """Encode a list whose objects are already encoded."""
+    unknown = _message("runtime.Unknown")
+    parts = [_message_of(api_version, kind).write({"metadata": metadata})]
+    for item in items:
+        parts += (b"\x12", _delimited(unknown.read(item, len(MAGIC), len(item))["raw"]))
+    return MAGIC + unknown.write({"typeMeta": {"apiVersion": api_version, "kind": kind}, "raw": b"".join(parts)})
 
 
 def encode_watch_event(event_type: str, encoded: bytes) -> bytes:

@@ -6,9 +6,12 @@ A :class:`Request` goes through the Client and all of the API machinery; the bod
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from kubepy.api.scheme import GroupVersionResource
+from kubepy.quoting import quote
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
@@ -30,20 +33,40 @@ class ListOptions(NamedTuple):
     field_selector: str = ""
 
 
+class StrictErrors(NamedTuple):
+    """The errors of strict decoding that are in the text of a body, and the places of its fields.
+
+    ``repeated``: the errors about keys that a map has twice, with their places; ``places``: those of all paths.
+    """
+
+    repeated: tuple[tuple[int, str], ...] = ()
+    places: Mapping[str, int] = MappingProxyType({})
+
+    def texts(self, unknown_fields: Iterable[str] = ()) -> list[str]:
+        """Return all errors, those about unknown fields among them, in the order of the text."""
+        last = len(self.places)
+        errors = [*self.repeated, *((self.places.get(path, last), f"unknown field {quote(path)}")
+                                    for path in unknown_fields)]
+        return [text for _, text in sorted(errors, key=lambda error: error[0])]
+
+
+NO_ERRORS = StrictErrors()
+
+
 class WriteOptions(NamedTuple):
     """``metav1.CreateOptions``, ``UpdateOptions`` and ``PatchOptions``.
 
     ``field_manager`` is the client on whose behalf managedFields are kept; controllers name none, so that tracking
     costs them nothing. ``field_validation``: Strict, Warn or Ignore (unknown fields). ``force``, of patches:
-    server-side apply takes fields over from others. ``strict_errors``: what strict decoding has to say about the text
-    of the body, such as keys that it has twice.
+    server-side apply takes fields over from others. ``strict``: what strict decoding has to say about the text of the
+    body.
     """
 
     dry_run: bool = False
     field_manager: str = ""
     field_validation: str = "Ignore"
     force: bool = False
-    strict_errors: tuple[str, ...] = ()
+    strict: StrictErrors = NO_ERRORS
 
 
 # One class under upstream's names: each further one would cost every command a quarter of a millisecond.

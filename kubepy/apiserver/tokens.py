@@ -31,6 +31,7 @@ from kubepy.apiserver.authorization import (
     split_account,
 )
 from kubepy.apiserver.bootstrap import root_ca
+from kubepy.apiserver.managedfields.stamps import stamp
 from kubepy.apiserver.request import Request
 from kubepy.apiserver.requests.decoding import decode
 from kubepy.apiserver.server import Server
@@ -132,7 +133,7 @@ def openid_configuration(jwks_uri: str) -> Object:
 # --- tokens ---------------------------------------------------------------------------------------------------------
 
 
-class Token(NamedTuple):
+class WebToken(NamedTuple):
     """A JSON Web Token as it was sent: nothing says yet that its claims are true."""
 
     text: str
@@ -140,7 +141,7 @@ class Token(NamedTuple):
     claims: Mapping[str, Any]
 
     @classmethod
-    def parse(cls, text: str) -> Token | None:
+    def parse(cls, text: str) -> WebToken | None:
         """Read a token, None for a text that is none of the kind that API servers issue."""
         parts = text.split(".")
         try:
@@ -220,6 +221,8 @@ class Tokens:
         now = self._server.clock.now()
         wanted["metadata"] = {**metadata, "name": name_of(account), "namespace": request.namespace,
                               "uid": uid_of(account), "creationTimestamp": format_time(now)}
+        if manager := request.write_options.field_manager:
+            wanted["metadata"]["managedFields"] = [stamp(manager, TOKEN_REQUEST.api_version, format_time(now))]
         if seconds < MIN_SECONDS:
             raise _invalid("spec.expirationSeconds", seconds, "may not specify a duration less than 10 minutes")
         if seconds > MAX_SECONDS:
@@ -281,7 +284,7 @@ class Tokens:
                 user = its_user
         if user is not None:
             return Authenticated(user, _for_any(AUDIENCES, audiences, INVALID_TOKEN))
-        token = Token.parse(text)
+        token = WebToken.parse(text)
         if token is not None and token.claim("iss") == LEGACY_ISSUER:
             return self._legacy(token, audiences)
         if token is None or token.claim("iss") != ISSUER or self.key is None:
@@ -296,7 +299,7 @@ class Tokens:
                           f"target audiences {_go_quoted(audiences)}")
         return Authenticated(self._bearer(token), chosen)
 
-    def _bearer(self, token: Token) -> Object:
+    def _bearer(self, token: WebToken) -> Object:
         """Return the user of a token with a good signature, if all that it is bound to is still there."""
         now = self._server.clock.now()
         self._check_times(token, now)
@@ -321,7 +324,7 @@ class Tokens:
             extra |= {f"{EXTRA}node-{field}": [node[field]] for field in ("name", "uid") if node.get(field)}
         return _account_user(namespace, name, str(account["uid"]), extra)
 
-    def _check_times(self, token: Token, now: datetime) -> None:
+    def _check_times(self, token: WebToken, now: datetime) -> None:
         moment = now.timestamp()
         if (start := token.time("nbf")) is not None and moment + LEEWAY < start:
             raise TokenError("service account token is not valid yet")
@@ -347,7 +350,7 @@ class Tokens:
         except errors.NotFound as error:
             raise TokenError(error.message) from None
 
-    def _legacy(self, token: Token, audiences: Sequence[str]) -> Authenticated:
+    def _legacy(self, token: WebToken, audiences: Sequence[str]) -> Authenticated:
         """Return whose a token from a Secret is: the Secret must have it, and it must be the one made for it."""
         namespace, secret_name, name, uid = (token.claim(f"{CLAIM}{claim}") for claim in (
             "namespace", "secret.name", "service-account.name", "service-account.uid"))

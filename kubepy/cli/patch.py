@@ -153,7 +153,7 @@ def read_patch(options: PatchFlags) -> PatchContent:
                            f"{(error.strerror or str(error)).lower()}") from None
     if text.lstrip().startswith("{"):
         try:
-            return PatchContent(patch_type, yaml.read_json(text), "", tuple(yaml.repeated_keys(text)))
+            return PatchContent(patch_type, yaml.read_json(text), "", _repeated_keys(text))
         except yaml.YamlError as error:
             return PatchContent(patch_type, None, str(error))
     try:
@@ -161,6 +161,10 @@ def read_patch(options: PatchFlags) -> PatchContent:
     except yaml.YamlError as error:
         reason = str(error).removeprefix("error converting YAML to JSON: ")
         raise CliError(f"unable to parse {quote(options.patch)}: {reason}") from None
+
+
+def _repeated_keys(text: str) -> tuple[str, ...]:
+    return tuple(path for path, is_repeated in yaml.key_paths(text) if is_repeated)
 
 
 # --- patching -----------------------------------------------------------------------------------------------------

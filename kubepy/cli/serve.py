@@ -7,12 +7,13 @@ import errno
 import os
 import shlex
 import signal
+from contextlib import suppress
 
 from kubepy.cli.errors import CliError, SilentExit
 from kubepy.cli.runtime.command import command
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import int_flag, string_flag
-from kubepy.cli.runtime.kubeconfig import ConfigAccess, Kubeconfig
+from kubepy.cli.runtime.kubeconfig import ConfigAccess
 from kubepy.cli.runtime.options import Options
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable
@@ -24,7 +25,6 @@ with lazy_imports():
 KUBECONFIG = os.path.join(".kubepy", "kubeconfig")
 PORT = 6443
 MISSING = "this command needs more packages: pip install 'kubepy[serve]'"
-EXTRA = ("cryptography", "h11", "uvicorn")
 
 
 class ServeCommandOptions(Options):
@@ -63,46 +63,65 @@ def serve(factory: Factory, options: ServeCommandOptions) -> None:
             raise CliError(f"--{flag}={printable(value)} is invalid: must be {' or '.join(allowed)}")
     if not 0 <= options.port <= 65535:
         raise CliError(f"--port={options.port} is invalid: must be between 0 and 65535")
+    if not options.address:
+        raise CliError("--address is empty: it must be an address or a name of this machine")
     factory.require_folder()
     try:
+        import cryptography  # noqa: F401
+        import h11  # noqa: F401
         import uvicorn  # noqa: F401
-    except ImportError as error:
-        raise CliError(MISSING if error.name in EXTRA else str(error)) from None
+    except ImportError:
+        raise CliError(MISSING) from None
     received = _run(factory, options)
     if received[:1] == [signal.SIGINT]:
         raise SilentExit(128 + signal.SIGINT)
 
 
 def _run(factory: Factory, options: ServeCommandOptions) -> list[int]:
+    """Serve until a signal; return the signals that came. Raises CliError, StorageError."""
     folder = factory.folder
-    keys = certificates.load_keys(folder, certificates.hosts_of(options.address), factory.say)
     try:
         sockets = listener.listen(options.address, options.port)
     except OSError as error:
-        place = f"{options.address}:{options.port}"
         hint = "; --port=0 chooses a free port" if error.errno == errno.EADDRINUSE else ""
-        raise CliError(f"cannot listen on {printable(place)}: {(error.strerror or str(error)).lower()}{hint}") from None
+        raise CliError(f"cannot listen on {printable(options.address)} port {options.port}: "
+                       f"{(error.strerror or str(error)).lower()}{hint}") from None
+    keys = certificates.load_keys(folder, certificates.hosts_of(options.address), factory.say)
     application = applications.Application(folder, applications.ServeOptions(
         options.address, options.port, options.authorization, options.controllers == "on", factory.options.v),
         token=keys.token, signing_key=keys.signing_key, log=factory.say)
-    host, port = sockets[0].getsockname()[:2]
-    url = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
-    path = options.write_kubeconfig or os.path.join(folder, KUBECONFIG)
+    url, path = url_of(options.address, sockets[0].getsockname()[1]), options.write_kubeconfig
+    kept = os.path.join(folder, KUBECONFIG)
+
+    def keep() -> None:
+        """Put back what others have removed from .kubepy/."""
+        keys.files.restore()
+        if not path and not os.path.exists(kept) and os.path.isdir(os.path.dirname(kept)):
+            with suppress(CliError):  # the next time will do as well
+                write_kubeconfig(kept, folder, url, keys.ca, keys.token)
 
     def ready() -> None:
-        write_kubeconfig(path, folder, url, keys.ca, keys.token)
         factory.print(f"serving {printable(folder)} at {url}: kubectl --kubeconfig "
-                      f"{shlex.quote(os.path.abspath(path))} get nodes")
+                      f"{shlex.quote(os.path.abspath(path or kept))} get nodes")
         factory.stdout.flush()
 
-    return listener.serve(application, keys, sockets, ready)
+    if not path and os.path.lexists(kept):
+        os.unlink(kept)  # of a server that has ended: nothing in it is to be kept
+    write_kubeconfig(path or kept, folder, url, keys.ca, keys.token)
+    return listener.serve(application, keys, sockets, ready, keep)
+
+
+def url_of(address: str, port: int) -> str:
+    """Return the URL under which this machine reaches a server that listens on an address."""
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(address, address)
+    return f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
 
 
 def write_kubeconfig(path: str, folder: str, url: str, ca: bytes, token: str) -> None:
     """Write a kubeconfig whose current context is the server; other entries of the file stay. Raises CliError."""
     name = f"kubepy-{os.path.basename(os.path.realpath(folder))}"
     access = ConfigAccess("", os.path.abspath(path))
-    config: Kubeconfig = access.read()
+    config = access.read()
     cluster = {"certificate-authority-data": base64.b64encode(ca).decode(), "server": url}
     access.write(config._replace(
         current=name, clusters={**config.clusters, name: cluster},

@@ -20,12 +20,13 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from kubepy.storage import FolderError
-from kubepy.storage.folder import index
+from kubepy.storage.folder import index, locks
 
 CA, CA_KEY = "ca.crt", "ca.key"
 CERTIFICATE, CERTIFICATE_KEY = "apiserver.crt", "apiserver.key"
 TOKEN, SIGNING_KEY = "token", "sa.key"
 TOKEN_BYTES = 32
+LOCK, LOCK_SECONDS = "keys.lock", 10.0
 CA_LIFE, CERTIFICATE_LIFE = timedelta(days=3650), timedelta(days=365)  # kubeadm's
 RENEWED = timedelta(days=30)  # a certificate that expires so soon is made anew
 NAMES = ("localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc",
@@ -47,6 +48,7 @@ class Keys(NamedTuple):
     certificate_key: str
     token: str
     signing_key: bytes
+    files: KeyFolder
 
 
 def load_keys(folder: str, hosts: Iterable[str] = (), say: Callable[[str], None] = lambda line: None) -> Keys:
@@ -55,24 +57,58 @@ def load_keys(folder: str, hosts: Iterable[str] = (), say: Callable[[str], None]
     :param hosts: names and addresses under which the server is reached, besides the loopback ones.
     :param say: is told what had to be made anew.
 
-    Raises FolderError.
+    Raises FolderError, LockTimeoutError.
     """
     index.make_own_folder(folder)
-    own = KeyFolder(os.path.join(folder, index.OWN), say)
-    ca_key, ca = own.certificate_authority()
-    own.server_certificate(ca_key, ca, sorted({*NAMES, *LOOPBACK, *hosts}))
-    return Keys(pem_of(ca), own.path(CERTIFICATE), own.path(CERTIFICATE_KEY), own.token(),
-                pem_of_key(own.private_key(SIGNING_KEY)))
+    files = KeyFolder(folder, say, {})
+    lock = locks.Lock(files.path(LOCK))
+    lock.acquire(LOCK_SECONDS)  # another server may be starting
+    try:
+        ca_key, ca = files.certificate_authority()
+        files.server_certificate(ca_key, ca, sorted({*NAMES, *LOOPBACK, *hosts}))
+        return Keys(pem_of(ca), files.path(CERTIFICATE), files.path(CERTIFICATE_KEY), files.token(),
+                    pem_of_key(files.private_key(SIGNING_KEY)), files)
+    finally:
+        lock.release()
+
+
+def signing_key(folder: str, say: Callable[[str], None]) -> bytes:
+    """Return the key that signs the tokens of ServiceAccounts, in PEM; a cluster without a folder gets a new one.
+
+    Raises FolderError, LockTimeoutError.
+    """
+    if not folder:
+        return pem_of_key(ec.generate_private_key(ec.SECP256R1()))
+    index.make_own_folder(folder)
+    files = KeyFolder(folder, say, {})
+    lock = locks.Lock(files.path(LOCK))
+    lock.acquire(LOCK_SECONDS)  # a server may be starting
+    try:
+        return pem_of_key(files.private_key(SIGNING_KEY))
+    finally:
+        lock.release()
 
 
 class KeyFolder(NamedTuple):
-    """The files of keys in ``.kubepy/``."""
+    """The files of keys in the ``.kubepy/`` of a state folder.
+
+    :ivar contents: what the files hold that have been read or written, by their names.
+    """
 
     folder: str
     say: Callable[[str], None]
+    contents: dict[str, bytes]
+
+    def restore(self) -> None:
+        """Put files back that are gone: ``.kubepy/`` may be removed at any time, and clients trust its keys."""
+        missing = [name for name in self.contents if not os.path.lexists(self.path(name))]
+        if missing and os.path.exists(os.path.join(self.folder, "kubepy.yaml")):
+            index.make_own_folder(self.folder)
+            for name in missing:
+                self.write(name, self.contents[name])
 
     def path(self, name: str) -> str:
-        return os.path.join(self.folder, name)
+        return os.path.join(self.folder, index.OWN, name)
 
     def read(self, name: str) -> bytes:
         """Return what a file holds; nothing if there is none, and it is no news that it is made. Raises FolderError."""
@@ -81,7 +117,8 @@ class KeyFolder(NamedTuple):
             with open(descriptor, "rb") as file:
                 if os.fstat(descriptor).st_mode & 0o077:
                     os.fchmod(descriptor, 0o600)
-                return file.read()
+                self.contents[name] = file.read()
+                return self.contents[name]
         except FileNotFoundError:
             return b""
         except OSError as error:
@@ -91,6 +128,7 @@ class KeyFolder(NamedTuple):
         """Put a file in place at once, which only its owner may read. Raises FolderError."""
         try:
             write_private(self.path(name), content)
+            self.contents[name] = content
         except OSError as error:
             raise FolderError(f"{self.path(name)}: cannot be written: {error.strerror}") from error
 
@@ -179,8 +217,9 @@ def sign(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey,
          life: timedelta, extensions: list[tuple[x509.ExtensionType, bool]]) -> x509.Certificate:
     """Make a certificate; each extension comes with whether it is critical."""
     now = datetime.now(UTC)
-    builder = x509.CertificateBuilder(issuer, subject, key.public_key(), x509.random_serial_number(),
-                                      now - timedelta(minutes=5), now + life)
+    builder = (x509.CertificateBuilder().issuer_name(issuer).subject_name(subject).public_key(key.public_key())
+               .serial_number(x509.random_serial_number()).not_valid_before(now - timedelta(minutes=5))
+               .not_valid_after(now + life))
     for extension, is_critical in extensions:
         builder = builder.add_extension(extension, is_critical)
     return builder.sign(signer, hashes.SHA256())

@@ -149,9 +149,11 @@ def frame(view: View, event_type: str, encoding: bytes) -> bytes:
 
 
 def list_body(view: View, metadata: Object, items: Iterable[bytes]) -> bytes:
-    """Return a list in JSON of its encoded items; those of built-in kinds do not repeat what they are."""
+    """Return a list, in JSON or protobuf, of its encoded items; those of built-in kinds do not repeat what they are."""
     resource = view.resource
     kind = f"{resource.kind}List"
+    if view.media.media_type == PROTOBUF:
+        return protobuf.encode_list(resource.api_version, kind, metadata, items)
     if resource.custom:
         head: Object = {"apiVersion": resource.api_version, "items": None}
         tail = {"kind": getattr(resource, "list_kind", "") or kind,

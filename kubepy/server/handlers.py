@@ -6,12 +6,13 @@ A handler takes a Call and returns its Response; it raises the Status of a reque
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, NamedTuple, cast
 
 from kubepy.api import errors
 from kubepy.api.meta import Object
 from kubepy.api.scheme import Resource
-from kubepy.apiserver.request import CollectionOptions, ListOptions, Options, Request
+from kubepy.apiserver.request import APPLY_PATCH, CollectionOptions, CreateOptions, ListOptions, Options, Request
 from kubepy.server import lists, negotiation, parameters, requestbody, tables
 from kubepy.server.messages import Call, Handler, Response
 from kubepy.server.negotiation import MediaType, Restrictions
@@ -27,6 +28,7 @@ _RETURNED = frozenset({"csidrivers.storage.k8s.io", "csinodes.storage.k8s.io", "
                        "volumeattributesclasses.storage.k8s.io"})
 # The methods of a collection, of an object, and of a subresource, by verb.
 _COLLECTION = {"list": "GET", "create": "POST", "deletecollection": "DELETE"}
+_COLLECTION_VERBS = ("list", "watch", "deletecollection")  # they may have a name, from a field selector
 _OBJECT = {"get": "GET", "update": "PUT", "patch": "PATCH", "delete": "DELETE"}
 
 
@@ -97,7 +99,9 @@ def _require_verb(call: Call, resource: Resource) -> None:
     if subresource:
         verbs = subresource.verbs
         methods = {**_OBJECT, "create": "POST"}
-    elif info.name and info.verb not in ("list", "watch", "deletecollection"):
+    elif resource.custom and info.verb in ("update", "patch") and not info.name:
+        raise errors.BadRequest("name must be provided")
+    elif info.name and info.verb not in _COLLECTION_VERBS and not (resource.custom and info.verb == "create"):
         verbs, methods = resource.verbs, _OBJECT
     else:
         verbs, methods = resource.verbs, _COLLECTION
@@ -137,21 +141,39 @@ def create(call: Call) -> Response:
     served = ServedRequest.of(call)
     options = parameters.create_options(call.request)
     body = requestbody.read_object(call.request, served.resource)
-    return served.respond(served.do(body.object, options._replace(strict_errors=body.strict_errors)), 201)
+    _refuse_resource_version(served, body.object, options)
+    return served.respond(served.do(body.object, options._replace(strict=body.strict)), 201)
+
+
+def _refuse_resource_version(served: ServedRequest, obj: Object, options: CreateOptions) -> None:
+    """Refuse a resource version of a new object, which storage does last of all; a dry run does not come there.
+
+    Raises Status, and what else is wrong with the request.
+    """
+    metadata = obj.get("metadata")
+    version = str(metadata.get("resourceVersion") or "0") if isinstance(metadata, dict) else "0"
+    if options.dry_run or not version.isdigit() or not int(version[:20]):
+        return
+    with suppress(errors.AlreadyExists):
+        served.do(obj, options._replace(dry_run=True))
+    raise errors.Status("resourceVersion should not be set on objects to be created")
 
 
 def update(call: Call) -> Response:
     served = ServedRequest.of(call)
     options = parameters.update_options(call.request)
     body = requestbody.read_object(call.request, _body_kind(served))
-    return _respond_to_change(served, body.object, options._replace(strict_errors=body.strict_errors))
+    return _respond_to_change(served, body.object, options._replace(strict=body.strict))
 
 
 def patch(call: Call) -> Response:
     served = ServedRequest.of(call)
     options = parameters.patch_options(call.request, requestbody.require_patch_type(call.request, served.resource))
-    body, strict_errors = requestbody.read_patch(call.request, served.resource)
-    return _respond_to_change(served, body, options._replace(strict_errors=strict_errors))
+    body = requestbody.read_patch(call.request, served.resource)
+    if body.object.type == APPLY_PATCH and body.strict.repeated and options.field_validation == "Strict":
+        raise errors.BadRequest("error strict decoding YAML: error converting YAML to JSON: "
+                                + ", ".join(body.strict.texts()))
+    return _respond_to_change(served, body.object, options._replace(strict=body.strict))
 
 
 def _body_kind(served: ServedRequest) -> Resource:

@@ -12,10 +12,14 @@ from collections.abc import Callable, Iterable
 from kubepy import KUBERNETES_VERSION
 from kubepy.api.errors import method_not_allowed
 from kubepy.api.values.goformat import quote, to_json
+from kubepy.lazy import lazy_imports
 from kubepy.server.discovery import served_groups
-from kubepy.server.messages import TEXT, Call, Handler, RequestInfo, Response
+from kubepy.server.messages import JSON, TEXT, Call, Handler, RequestInfo, Response
 from kubepy.server.requestinfo import path_not_found
 from kubepy.storage import Key, StorageError
+
+with lazy_imports():
+    from kubepy.apiserver import tokens
 
 Check = Callable[[Call], str]  # returns what is wrong, "" if nothing is
 
@@ -46,12 +50,23 @@ def serve(call: Call) -> Response:
             return _named_check(call, CHECKS[endpoint]["/".join(name)])
         case ("metrics",):
             return Response(200, metrics(call).encode(), METRICS_TYPE)
+        case (".well-known", "openid-configuration") if call.client.tokens.key is not None:
+            address = f"https://{call.request.header('host')}/openid/v1/jwks"
+            return _keys(tokens.openid_configuration(address), JSON)
+        case ("openid", "v1", "jwks") if call.client.tokens.key is not None:
+            return _keys({"keys": [call.client.tokens.key.web_key()]}, "application/jwk-set+json")
     raise path_not_found()
 
 
 def json_response(value: object) -> Response:
     """Return an answer that is no API object: indented, whatever the client accepts (``WriteRawJSON``)."""
     return Response(200, to_json(value, indent=2, sort_keys=False).encode())
+
+
+def _keys(document: object, media_type: str) -> Response:
+    """Return what others need to check the tokens of ServiceAccounts."""
+    return Response(200, to_json(document, sort_keys=False).encode(), media_type,
+                    (("Cache-Control", "public, max-age=3600"),))
 
 
 def version_info(*, of_server: bool = False) -> dict[str, str]:

@@ -25,6 +25,7 @@ from uvicorn.protocols.http.h11_impl import STATUS_PHRASES, H11Protocol
 from uvicorn.server import Server
 
 from kubepy.server.chain import HandlerChain
+from kubepy.storage import StorageError
 
 if TYPE_CHECKING:
     from kubepy.server.application import Application
@@ -112,16 +113,18 @@ class HttpServer(Server):
     """uvicorn's server on sockets of ours, which a signal ends.
 
     :param ready: is called when it listens.
+    :param keep: is called every second, to put back what others have removed.
     """
 
     def __init__(self, application: Application, keys: Keys, sockets: list[socket.socket],
-                 ready: Callable[[], None]) -> None:
+                 ready: Callable[[], None], keep: Callable[[], None]) -> None:
         config = Config(HandlerChain(application), interface="asgi3", http=HttpConnection, ws="none", lifespan="off",
                         loop="asyncio", log_config=None, log_level="critical", access_log=False, proxy_headers=False,
                         server_header=False, timeout_keep_alive=IDLE_SECONDS,
                         h11_max_incomplete_event_size=HEADER_BYTES)
         super().__init__(config)
-        self.application, self.sockets, self.ready = application, sockets, ready
+        self.application, self.sockets = application, sockets
+        self.ready, self.keep = ready, keep
         self.context = tls_context(keys)
         self.received: list[int] = []
 
@@ -144,6 +147,10 @@ class HttpServer(Server):
     async def on_tick(self, counter: int) -> bool:
         if counter % 10 == 0:
             self.application.check()
+            try:
+                self.keep()
+            except (StorageError, OSError) as error:
+                self.application.log(f"error: {error}")
         return await super().on_tick(counter)
 
     def hear_of_failure(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
@@ -225,9 +232,10 @@ def listen(address: str, port: int) -> list[socket.socket]:
     return sockets
 
 
-def serve(application: Application, keys: Keys, sockets: list[socket.socket], ready: Callable[[], None]) -> list[int]:
+def serve(application: Application, keys: Keys, sockets: list[socket.socket], ready: Callable[[], None],
+          keep: Callable[[], None]) -> list[int]:
     """Serve until a signal; return the signals that came. Raises what :meth:`Application.start` raises."""
-    server = HttpServer(application, keys, sockets, ready)
+    server = HttpServer(application, keys, sockets, ready, keep)
     try:
         asyncio.run(server.serve())
     finally:

@@ -21,7 +21,7 @@ from kubepy.apiserver.client import COMPONENT_STATUSES, ObjectList
 from kubepy.apiserver.request import ListOptions, Request
 from kubepy.quoting import quote
 from kubepy.server.encodings import View, encode_records, list_body, select
-from kubepy.server.messages import JSON, Call
+from kubepy.server.messages import JSON, PROTOBUF, Call
 from kubepy.server.negotiation import MediaType
 from kubepy.server.parameters import ListParameters
 from kubepy.server.tables import ListResult, TableOptions, list_meta
@@ -59,9 +59,10 @@ class Page(NamedTuple):
                           self.remaining_item_count)
 
     def body(self, call: Call) -> bytes | None:
-        """Return the list in JSON, None where something else is wanted. Raises Status."""
+        """Return the list in JSON or protobuf, None where something else is wanted. Raises Status."""
         media = self.view.media
-        if media.media_type != JSON or media.target is not None or media.pretty or call.application is None:
+        is_plain = media.media_type in (JSON, PROTOBUF) and media.target is None and not media.pretty
+        if not is_plain or call.application is None:
             return None
         metadata = list_meta(ListResult([], self.resource_version, self.continue_token, self.remaining_item_count))
         items = encode_records(call, self.view, call.application.watch_cache.encodings, self.records)

@@ -150,16 +150,12 @@ def _agree(clause: Clause, media_type: str, restrictions: Restrictions) -> Media
 def require_acceptable(request: HttpRequest, available: tuple[str, ...]) -> None:
     """Check that a client accepts one of the media types of a route, before anything else (``emicklei/go-restful``).
 
-    Raises NotAcceptable; UnsupportedMediaType for a write without a body.
+    Raises NotAcceptable.
     """
     header = request.header("accept") or "*/*"
     if any(range_.partition(";")[0].strip() in ("*/*", *available) for range_ in header.split(",")):
         return
-    if request.method in ("POST", "PUT", "PATCH") and not request.body:
-        error: errors.Status = errors.UnsupportedMediaType(
-            f"415: Unsupported Media Type\n\nAvailable representations: {', '.join(available)}")
-    else:
-        error = errors.NotAcceptable(f"406: Not Acceptable\n\nAvailable representations: {', '.join(available)}")
+    error = errors.NotAcceptable(f"406: Not Acceptable\n\nAvailable representations: {', '.join(available)}")
     error.has_details = True
     raise error
 

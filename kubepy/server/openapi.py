@@ -28,16 +28,18 @@ from kubepy.api.scheme import Resource
 from kubepy.apiserver.client import CRDS
 from kubepy.server import gnostic, negotiation
 from kubepy.server.discovery import served_groups
-from kubepy.server.messages import JSON, Call, Handler, Headers, RequestInfo, Response
+from kubepy.server.messages import JSON, TEXT, Call, Handler, Headers, RequestInfo, Response
 from kubepy.server.operations import information, list_type, paths_of, type_name
 from kubepy.server.requestinfo import path_not_found
 
 V3_PROTOBUF = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf"
 V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 KEPT_BYTES = 24 * 1024 * 1024  # of documents in memory
-_INFO = {"title": "Kubernetes", "version": KUBERNETES_VERSION}
+_INFO = {"title": "Kubernetes", "version": KUBERNETES_VERSION.removeprefix("v").rpartition(".")[0]}
+_CUSTOM_INFO = {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
 _SECURITY = {"BearerToken": {"type": "apiKey", "description": "Bearer Token authentication", "name": "authorization",
                              "in": "header"}}
+_CONVENTIONS = "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md"
 _METHODS = ("get", "put", "post", "delete", "options", "head", "patch")
 _EITHER = [{"type": "integer"}, {"type": "string"}]
 _UNSHARED = ("name", "fieldValidation", "dryRun")  # kubectl looks for these in the operations themselves
@@ -78,7 +80,7 @@ def serve(call: Call) -> Response:
 def _index(call: Call, specification: Specification) -> Response:
     paths = {path: {"serverRelativeURL": _url(path, specification.tag(path))} for path in specification.paths()}
     body = json.dumps({"paths": paths}, separators=(",", ":")).encode()
-    return _cached(call, body, _digest(body), JSON, ())
+    return Response(200, body, TEXT)  # of this type upstream's aggregator is silent, and Go takes it for text
 
 
 def _url(path: str, tag: str) -> str:
@@ -176,9 +178,10 @@ class Specification:
     def v3(self, path: str, form: str) -> bytes:
         """Return a document of version 3 in JSON or protobuf."""
         paths, own, api_version = self._parts(path)
-        schemas = with_references(references_in(paths), own, (api_version,))
-        document = {"openapi": "3.0.0", "info": _INFO, "paths": paths,
-                    "components": {"schemas": schemas, "securitySchemes": _SECURITY}}
+        schemas = with_references(references_in(paths), own, () if own else ("v1", api_version))
+        components = {"schemas": schemas, **({} if own else {"securitySchemes": _SECURITY})}
+        document = {"openapi": "3.0.0", "info": _CUSTOM_INFO if own else _INFO, "paths": paths,
+                    "components": components}
         return _json(document).encode() if form == JSON else gnostic.encode_v3(document)
 
     def _parts(self, path: str) -> tuple[dict[str, Object], dict[str, Object], str]:
@@ -210,9 +213,7 @@ class Specification:
                 yield from ((path, _v2_path(item, shared)) for path, item in items.items())
 
         def schemas() -> Iterator[tuple[str, Object]]:
-            versions = [f"{group}/{version}".lstrip("/")
-                        for group, listed in self._groups.items() for version in listed]
-            for name, schema in with_references(names, own, versions).items():
+            for name, schema in with_references(names, own, ()).items():
                 yield name, _v2_custom(schema) if name in own else to_v2(name, schema)
 
         if form != JSON:
@@ -262,18 +263,19 @@ def custom_definitions(resource: Resource, crd: Object) -> dict[str, Object]:
     if schema is not None:
         own = _unfold(schema)
         own["properties"] = {**(own.get("properties") or {}), **definitions.type_meta(),
-                             "metadata": reference(f"{META}.ObjectMeta", "Standard object's metadata.")}
+                             "metadata": definitions.object_meta()}
     extra: Object = {}
     if fields := version.get("selectableFields"):
         extra["x-kubernetes-selectable-fields"] = [{"fieldPath": field["jsonPath"].removeprefix(".")}
                                                    for field in fields]
     own |= {"x-kubernetes-group-version-kind": [_group_version_kind(resource, resource.kind)], **extra}
-    items = {"type": "array", "description": f"List of {resource.plural}.", "items": reference(type_name(resource))}
+    items = {"type": "array", "description": f"List of {resource.plural}. More info: {_CONVENTIONS}",
+             "items": reference(type_name(resource))}
     list_kind = list_type(resource).rpartition(".")[2]
     listed = {"description": f"{list_kind} is a list of {resource.kind}", "type": "object",
               "required": ["items"],
               "properties": {**definitions.type_meta(), "items": items,
-                             "metadata": reference(f"{META}.ListMeta", "Standard list metadata.")},
+                             "metadata": definitions.list_meta()},
               "x-kubernetes-group-version-kind": [_group_version_kind(resource, list_kind)], **extra}
     return {type_name(resource): own, list_type(resource): listed}
 
@@ -299,7 +301,7 @@ def _unfold(node: Object) -> Object:
             schema["anyOf"] = _EITHER
     if schema.get(EMBEDDED):
         schema["properties"] = {**(schema.get("properties") or {}), **definitions.type_meta(),
-                                "metadata": reference(f"{META}.ObjectMeta", "Standard object's metadata.")}
+                                "metadata": definitions.object_meta()}
         schema["required"] = list(dict.fromkeys((*(schema.get("required") or ()), "kind", "apiVersion")))
     return schema
 
@@ -320,6 +322,8 @@ def _without_nullable(node: Object) -> Object:
         schema = {key: value for key, value in schema.items() if key not in ("items", "properties", "nullable")}
         if not is_free or node.get("type") in ("object", "array"):
             schema.pop("type", None)
+        if is_free and EMBEDDED in schema:  # kubectl would refuse what else such an object has
+            schema.pop("required", None)
     fields = schema.get("properties")
     if fields:
         required = [name for name in schema.get("required") or () if not (fields.get(name) or {}).get("nullable")]

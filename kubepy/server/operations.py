@@ -7,7 +7,7 @@ and ``apiextensions-apiserver/pkg/controller/openapi/builder`` for custom resour
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kubepy.api.meta import Object
 from kubepy.api.schema.openapi import schema_for
@@ -106,16 +106,18 @@ class Operation(NamedTuple):
 def paths_of(group: str, version: str, resources: Iterable[Resource]) -> dict[str, Object]:
     """Return the paths of a group and version, below ``/apis/GROUP/VERSION`` or ``/api/v1``, sorted."""
     root = f"/apis/{group}/{version}" if group else f"/api/{version}"
-    items: dict[str, dict[str, Object]] = {f"{root}/": {"get": information(
-        f"{root}/", "get", "APIResources", "get available resources", f"{META}.APIResourceList")}}
+    items: dict[str, dict[str, Object]] = {}
     for resource in resources:
+        if not resource.custom and not items:
+            items[f"{root}/"] = {"get": information(f"{root}/", "get", "APIResources", "get available resources",
+                                                    f"{META}.APIResourceList")}
         for operation in _operations(root, resource):
             items.setdefault(operation.path, {})[operation.method] = _operation(root, resource, operation)
     return {path: _with_common_parameters(items[path]) for path in sorted(items)}
 
 
 def information(path: str, verb: str, subject: str, description: str, answer: str,
-                media_types: Iterable[str] = (JSON, PROTOBUF, YAML)) -> Object:
+                media_types: Iterable[str] = (JSON, YAML, PROTOBUF)) -> Object:
     """Return the operation of a path that is no resource."""
     prefix, tag = _names_of(path)
     return {"tags": [tag], "description": description, "operationId": f"{verb}{prefix}{subject}",
@@ -133,8 +135,8 @@ def _operations(root: str, resource: Resource) -> Iterator[Operation]:
         place, scope = f"{root}/namespaces/{{namespace}}/{resource.plural}", "Namespaced"
     make = _Maker((resource.group, resource.version, kind))
     if resource.namespaced and "list" in resource.verbs:
-        yield make("get", f"{root}/{resource.plural}", "list", f"{kind}ForAllNamespaces", _LIST, list_type(resource),
-                   text=_listing(resource))
+        yield make("get", f"{root}/{resource.plural}", "list", f"{kind}ForAllNamespaces",
+                   query=_LIST, answer=list_type(resource), description=_listing(resource))
     yield from _collection_operations(make, place, f"{scope}{kind}", resource)
     yield from _object_operations(make, f"{place}/{{name}}", f"{scope}{kind}", resource)
     if "watch" in resource.verbs and not resource.custom:
@@ -150,27 +152,32 @@ class _Maker(NamedTuple):
 
     kind: tuple[str, str, str]
 
-    def __call__(self, method: str, path: str, verb: str, subject: str, query: tuple[str, ...] = (), answer: str = "",
-                 *, body: str = "", action: str = "", text: str = "") -> Operation:
+    def __call__(self, method: str, path: str, verb: str, subject: str, **details: Any) -> Operation:
+        """Return an operation; its action and description follow from the verb unless they are among the details."""
         name = self.kind[2]
-        description = text or {
-            "create": f"create {with_article(name)}",
-            "read": f"read the specified {name}", "replace": f"replace the specified {name}",
-            "patch": f"partially update the specified {name}", "delete": f"delete {with_article(name)}"}[verb]
-        action = action or {"read": "get", "create": "post", "replace": "put"}.get(verb, verb)
-        return Operation(method, path, verb, subject, action, self.kind, description, query, answer, body)
+        implied = {
+            "create": ("post", f"create {with_article(name)}"), "read": ("get", f"read the specified {name}"),
+            "replace": ("put", f"replace the specified {name}"), "delete": ("delete", f"delete {with_article(name)}"),
+            "patch": ("patch", f"partially update the specified {name}")}
+        action, description = implied.get(verb, (verb, ""))
+        return Operation(method, path, verb, subject, **{
+            "action": action, "kind": self.kind, "description": description, **details})
 
 
 def _collection_operations(make: _Maker, place: str, subject: str, resource: Resource) -> Iterator[Operation]:
     type_ = type_name(resource)
     if "list" in resource.verbs:
-        yield make("get", place, "list", subject, _LIST, list_type(resource), text=_listing(resource))
+        yield make("get", place, "list", subject, query=_LIST, answer=list_type(resource),
+                   description=_listing(resource))
     if "create" in resource.verbs:
-        yield make("post", place, "create", subject, _WRITE, type_, body=type_)
-    if "deletecollection" in resource.verbs:
-        yield make("delete", place, "delete", f"Collection{subject}", (*_SELECT, *_DELETE), f"{META}.Status",
-                   body=f"{META}.DeleteOptions", action="deletecollection",
-                   text=f"delete collection of {resource.kind}")
+        yield make("post", place, "create", subject, query=_WRITE, answer=type_, body=type_)
+    if "deletecollection" in resource.verbs and resource.custom:
+        yield make("delete", place, "delete", f"Collection{subject}", query=_LIST, answer=f"{META}.Status",
+                   action="deletecollection", description=f"delete collection of {resource.kind}")
+    elif "deletecollection" in resource.verbs:
+        yield make("delete", place, "delete", f"Collection{subject}", query=(*_SELECT, *_DELETE),
+                   answer=f"{META}.Status", body=f"{META}.DeleteOptions", action="deletecollection",
+                   description=f"delete collection of {resource.kind}")
 
 
 def _listing(resource: Resource) -> str:
@@ -181,28 +188,29 @@ def _listing(resource: Resource) -> str:
 def _object_operations(make: _Maker, place: str, subject: str, resource: Resource) -> Iterator[Operation]:
     type_ = type_name(resource)
     if "get" in resource.verbs:
-        yield make("get", place, "read", subject, (), type_)
+        yield make("get", place, "read", subject, query=("resourceVersion",) if resource.custom else (), answer=type_)
     if "update" in resource.verbs:
-        yield make("put", place, "replace", subject, _WRITE, type_, body=type_)
+        yield make("put", place, "replace", subject, query=_WRITE, answer=type_, body=type_)
     if "patch" in resource.verbs:
-        yield make("patch", place, "patch", subject, (*_WRITE, "force"), type_, body=f"{META}.Patch")
+        yield make("patch", place, "patch", subject, query=(*_WRITE, "force"), answer=type_, body=f"{META}.Patch")
     if "delete" in resource.verbs:
-        yield make("delete", place, "delete", subject, _DELETE,
-                   type_ if resource.key in RETURNED else f"{META}.Status", body=f"{META}.DeleteOptions")
+        yield make("delete", place, "delete", subject, query=_DELETE,
+                   answer=type_ if resource.key in RETURNED else f"{META}.Status", body=f"{META}.DeleteOptions")
 
 
 def _watch_operations(make: _Maker, root: str, subject: str, resource: Resource) -> Iterator[Operation]:
     """Yield the deprecated watches of their own paths."""
     kind, answer = resource.kind, f"{META}.WatchEvent"
     place, advice = f"{root}/watch/{resource.plural}", "use the 'watch' parameter with a list operation instead"
-    whole = f"watch individual changes to a list of {kind}. deprecated: {advice}."
+    whole = {"query": _LIST, "answer": answer, "action": "watchlist",
+             "description": f"watch individual changes to a list of {kind}. deprecated: {advice}."}
     if resource.namespaced:
-        yield make("get", place, "watch", f"{kind}ListForAllNamespaces", _LIST, answer, action="watchlist", text=whole)
+        yield make("get", place, "watch", f"{kind}ListForAllNamespaces", **whole)
         place = f"{root}/watch/namespaces/{{namespace}}/{resource.plural}"
-    yield make("get", place, "watch", f"{subject}List", _LIST, answer, action="watchlist", text=whole)
-    yield make("get", f"{place}/{{name}}", "watch", subject, _LIST, answer,
-               text=f"watch changes to an object of kind {kind}. deprecated: {advice}, filtered to a single item with "
-                    "the 'fieldSelector' parameter.")
+    yield make("get", place, "watch", f"{subject}List", **whole)
+    yield make("get", f"{place}/{{name}}", "watch", subject, query=_LIST, answer=answer,
+               description=f"watch changes to an object of kind {kind}. deprecated: {advice}, filtered to a single "
+                           "item with the 'fieldSelector' parameter.")
 
 
 def _subresource_operations(place: str, subject: str, resource: Resource, subresource: Subresource,
@@ -217,18 +225,19 @@ def _subresource_operations(place: str, subject: str, resource: Resource, subres
     own_kind = subresource.kind == resource.kind
     type_ = type_name(resource) if own_kind else kind_name(group, version, subresource.kind)
     if "create" in subresource.verbs:
-        yield make("post", place, "create", subject, _WRITE, type_, body=type_,
-                   text=f"create {name} of {with_article(parent)}")
+        yield make("post", place, "create", subject, query=_WRITE, answer=type_, body=type_,
+                   description=f"create {name} of {with_article(parent)}")
     if "get" in subresource.verbs:
         is_log = name == "log"
-        yield make("get", place, "read", subject, _OPTIONS["log"] if is_log else (), "" if is_log else type_,
-                   text=f"read {name} of the specified {parent}")
+        query = _OPTIONS["log"] if is_log else ("resourceVersion",) if resource.custom else ()
+        yield make("get", place, "read", subject, query=query,
+                   answer="" if is_log else type_, description=f"read {name} of the specified {parent}")
     if "update" in subresource.verbs:
-        yield make("put", place, "replace", subject, _WRITE, type_, body=type_,
-                   text=f"replace {name} of the specified {parent}")
+        yield make("put", place, "replace", subject, query=_WRITE, answer=type_, body=type_,
+                   description=f"replace {name} of the specified {parent}")
     if "patch" in subresource.verbs:
-        yield make("patch", place, "patch", subject, (*_WRITE, "force"), type_, body=f"{META}.Patch",
-                   text=f"partially update {name} of the specified {parent}")
+        yield make("patch", place, "patch", subject, query=(*_WRITE, "force"), answer=type_, body=f"{META}.Patch",
+                   description=f"partially update {name} of the specified {parent}")
 
 
 def with_article(noun: str) -> str:
@@ -241,8 +250,8 @@ def with_article(noun: str) -> str:
 def _connections(make: _Maker, place: str, subject: str, name: str, parent: str) -> Iterator[Operation]:
     for method in PROXY_METHODS if name == "proxy" else ("get", "post"):
         for path, suffix in ((place, ""), (f"{place}/{{path}}", "WithPath"))[:2 if name == "proxy" else 1]:
-            yield make(method, path, "connect", f"{method.capitalize()}{subject}{suffix}", _OPTIONS[name],
-                       text=f"connect {method.upper()} requests to {name} of {parent}")
+            yield make(method, path, "connect", f"{method.capitalize()}{subject}{suffix}", query=_OPTIONS[name],
+                       description=f"connect {method.upper()} requests to {name} of {parent}")
 
 
 # --- their form -----------------------------------------------------------------------------------------------------
@@ -252,7 +261,7 @@ def _operation(root: str, resource: Resource, operation: Operation) -> Object:
     """Return an operation as OpenAPI v3 has it."""
     prefix, tag = _names_of(root)
     group, version, kind = operation.kind
-    media_types = (JSON, YAML) if resource.custom else (JSON, PROTOBUF, YAML)
+    media_types = (JSON, YAML) if resource.custom else (JSON, YAML, PROTOBUF)
     bodies = media_types if resource.custom else ("*/*",)
     node: Object = {"tags": [tag], "description": operation.description,
                     "operationId": f"{operation.verb}{prefix}{operation.subject}",
@@ -268,7 +277,7 @@ def _operation(root: str, resource: Resource, operation: Operation) -> Object:
              "patch": (200,) if resource.custom else (200, 201)}.get(operation.action, (200,))
     node["responses"] = (
         _responses((200,), ("*/*",), "") if operation.action == "connect" else
-        _responses((200,), (*media_types, "text/plain"), "") if not operation.answer else
+        _responses((200,), ("text/plain", *media_types), "") if not operation.answer else
         _responses(codes, (*media_types, *(STREAMS if is_streamed else ())), operation.answer))
     return {**node, "x-kubernetes-action": operation.action,
             "x-kubernetes-group-version-kind": {"group": group, "version": version, "kind": kind}}

@@ -11,9 +11,18 @@ from kubepy.api import errors
 from kubepy.api.errors import BadRequest
 from kubepy.api.meta import Object
 from kubepy.api.scheme import Resource
-from kubepy.api.types import type_of
+from kubepy.api.types import DecodeError, decode_as
 from kubepy.api.values.goformat import json_type_name
-from kubepy.apiserver.request import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Patch
+from kubepy.apiserver.request import (
+    APPLY_PATCH,
+    JSON_PATCH,
+    MERGE_PATCH,
+    NO_ERRORS,
+    STRATEGIC_MERGE_PATCH,
+    Patch,
+    StrictErrors,
+)
+from kubepy.apiserver.requests.decoding import conversion_error
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
 from kubepy.server.messages import JSON, PROTOBUF, YAML, HttpRequest
@@ -26,17 +35,14 @@ with lazy_imports():
 PATCH_TYPES = (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH)
 CUSTOM_PATCH_TYPES = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
 _SHOWN = 30  # bytes of a body that cannot be read
-_SCHEME = "pkg/api/legacyscheme/scheme.go:30"  # Go names the scheme by the place where it is made
 _TYPE_META = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
-# The package of a group's internal types, where it is not the first part of the group's name.
-_PACKAGES = {"": "core", "events.k8s.io": "core"}
 
 
 class Body(NamedTuple):
     """An object as it was sent, with what strict decoding has to say about its text."""
 
     object: Any
-    strict_errors: tuple[str, ...] = ()
+    strict: StrictErrors = NO_ERRORS
 
 
 class _UnreadableError(Exception):
@@ -77,24 +83,27 @@ def _read(data: bytes, media_type: str, api_version: str = "", kind: str = "") -
             raise _UnreadableError(str(error).removeprefix("error converting YAML to JSON: ")) from None
     text = data.decode(errors="replace")
     try:
-        return Body(yaml.read_json(text), tuple(f"duplicate field {quote(path)}" for path in _repeated_keys(text)))
+        return Body(yaml.read_json(text), _strict_errors(text))
     except yaml.YamlError as error:
         raise _UnreadableError(f"couldn't get version/kind; json parse error: {error.message}") from None
 
 
-def _repeated_keys(text: str) -> list[str]:
-    return list(dict.fromkeys(yaml.repeated_keys(text)))
+def _strict_errors(text: str) -> StrictErrors:
+    """Return the errors in a JSON text that can be read, and the places of all fields."""
+    places: dict[str, int] = {}
+    repeated: dict[str, int] = {}
+    for place, (path, is_repeated) in enumerate(yaml.key_paths(text)):
+        (repeated if is_repeated else places).setdefault(path, place)
+    return StrictErrors(tuple((place, f"duplicate field {quote(path)}") for path, place in repeated.items()),
+                        places)
 
 
 def _read_yaml(data: bytes) -> Body:
     """Read the first document. Raises YamlError."""
     text = data.decode(errors="replace")
     value = next((document.object for document in yaml.load_each(text)), None)
-    try:
-        next(iter(yaml.load_each(text, unique_keys=True)), None)
-    except yaml.YamlError as error:
-        return Body(value, (str(error).removeprefix("error converting YAML to JSON: "),))
-    return Body(value)
+    lines = [f"  line {line}: key {quote(key)} already set in map" for line, key in yaml.repeated_keys(text)]
+    return Body(value, StrictErrors(((0, "\n".join(["yaml: unmarshal errors:", *lines])),)) if lines else NO_ERRORS)
 
 
 # --- objects ------------------------------------------------------------------------------------------------------
@@ -120,7 +129,9 @@ def read_object(request: HttpRequest, resource: Resource) -> Body:
         _check_custom_kind(request, resource, obj)
     else:
         _check_kind(resource, obj.get("apiVersion") or "", obj.get("kind") or "")
-    return body._replace(object=obj)
+    if resource.custom:  # its unknown fields are in their own order
+        return Body(obj, StrictErrors(body.strict.repeated))
+    return Body(obj, body.strict)
 
 
 def _unrecognized(resource: Resource, body: bytes, reason: str) -> BadRequest:
@@ -144,19 +155,11 @@ def _check_type_meta(request: HttpRequest, resource: Resource, obj: Any) -> None
 def _check_kind(resource: Resource, api_version: str, kind: str) -> None:
     """Check that an object is of the kind that is expected; what it does not say is as expected. Raises BadRequest."""
     api_version, kind = api_version or resource.api_version, kind or resource.kind
-    group, _, version = api_version.rpartition("/")
     if (api_version, kind) == (resource.api_version, resource.kind):
         return
-
-    def cannot_be_handled(detail: str) -> BadRequest:
-        return BadRequest(f"{kind} in version {quote(version)} cannot be handled as a {resource.kind}: {detail}")
-
-    if not type_of({"apiVersion": api_version, "kind": kind}):
-        raise cannot_be_handled(f'no kind {quote(kind)} is registered for version {quote(api_version)} in scheme '
-                                f'"{_SCHEME}"')
-    packages = [_PACKAGES.get(name) or name.partition(".")[0] for name in (group, resource.group)]
-    if kind != resource.kind or packages[0] != packages[1]:
-        raise cannot_be_handled(f"converting ({version}.{kind}) to ({packages[1]}.{resource.kind}): unknown conversion")
+    if detail := conversion_error(resource, api_version, kind):
+        version = api_version.rpartition("/")[2]
+        raise BadRequest(f"{kind} in version {quote(version)} cannot be handled as a {resource.kind}: {detail}")
     raise _other_version(api_version, resource)
 
 
@@ -176,7 +179,7 @@ def _check_custom_kind(request: HttpRequest, resource: Resource, obj: Object) ->
         metadata = obj.get("metadata")
         name = metadata.get("name", "") if isinstance(metadata, dict) else ""
         problem = errors.invalid_value("kind", obj["kind"], f"must be {resource.kind}")
-        raise errors.invalid(resource.qualified_kind, name, [problem])
+        raise errors.invalid(f"{obj['kind']}.{resource.group}", name, [problem])
 
 
 def read_delete_options(request: HttpRequest) -> Object:
@@ -195,17 +198,17 @@ def read_delete_options(request: HttpRequest) -> Object:
         raise BadRequest(f"no kind {quote(kind)} is registered for version "
                          f"{quote(str(options.get('apiVersion') or 'v1'))} in scheme "
                          '"k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27"')
-    return options
+    try:
+        return decode_as("meta/v1.DeleteOptions", options).object
+    except DecodeError as error:
+        raise BadRequest(str(error)) from None
 
 
 # --- patches ------------------------------------------------------------------------------------------------------
 
 
-def read_patch(request: HttpRequest, resource: Resource) -> tuple[Patch, tuple[str, ...]]:
-    """Return the patch in a body, and what strict decoding has to say about its text.
-
-    Raises UnsupportedMediaType, BadRequest.
-    """
+def read_patch(request: HttpRequest, resource: Resource) -> Body:
+    """Return the Patch in a body. Raises UnsupportedMediaType, BadRequest."""
     patch_type = require_patch_type(request, resource)
     if patch_type == APPLY_PATCH:
         try:
@@ -213,7 +216,11 @@ def read_patch(request: HttpRequest, resource: Resource) -> tuple[Patch, tuple[s
         except yaml.YamlError as error:
             detail = str(error).removeprefix("error converting YAML to JSON: ")
             raise BadRequest(f"error decoding YAML: error converting YAML to JSON: {detail}") from None
-        return Patch(patch_type, body.object), body.strict_errors
+        config = {} if body.object is None else body.object
+        if not isinstance(config, dict):
+            raise BadRequest("error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot "
+                             f"unmarshal {json_type_name(config)} into Go value of type map[string]interface {{}}")
+        return body._replace(object=Patch(patch_type, config))
     text = request.body.decode(errors="replace")
     try:
         value = yaml.read_json(text)
@@ -221,7 +228,8 @@ def read_patch(request: HttpRequest, resource: Resource) -> tuple[Patch, tuple[s
         prefix = "" if patch_type == STRATEGIC_MERGE_PATCH else "error decoding patch: "
         raise BadRequest(f"{prefix}{error.message}") from None
     prefix = "json patch " if patch_type == JSON_PATCH else ""
-    return Patch(patch_type, value), tuple(f"{prefix}duplicate field {quote(path)}" for path in _repeated_keys(text))
+    strict = tuple((0, f"{prefix}{error}") for _, error in _strict_errors(text).repeated)
+    return Body(Patch(patch_type, value), StrictErrors(strict))
 
 
 def require_patch_type(request: HttpRequest, resource: Resource) -> str:

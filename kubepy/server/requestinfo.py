@@ -87,17 +87,16 @@ def _selected_name(selector: str) -> str:
 def find_resource(scheme: Scheme, info: RequestInfo) -> Resource:
     """Return the resource of a request, in the version of its path.
 
-    Raises NotFound if there is none: PathNotFound where no group and version is served at the path.
+    Raises NotFound if there is none: PathNotFound where no group is served at the path.
     """
     resource = scheme.get(f"{info.resource}.{info.api_group}" if info.api_group else info.resource)
     if resource is not None and info.api_version not in (resource.version, *resource.other_versions):
         resource = None
     if resource is None or (resource.custom and not _is_scoped_as(resource, info)):
         # The server of custom resources passes on what it does not have, to the end of the chain.
-        is_built_in = any(other.group == info.api_group and not other.custom
-                          and info.api_version in (other.version, *other.other_versions) for other in scheme)
+        is_built_in = any(other.group == info.api_group and not other.custom for other in scheme)
         raise errors.no_such_resource() if is_built_in else path_not_found()
-    if not _is_scoped_as(resource, info):
+    if not _is_scoped_as(resource, info) or (info.subresource_path and info.subresource != "proxy"):
         raise errors.no_such_resource()
     if info.subresource_path and info.subresource != "proxy" and not resource.custom:
         raise errors.no_such_resource()

@@ -61,7 +61,7 @@ def _create(call: Call, body_kind: Resource) -> Response:
     endpoint = ServedRequest.of(call)
     options = parameters.create_options(call.request)
     body = requestbody.read_object(call.request, body_kind)
-    return endpoint.respond(endpoint.do(body.object, options._replace(strict_errors=body.strict_errors)), 201)
+    return endpoint.respond(endpoint.do(body.object, options._replace(strict=body.strict)), 201)
 
 
 def bind(call: Call) -> Response:

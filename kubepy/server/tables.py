@@ -15,8 +15,10 @@ from typing import NamedTuple, cast
 from kubepy.api import errors
 from kubepy.api.meta import Object
 from kubepy.api.scheme import Resource
+from kubepy.api.types import go_order
 from kubepy.apiserver import kinds
 from kubepy.apiserver.printers import Cell, Column
+from kubepy.apiserver.requests.decoding import internal_package
 from kubepy.server.messages import Call, HttpRequest
 from kubepy.server.negotiation import PARTIAL, PARTIAL_LIST, TABLE, GroupVersionKind, shown
 
@@ -59,7 +61,8 @@ def table_options(request: HttpRequest) -> TableOptions:
 
 def partial_object(obj: Object, target: GroupVersionKind) -> Object:
     """Return the PartialObjectMetadata of an object."""
-    return {"kind": PARTIAL, "apiVersion": target.api_version, "metadata": obj.get("metadata") or {}}
+    metadata = go_order("meta/v1.ObjectMeta", obj.get("metadata") or {})
+    return {"kind": PARTIAL, "apiVersion": target.api_version, "metadata": metadata}
 
 
 def list_meta(result: ListResult) -> Object:
@@ -122,8 +125,8 @@ def column_definitions(resource: Resource, columns: Sequence[Column], subresourc
     described["Created At"] = described["Age"]
     return [{"name": column.name, "type": "date" if column.name == "Created At" else column.type,
              "format": "name" if column.name == "Name" else column.format,
-             "description": described.get(column.name, column.description) if not column.description else (
-                 column.description), "priority": column.priority} for column in columns]
+             "description": column.description or described.get(column.name, ""), "priority": column.priority}
+            for column in columns]
 
 
 def _row_object(call: Call, obj: Object, target: GroupVersionKind, options: TableOptions) -> Object | None:
@@ -150,6 +153,4 @@ def transform(call: Call, resource: Resource, obj: Object | ListResult, target: 
 
 def package_of(resource: Resource) -> str:
     """Return the Go package of the objects of a resource in the server's memory."""
-    if resource.custom:
-        return "unstructured"
-    return "core" if resource.group in ("", "events.k8s.io") else resource.group.partition(".")[0]
+    return "unstructured" if resource.custom else internal_package(resource.group)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -149,7 +150,9 @@ def test_patch_cannot_make_it_another_object(client: Client, made: dict[str, Any
 
 
 def test_patch_cannot_change_kind(client: Client, made: dict[str, Any]) -> None:
-    assert patch(client, {"kind": "Secret", "apiVersion": "v9"}) == made
+    assert patch(client, {"kind": "Secret", "apiVersion": "v9"}, STRATEGIC_MERGE_PATCH) == made
+    with pytest.raises(Status, match=re.escape("converting (v1.Secret) to (core.ConfigMap): unknown conversion")):
+        patch(client, {"kind": "Secret"})
 
 
 def test_unknown_fields_of_patch_warn_or_fail(client: Client, made: dict[str, Any]) -> None:

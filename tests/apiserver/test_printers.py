@@ -285,6 +285,9 @@ def boats_with(*columns):
     return next(resources_of({"spec": spec}))
 
 
+AT = "Custom resource definition column (in JSONPath format): "
+
+
 def test_custom_resources_show_columns_of_their_definition():
     columns = [{"name": kind.title(), "type": kind, "jsonPath": f".spec.{kind}"}
                for kind in ("integer", "number", "boolean", "string", "date")]
@@ -293,10 +296,13 @@ def test_custom_resources_show_columns_of_their_definition():
     others = {"integer": "2", "number": True, "boolean": 1, "string": None, "date": "soon"}
     objects = [{"metadata": {"name": "x"}, "spec": spec} for spec in (fitting, others)]
     assert table(resource, objects, NOW) == Table(
-        [Column("Name"), *(Column(column["name"]) for column in columns), Column("Far", 1)],
+        [Column("Name", format="name"),
+         *(Column(column["name"], 0, column["type"], "", f"{AT}{column['jsonPath']}") for column in columns),
+         Column("Far", 1, description=f"{AT}.spec.far")],
         [["x", 2, 2000000, True, '{"a":1}', "60s", "7"], ["x", None, None, None, "<no value>", "<invalid>", None]])
 
 
 def test_custom_resources_show_their_age_when_nothing_is_asked_for():
     obj = {"metadata": {"name": "x", "creationTimestamp": CREATED}}
-    assert table(boats_with(), [obj], NOW) == Table([Column("Name"), Column("Age")], [["x", "60s"]])
+    assert table(boats_with(), [obj], NOW) == Table(
+        [Column("Name", format="name"), Column("Age", type="date")], [["x", "60s"]])

@@ -81,3 +81,23 @@ def test_custom_resource_has_only_its_metadata_in_protobuf(api: Api) -> None:
     assert [item["metadata"]["name"] for item in listed["items"]] == ["daily"]
     options = protobuf.encode({"apiVersion": "meta.k8s.io/v1", "kind": "DeleteOptions"})
     assert api.request("DELETE", f"{crons}/daily", options, TYPED).status == 200
+
+
+def test_list_of_encoded_objects_is_the_list_encoded_whole(api: Api) -> None:
+    for index in range(3):
+        assert post(api, CONFIG_MAPS, {**CONFIG_MAP, "metadata": {"name": f"web-{index}"}}).status == 201
+    answer = api.request("GET", f"{CONFIG_MAPS}?limit=2", headers=TYPED)
+    whole = object_of(answer)
+    assert (len(whole["items"]), whole["metadata"]["remainingItemCount"]) == (2, 1)
+    assert protobuf.encode(whole) == answer.body
+
+
+def test_watch_sends_frames(api: Api) -> None:
+    assert post(api, CONFIG_MAPS, CONFIG_MAP).status == 201
+    stream = api.stream(f"{CONFIG_MAPS}?watch=1", headers={"accept": f"{PROTOBUF};stream=watch"})
+    assert (stream.status, stream.headers["content-type"]) == (200, f"{PROTOBUF};stream=watch")
+    frame = stream.next()
+    assert frame is not None
+    obj = object_of(api.request("GET", f"{CONFIG_MAPS}/web", headers=TYPED))
+    assert frame == protobuf.encode_watch_event("ADDED", protobuf.encode(obj))
+    stream.close()

@@ -8,7 +8,7 @@ Upstream: ``pkg/generated/openapi``, ``kube-openapi/pkg/builder3``.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import cache
 from importlib.machinery import PathFinder
 from pathlib import Path
@@ -100,11 +100,11 @@ def installed_descriptions() -> Descriptions:
 # --- definitions --------------------------------------------------------------------------------------------------
 
 
-def with_references(names: Iterable[str], own: dict[str, Object], api_versions: Iterable[str]) -> dict[str, Object]:
+def with_references(names: Iterable[str], own: dict[str, Object], api_versions: Collection[str]) -> dict[str, Object]:
     """Return types with all those that they refer to, as OpenAPI v3 defines them, by their full names.
 
     :param own: definitions that are no built-in types.
-    :param api_versions: the groups and versions of the document; kinds that all of them have are listed for these.
+    :param api_versions: kinds that every group and version has are listed for these only; for all if there are none.
     """
     definitions: dict[str, Object] = {}
     pending = list(names)
@@ -130,7 +130,7 @@ def references_in(node: Any) -> Iterator[str]:
             yield from references_in(value)
 
 
-def define(name: str, api_versions: Iterable[str]) -> Object:
+def define(name: str, api_versions: Collection[str]) -> Object:
     """Return the definition of a built-in type in OpenAPI v3. Raises KeyError."""
     if name.startswith(_METRICS):
         return _metrics_definition(name.rpartition(".")[2])
@@ -147,9 +147,10 @@ def define(name: str, api_versions: Iterable[str]) -> Object:
     if fields := parsed.get("properties"):
         defaults = extra["defaults"].get(name, {})
         definition["properties"] = {
-            field: _property(node, descriptions.field(name, field), defaults.get(field),
-                             enums().get(f"{name}.{field}", [])) for field, node in fields.items()}
-    if kinds := [kind for kind in served_kinds(name) if not name.startswith(META) or kind in ("v1", *api_versions)]:
+            field: _property(_with_values(node, f"{name}.{field}[]"), descriptions.field(name, field),
+                             defaults.get(field), enums().get(f"{name}.{field}", [])) for field, node in fields.items()}
+    is_everywhere = name.startswith(META) and bool(api_versions)
+    if kinds := [kind for kind in served_kinds(name) if not is_everywhere or kind in api_versions]:
         short_name = name.rpartition(".")[2]
         definition["x-kubernetes-group-version-kind"] = [
             {"group": group, "version": version, "kind": short_name}
@@ -170,6 +171,14 @@ def _property(node: Object, description: str, default: Any, values: list[str]) -
     if "$ref" in schema and (extra or len(schema) > 1):
         return {**extra, "allOf": [{"$ref": schema.pop("$ref")}], **schema}
     return {**extra, **schema}
+
+
+def _with_values(node: Object, key: str) -> Object:
+    """Return a list or map whose items have their enumeration, if they have one."""
+    if key not in enums():
+        return node
+    inner = "items" if "items" in node else "additionalProperties"
+    return {**node, inner: {**node[inner], "enum": enums()[key]}}
 
 
 def _of_document(node: Object) -> Object:
@@ -194,6 +203,16 @@ def type_meta() -> Object:
     descriptions, every_kind = installed_descriptions(), "io.k8s.api.core.v1.ConfigMap"
     return {field: _property({"type": "string"}, descriptions.field(every_kind, field), None, [])
             for field in ("apiVersion", "kind")}
+
+
+def object_meta() -> Object:
+    """Return the field ``metadata`` as kinds have it."""
+    return reference(f"{META}.ObjectMeta", installed_descriptions().field("io.k8s.api.core.v1.Pod", "metadata"))
+
+
+def list_meta() -> Object:
+    """Return the field ``metadata`` as kinds of lists have it."""
+    return reference(f"{META}.ListMeta", installed_descriptions().field("io.k8s.api.core.v1.PodList", "metadata"))
 
 
 def _metrics_definition(kind: str) -> Object:

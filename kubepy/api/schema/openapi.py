@@ -130,7 +130,8 @@ class Schema:
 
 @cache
 def enums() -> dict[str, list[str]]:
-    """Return the values of fields of built-in types, by the full name of the type and the field.
+    """Return the values of fields of built-in types, by the full name of the type and the field; ``[]`` follows the
+    name of a list whose items have these values.
 
     The file is written by ``tools/generate_enums.py``.
     """

@@ -43,8 +43,8 @@ def decode(obj: Object) -> Decoded:
         return decode_as(type_name, obj)
     if "metadata" not in obj:
         return Decoded(dict(obj), [])
-    decoded = _decode_at("meta/v1.ObjectMeta", obj["metadata"], (None, "metadata", obj.get("kind", "")))
-    return decoded._replace(object={**obj, "metadata": decoded.object})
+    decoded = _decode_at("meta/v1.ObjectMeta", obj["metadata"], None)
+    return Decoded({**obj, "metadata": decoded.object}, [f"metadata.{path}" for path in decoded.unknown_fields])
 
 
 def type_of(obj: Object) -> str | None:

@@ -42,7 +42,9 @@ with lazy_imports():
 CONTROLLERS, KUBELET, BEFORE_APPLY = "kube-controller-manager", "kubelet", "before-first-apply"
 STATUS = fields_path("status")
 # Fields of pods without managers: bindings leave no entry, and admission comes after tracking.
-_UNTRACKED = tuple(fields_path("spec", name) for name in ("nodeName", "preemptionPolicy", "priority"))
+_UNTRACKED = (*(fields_path("spec", name) for name in ("nodeName", "preemptionPolicy", "priority")),
+              fields_path("status", "qosClass"))
+_DELETION = tuple(fields_path("metadata", name) for name in ("deletionGracePeriodSeconds", "deletionTimestamp"))
 
 # Fields that controllers write besides status. Upstream: callers of ``Update`` and ``UpdateStatus`` in
 # ``pkg/controller``.
@@ -283,7 +285,9 @@ def _set_by_anyone(resource: Resource, schema: Schema | None, obj: Object) -> Fi
     kind = {"apiVersion": obj["apiVersion"], "kind": obj["kind"]}
     empty = {**kind, "metadata": {}} if resource.custom else types.decode(kind).object
     changes = compare(empty, bare(obj), schema)
-    ignored = _UNTRACKED if resource.key == "pods" else ()
+    ignored = (*_DELETION, *_UNTRACKED) if resource.key == "pods" else _DELETION
+    if resource.key == "pods" and "startTime" not in (obj.get("status") or {}):  # no kubelet has seen it
+        ignored += (fields_path("status", "phase"),)
     return without((changes.added | changes.modified) - STRIPPED, ignored)
 
 

@@ -14,7 +14,7 @@ from kubepy.api.meta import Object
 from kubepy.api.scheme import PrinterColumn, Resource
 from kubepy.apiserver.printers import Cell, Column, Table, since
 
-AGE = PrinterColumn("Age", "date", ".metadata.creationTimestamp")
+AGE = PrinterColumn("Age", "date", ".metadata.creationTimestamp")  # its description is that of the field
 
 
 def custom_table(resource: Resource, objects: Sequence[Object], now: datetime) -> Table:
@@ -28,8 +28,9 @@ def custom_table(resource: Resource, objects: Sequence[Object], now: datetime) -
 
 
 def _column(column: PrinterColumn) -> Column:
-    description = column.description or f"Custom resource definition column (in JSONPath format): {column.json_path}"
-    return Column(column.name, column.priority, column.type, column.format, description)
+    description = f"Custom resource definition column (in JSONPath format): {column.json_path}"
+    return Column(column.name, column.priority, column.type, column.format,
+                  column.description or ("" if column is AGE else description))
 
 
 def _cell(kind: str, path: JSONPath, obj: Object, now: datetime) -> Cell:

@@ -25,9 +25,13 @@ from kubepy.apiserver.validation.metadata import (
     validate_object_meta,
     validate_path_segments,
 )
+from kubepy.lazy import lazy_imports
 
 if TYPE_CHECKING:
     from kubepy.apiserver.authorization import ReviewContext
+
+with lazy_imports():
+    from kubepy.apiserver.requests import escalation  # for servers that enforce roles
 
 MAX_GENERATED_PREFIX = 63 - 5
 NAME_ATTEMPTS = 8
@@ -78,7 +82,11 @@ def create_decoded(scope: RequestScope, new: Object, managed_fields: Callable[[]
     """
     for field in _SYSTEM_FIELDS:
         new["metadata"].pop(field, None)
-    admission.admit(Attributes(scope, new))
+    attributes = Attributes(scope, new)
+    admission.admit(attributes)
+    if scope.server.enforces_roles:
+        escalation.authorize_creation(scope)
+        escalation.confirm_no_escalation(attributes)
     metadata = new["metadata"]
     names_given = 0
     if not metadata.get("name") and metadata.get("generateName"):

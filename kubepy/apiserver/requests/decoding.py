@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from kubepy.api import errors
 from kubepy.api.meta import Object, owner_references
 from kubepy.api.scheme import Resource
-from kubepy.api.types import Decoded, DecodeError
+from kubepy.api.types import Decoded, DecodeError, type_of
 from kubepy.apiserver.request import WriteOptions
 from kubepy.apiserver.server import RequestScope, Server
 from kubepy.quoting import printable, quote
@@ -20,6 +20,36 @@ DUPLICATE_OWNERS = (
     ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject "
     "such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: ")
 _SCHEME = "pkg/api/legacyscheme/scheme.go:30"  # Go names the scheme by the place where it is made
+# Versions that are not served any more, but that the server's scheme still has, with their groups.
+_OLD_VERSIONS = {
+    "apps": ("apps/v1beta1", "apps/v1beta2", "extensions/v1beta1"),
+    "batch": ("batch/v1beta1",),
+    "networking": ("networking.k8s.io/v1beta1", "extensions/v1beta1"),
+    "policy": ("policy/v1beta1",),
+    "rbac": ("rbac.authorization.k8s.io/v1alpha1", "rbac.authorization.k8s.io/v1beta1"),
+    "storage": ("storage.k8s.io/v1alpha1", "storage.k8s.io/v1beta1"),
+}
+
+
+# --- kinds ---------------------------------------------------------------------------------------------------------
+
+
+def internal_package(group: str) -> str:
+    """Return the Go package of a group's objects in the server's memory."""
+    return "core" if group in ("", "events.k8s.io") else group.partition(".")[0]
+
+
+def conversion_error(resource: Resource, api_version: str, kind: str) -> str:
+    """Return the reason why an object cannot become one of the resource, "" if it is another version of it."""
+    group, _, version = api_version.rpartition("/")
+    package = internal_package(resource.group)
+    if kind == resource.kind and api_version in _OLD_VERSIONS.get(package, ()):
+        return ""
+    if not type_of({"apiVersion": api_version, "kind": kind}):
+        return f'no kind {quote(kind)} is registered for version {quote(api_version)} in scheme "{_SCHEME}"'
+    if kind != resource.kind or internal_package(group) != package:
+        return f"converting ({version}.{kind}) to ({package}.{resource.kind}): unknown conversion"
+    return ""
 
 
 # --- decoding -----------------------------------------------------------------------------------------------------
@@ -69,21 +99,26 @@ def _check_kind(resource: Resource, obj: Object) -> str:
 def _complete(server: Server, resource: Resource, decoded: Decoded, options: WriteOptions,
               refuse: Callable[[str], errors.Status]) -> Object:
     """Refuse unknown fields or warn of them, and set the defaults."""
-    complaints = [*options.strict_errors, *(f"unknown field {quote(path)}" for path in decoded.unknown_fields)]
+    complaints = options.strict.texts(decoded.unknown_fields)
     if complaints and options.field_validation == "Strict":
         raise refuse(f"strict decoding error: {', '.join(complaints)}")
     if options.field_validation == "Warn":
-        server.warn_all(complaints)
+        server.warn_all(line.strip() for text in complaints
+                        for line in text.removeprefix("yaml: unmarshal errors:\n").split("\n"))
     decoded.object.setdefault("metadata", {})
     server.strategy(resource).default(decoded.object)
     return decoded.object
 
 
 class PatchErrorStyle(NamedTuple):
-    """The words of an error about the result of a patch: the value that it shows, and the text of the problem."""
+    """The words of an error about the result of a patch: the value that it shows, and the text of the problem.
+
+    ``is_json``: the result was decoded from JSON, which says what kind it is.
+    """
 
     value: Callable[[], str]
     detail: Callable[[DecodeError], str]
+    is_json: bool = False
 
 
 def decode_patched(scope: RequestScope, resource: Resource, obj: Object, style: PatchErrorStyle) -> Object:
@@ -96,6 +131,11 @@ def decode_patched(scope: RequestScope, resource: Resource, obj: Object, style: 
         return errors.invalid("", "", [errors.invalid_value("patch", style.value(), detail)])
 
     strategy = scope.server.strategy(resource)
+    if not resource.custom and style.is_json:
+        api_version, kind = obj.get("apiVersion") or resource.api_version, obj.get("kind") or resource.kind
+        if (api_version, kind) != (resource.api_version, resource.kind) and (
+                detail := conversion_error(resource, str(api_version), str(kind))):
+            raise invalid_patch(detail)
     try:
         decoded = strategy.decode({**obj, "apiVersion": resource.api_version, "kind": resource.kind})
     except DecodeError as error:

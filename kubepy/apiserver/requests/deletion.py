@@ -47,7 +47,8 @@ def delete(scope: RequestScope) -> Object:
     state = _begin_cleanup(old, now) if scope.resource.key == CRDS else old
     deletion = decide(scope.strategy, state, options, now)
     if deletion.removed:
-        return transaction.delete(scope.key)
+        last = transaction.delete(scope.key)
+        return deletion.state if scope.resource.key == "pods" else last
     return scope.update(deletion.state, old)
 
 

@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from kubepy.api import errors
 from kubepy.api.meta import Object
 from kubepy.api.scheme import Resource
-from kubepy.api.types import DecodeError
+from kubepy.api.types import DecodeError, as_encoded, in_key_order
 from kubepy.api.values.goformat import format_value, to_json
 from kubepy.apiserver.request import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Patch
 from kubepy.apiserver.requests.decoding import (
@@ -25,6 +27,7 @@ from kubepy.lazy import lazy_imports
 with lazy_imports():
     from kubepy.api.patches import documents
     from kubepy.api.schema import openapi
+    from kubepy.apiserver.managedfields import tracking
     from kubepy.apiserver.requests import serverside
 
 _GO_KINDS = {str: "string", bool: "bool", int: "int64", float: "float64", list: "slice", dict: "map"}
@@ -39,7 +42,7 @@ def patch_object(scope: RequestScope, patch: Patch) -> Object:
     check_subresource(scope)
     requested = scope.requested_resource
     if patch.type == APPLY_PATCH:
-        config = patch.data
+        config = dict(patch.data) if isinstance(patch.data, dict) else patch.data
         if requested.is_older and config.get("apiVersion") == requested.api_version:
             config = scope.strategy.to_stored_version(config)
         if scope.request.subresource == "scale":
@@ -62,8 +65,23 @@ def _patched(scope: RequestScope, resource: Resource, obj: Object, patch: Patch)
     if patch.type == STRATEGIC_MERGE_PATCH:  # errors show the patch, as Go prints a map
         style = PatchErrorStyle(lambda: format_value(patch.data), _converter_error)
     else:  # errors show the patched object, as JSON
-        style = PatchErrorStyle(lambda: to_json(patched), str)
+        style = PatchErrorStyle(lambda: _text_of(scope, resource, obj, patched), str, is_json=True)
     return decode_patched(scope, resource, patched, style)
+
+
+def _text_of(scope: RequestScope, resource: Resource, old: Object, patched: Object) -> str:
+    """Return the JSON of a patched object: what the patch does not touch is as the server had encoded it."""
+    schema = scope.server.strategy(resource).field_schema()
+    shown = tracking.shown(resource, schema, old) if "metadata" in old else old
+
+    def in_order(old: Any, encoded: Any, patched: Any) -> Any:
+        if patched == old:
+            return encoded
+        if isinstance(old, dict) and isinstance(encoded, dict) and isinstance(patched, dict):
+            return {key: in_order(old.get(key), encoded.get(key), patched[key]) for key in sorted(patched)}
+        return in_key_order(patched)
+
+    return to_json(in_order(old, as_encoded(shown), patched), sort_keys=False)
 
 
 def apply(resource: Resource, obj: Object, patch: Patch) -> Object:

@@ -188,14 +188,19 @@ class DocumentReader:
                     event.implicit[0] or event.tag == _PREFIX + "merge"):
                 obj.update(merged(read_node(next_event())))
                 continue
-            key, value = self.read_key(event), read_node(next_event())
+            key, value_event = self.read_key(event), next_event()
+            value = read_node(value_event)
             text = key if type(key) is str else key_text(key, value)
             if unique and text in own:
-                self.line = event.start_mark.line
-                raise RepeatedKeyError(text)
+                self.refuse_repeated(text, event, value_event)
             own.add(text)
             obj[text] = value
         return obj
+
+    def refuse_repeated(self, key: str, key_event: Any, value_event: Any) -> None:
+        """Refuse a key that its mapping has already. Raises RepeatedKeyError."""
+        self.line = key_event.start_mark.line
+        raise RepeatedKeyError(key)
 
     def read_key(self, event: Any) -> Any:
         """Return the key of a mapping that begins with an event."""
@@ -221,6 +226,33 @@ class DocumentReader:
             self._aliased += len(value)
             return {key: self._copy(item) for key, item in value.items()}
         return [self._copy(item) for item in value] if isinstance(value, list) else value
+
+
+class RepeatedKeysReader(DocumentReader):
+    """Notes the keys that a mapping has more than once instead of refusing them.
+
+    :ivar repeated: the keys, each with the line of its value, counted from 1.
+    """
+
+    def __init__(self, text: str, hidden: str) -> None:
+        super().__init__(text, resolve, True, hidden)
+        self.repeated: list[tuple[int, str]] = []
+
+    def refuse_repeated(self, key: str, key_event: Any, value_event: Any) -> None:
+        self.repeated.append((value_event.start_mark.line + 1, key))
+
+
+def repeated_keys(text: str) -> list[tuple[int, str]]:
+    """Return the keys that a mapping in a YAML document has more than once, each with the line of its value. Raises
+    YamlError."""
+    readers: list[RepeatedKeysReader] = []
+
+    def new_reader(text: str, hidden: str) -> RepeatedKeysReader:
+        readers.append(RepeatedKeysReader(text, hidden))
+        return readers[-1]
+
+    read_document(text, 1, new_reader)
+    return readers[-1].repeated
 
 
 def _with_colons(event: Any, hidden: str) -> Any:

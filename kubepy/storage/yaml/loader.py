@@ -99,23 +99,22 @@ class _Pairs(list[tuple[str, Any]]):
     """A map of a JSON text, as its keys and values."""
 
 
-def repeated_keys(text: str) -> Iterator[str]:
-    """Yield the paths of keys that a map in a JSON text has more than once."""
-    return _repeated(json.loads(text, object_pairs_hook=_Pairs, parse_int=str), "")
+def key_paths(text: str) -> Iterator[tuple[str, bool]]:
+    """Yield the path of each key of a JSON text in its order, and whether its map has had the same key before."""
+    return _key_paths(json.loads(text, object_pairs_hook=_Pairs, parse_int=str), "")
 
 
-def _repeated(value: Any, path: str) -> Iterator[str]:
+def _key_paths(value: Any, path: str) -> Iterator[tuple[str, bool]]:
     if isinstance(value, _Pairs):
         keys: set[str] = set()
         for key, inner in value:
             place = f"{path}.{key}" if path else key
-            if key in keys:
-                yield place
+            yield place, key in keys
             keys.add(key)
-            yield from _repeated(inner, place)
+            yield from _key_paths(inner, place)
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            yield from _repeated(item, f"{path}[{index}]")
+            yield from _key_paths(item, f"{path}[{index}]")
 
 
 _TOKEN = re.compile(r'\s*("(?:[^"\\]|\\.)*"|[][{},:]|[^][{},:\s"]+)')

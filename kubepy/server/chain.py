@@ -86,7 +86,7 @@ class HandlerChain:
         user: Object | None = None
 
         def admit(cluster: LocalCluster) -> Object:
-            return authentication.admit(request, info, cluster)
+            return authentication.admit(request, info, application, cluster)
 
         def run(cluster: LocalCluster) -> Response | StreamResponse:
             """Handle the request in a thread of the backend."""

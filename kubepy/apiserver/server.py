@@ -128,6 +128,11 @@ class Server:
         self._authorizer = authorizer
 
     @property
+    def enforces_roles(self) -> bool:
+        """Whether the roles of the cluster decide who may do what."""
+        return self._authorizer is not None and self._authorizer.mode == authorization.RBAC
+
+    @property
     def webhooks(self) -> rehearsal.WebhookCalls:
         """The calls of webhooks by this server."""
         if self._webhooks is None:

@@ -32,7 +32,8 @@ from kubepy.apiserver.authorization import (
 )
 from kubepy.apiserver.bootstrap import root_ca
 from kubepy.apiserver.request import Request
-from kubepy.apiserver.requests.decoding import decode
+from kubepy.apiserver.requests.creation import tracked_creation
+from kubepy.apiserver.requests.decoding import decode, ensure_namespace
 from kubepy.apiserver.server import Server
 from kubepy.quoting import quote
 
@@ -132,7 +133,7 @@ def openid_configuration(jwks_uri: str) -> Object:
 # --- tokens ---------------------------------------------------------------------------------------------------------
 
 
-class Token(NamedTuple):
+class WebToken(NamedTuple):
     """A JSON Web Token as it was sent: nothing says yet that its claims are true."""
 
     text: str
@@ -140,7 +141,7 @@ class Token(NamedTuple):
     claims: Mapping[str, Any]
 
     @classmethod
-    def parse(cls, text: str) -> Token | None:
+    def parse(cls, text: str) -> WebToken | None:
         """Read a token, None for a text that is none of the kind that API servers issue."""
         parts = text.split(".")
         try:
@@ -204,18 +205,20 @@ class Tokens:
         """
         wanted = decode(self._server, TOKEN_REQUEST, body, request.write_options)
         metadata, spec = wanted["metadata"], wanted.setdefault("spec", {})
-        for field, value in (("name", request.name), ("namespace", request.namespace)):
-            if metadata.get(field) and metadata[field] != value:
-                raise _invalid(f"metadata.{field}", metadata[field], f"must match the service account {field} if "
-                               "specified", request.name)
+        if spec.get("expirationSeconds") is None:
+            spec["expirationSeconds"] = DEFAULT_SECONDS
+        if metadata.get("name", request.name) != request.name:
+            raise _invalid("metadata.name", metadata["name"], "must match the service account name if specified",
+                           request.name)
+        ensure_namespace(metadata, request.namespace)
         account = self._get("serviceaccounts", request.name, namespace=request.namespace)
         if metadata.get("uid") and metadata["uid"] != uid_of(account):
             raise errors.conflict("TokenRequest.authentication.k8s.io", request.name, f"the UID in the token request "
                                   f"({metadata['uid']}) does not match the UID of the service account "
                                   f"({uid_of(account)})")
+        if manager := request.write_options.field_manager:
+            metadata |= self._managed_fields(wanted, manager)
         spec["audiences"] = spec.get("audiences") or list(AUDIENCES)
-        if spec.get("expirationSeconds") is None:
-            spec["expirationSeconds"] = DEFAULT_SECONDS
         seconds = spec["expirationSeconds"]
         now = self._server.clock.now()
         wanted["metadata"] = {**metadata, "name": name_of(account), "namespace": request.namespace,
@@ -239,6 +242,12 @@ class Tokens:
                             "expirationTimestamp": format_time(later(now, spec["expirationSeconds"]))}
         return wanted
 
+    def _managed_fields(self, wanted: Object, manager: str) -> Object:
+        strategy, now = self._server.strategy(TOKEN_REQUEST), self._server.clock.timestamp()
+        spec = {field: value for field, value in wanted["spec"].items() if value is not None}
+        tracked = tracked_creation(strategy, {**wanted, "spec": spec}, manager, now)
+        return {field: [{**entry, "subresource": "token"} for entry in entries] for field, entries in tracked.items()}
+
     def _bound_objects(self, account: Object, reference: Object | None) -> Object:
         """Return the claims about the object that a token is to be bound to."""
         if reference is None:
@@ -248,6 +257,8 @@ class Tokens:
         if group or kind not in ("Pod", "Secret", "Node"):
             shown = f"{group}/{version}, Kind={kind}"
             raise errors.BadRequest(f"cannot bind token to object of type {shown}")
+        if not name:
+            raise errors.BadRequest("Name parameter required.")
         obj = self._get(f"{kind.lower()}s", name, namespace="" if kind == "Node" else namespace)
         claims = {kind.lower(): _reference(obj)}
         if kind == "Pod":
@@ -281,7 +292,7 @@ class Tokens:
                 user = its_user
         if user is not None:
             return Authenticated(user, _for_any(AUDIENCES, audiences, INVALID_TOKEN))
-        token = Token.parse(text)
+        token = WebToken.parse(text)
         if token is not None and token.claim("iss") == LEGACY_ISSUER:
             return self._legacy(token, audiences)
         if token is None or token.claim("iss") != ISSUER or self.key is None:
@@ -296,7 +307,7 @@ class Tokens:
                           f"target audiences {_go_quoted(audiences)}")
         return Authenticated(self._bearer(token), chosen)
 
-    def _bearer(self, token: Token) -> Object:
+    def _bearer(self, token: WebToken) -> Object:
         """Return the user of a token with a good signature, if all that it is bound to is still there."""
         now = self._server.clock.now()
         self._check_times(token, now)
@@ -321,7 +332,7 @@ class Tokens:
             extra |= {f"{EXTRA}node-{field}": [node[field]] for field in ("name", "uid") if node.get(field)}
         return _account_user(namespace, name, str(account["uid"]), extra)
 
-    def _check_times(self, token: Token, now: datetime) -> None:
+    def _check_times(self, token: WebToken, now: datetime) -> None:
         moment = now.timestamp()
         if (start := token.time("nbf")) is not None and moment + LEEWAY < start:
             raise TokenError("service account token is not valid yet")
@@ -347,7 +358,7 @@ class Tokens:
         except errors.NotFound as error:
             raise TokenError(error.message) from None
 
-    def _legacy(self, token: Token, audiences: Sequence[str]) -> Authenticated:
+    def _legacy(self, token: WebToken, audiences: Sequence[str]) -> Authenticated:
         """Return whose a token from a Secret is: the Secret must have it, and it must be the one made for it."""
         namespace, secret_name, name, uid = (token.claim(f"{CLAIM}{claim}") for claim in (
             "namespace", "secret.name", "service-account.name", "service-account.uid"))

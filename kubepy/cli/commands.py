@@ -35,6 +35,7 @@ with lazy_imports():
         kustomize,
         label,
         last_applied,
+        logs,
         patch,
         plugins,
         replace,
@@ -54,6 +55,7 @@ with lazy_imports():
     from kubepy.cli.create import ingress as create_ingress
     from kubepy.cli.create import rbac as create_rbac
     from kubepy.cli.create import service as create_service
+    from kubepy.cli.create import token as create_token
     from kubepy.cli.git import intent as git_intent
     from kubepy.cli.git import merging as git_merging
     from kubepy.cli.git import resolve as git_resolve
@@ -185,7 +187,7 @@ CREATE: dict[str, Entry] = {
     "clusterrolebinding": Entry(lambda: create_rbac.clusterrolebinding,
                                 "Create a cluster role binding for a particular cluster role"),
     "ingress": Entry(lambda: create_ingress.ingress, "Create an ingress with the specified name", ("ing",)),
-    "token": _unsupported("create token", NO_SERVER),
+    "token": Entry(lambda: create_token.token, "Request a service account token"),
     "cronjob": Entry(lambda: create_generators.cronjob, "Create a cron job with the specified name", ("cj",)),
 }
 
@@ -287,7 +289,7 @@ COMMANDS: dict[str, Entry] = {
     "drain": Entry(lambda: drain.drain, "Drain node in preparation for maintenance"),
     "taint": Entry(lambda: taint.taint, "Update the taints on one or more nodes"),
     "describe": Entry(lambda: describe.describe, "Show details of a specific resource or group of resources"),
-    "logs": _unsupported("logs", NO_CONTAINERS),
+    "logs": Entry(lambda: logs.logs, "Print the logs for a container in a pod"),
     "attach": _unsupported("attach", NO_CONTAINERS),
     "exec": _unsupported("exec", NO_CONTAINERS),
     "port-forward": _unsupported("port-forward", NO_CONTAINERS),

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, TypeVar
 from kubepy.api.meta import name_of
 from kubepy.apiserver.client import CRDS
 from kubepy.apiserver.rehearsal import WouldWait
+from kubepy.apiserver.server import ADMINISTRATOR
 from kubepy.storage import StorageError
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ class Backend:
                 cluster.client.refuse_to_wait()
             self._clusters.append(cluster)
         self._notice_definitions(cluster)
+        cluster.client.requester = ADMINISTRATOR  # not the user of the request before
         return function(cluster)
 
     def _notice_definitions(self, cluster: LocalCluster) -> None:

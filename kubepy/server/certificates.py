@@ -72,6 +72,23 @@ def load_keys(folder: str, hosts: Iterable[str] = (), say: Callable[[str], None]
         lock.release()
 
 
+def signing_key(folder: str, say: Callable[[str], None]) -> bytes:
+    """Return the key that signs the tokens of ServiceAccounts, in PEM; a cluster without a folder gets a new one.
+
+    Raises FolderError, LockTimeoutError.
+    """
+    if not folder:
+        return pem_of_key(ec.generate_private_key(ec.SECP256R1()))
+    index.make_own_folder(folder)
+    files = KeyFolder(folder, say, {})
+    lock = locks.Lock(files.path(LOCK))
+    lock.acquire(LOCK_SECONDS)  # a server may be starting
+    try:
+        return pem_of_key(files.private_key(SIGNING_KEY))
+    finally:
+        lock.release()
+
+
 class KeyFolder(NamedTuple):
     """The files of keys in the ``.kubepy/`` of a state folder.
 

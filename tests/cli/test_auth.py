@@ -221,3 +221,37 @@ def test_impersonated_user_creates_certificate_request_and_self_subject_review(k
     assert kubepy("create", "-f", "-", *ann, stdin=request).status == 0
     spec = json.loads(kubepy("get", "csr", "web", "-o", "json").out)["spec"]
     assert {key: spec[key] for key in user} == user
+
+
+# --- create token ---------------------------------------------------------------------------------------------------
+
+
+def test_create_token_prints_token_that_the_key_in_the_folder_signed(kubepy: Kubepy, folder: Path) -> None:
+    from kubepy.apiserver.tokens import SigningKey, WebToken
+
+    done = kubepy("create", "token", "default", "--duration=20m", "--audience=vault")
+    token = WebToken.parse(done.out.strip())
+    assert token is not None
+    key = folder / "state" / ".kubepy" / "sa.key"
+    assert token.is_signed_by(SigningKey(key.read_bytes()))
+    assert key.stat().st_mode & 0o777 == 0o600
+    assert (token.claims["aud"], token.claims["exp"] - token.claims["iat"]) == (["vault"], 1200)
+    assert kubepy("create", "token", "default", "-o", "jsonpath={.spec.expirationSeconds}").out == "3600"
+
+
+@pytest.mark.parametrize(("words", "message"), [
+    ("gone", 'failed to create token: serviceaccounts "gone" not found'),
+    ("default --duration=5m", 'failed to create token: TokenRequest.authentication.k8s.io "" is invalid: '
+     "spec.expirationSeconds: Invalid value: 300: may not specify a duration less than 10 minutes"),
+    ("default --duration=-5m", "--duration must be greater than or equal to 0"),
+    ("default --duration=1500ms", "--duration cannot be expressed in units less than seconds"),
+    ("default --audience=", "--audience must not be an empty string"),
+    ("default --bound-object-name=x", "--bound-object-name can only be set if --bound-object-kind is provided"),
+    ("default --bound-object-uid=x", "--bound-object-uid can only be set if --bound-object-kind is provided"),
+    ("default --bound-object-kind=Job", "supported --bound-object-kind values are Node, Pod, Secret"),
+    ("default --bound-object-kind=Pod", "--bound-object-name is required if --bound-object-kind is provided"),
+    ("default --bound-object-kind=Pod --bound-object-name=x", 'failed to create token: pods "x" not found'),
+    ("a b", "exactly one NAME is required, got 2\nSee 'kubepy create token -h' for help and examples"),
+])
+def test_create_token_that_cannot_be_fails_with_kubectls_words(kubepy: Kubepy, words: str, message: str) -> None:
+    assert kubepy("create", "token", *words.split()) == Done("", f"error: {message}\n", 1)

@@ -20,7 +20,8 @@ OF_KUBECTL = {
     "create": 3, "create clusterrole": 6, "create configmap": 5, "create cronjob": 2, "create deployment": 5,
     "create ingress": 8, "create job": 3, "create poddisruptionbudget": 4, "create priorityclass": 3,
     "create quota": 2, "create role": 4, "create rolebinding": 2, "create secret docker-registry": 2,
-    "create secret generic": 5, "create service clusterip": 2, "expose": 7, "run": 9, "set env": 12, "set image": 4,
+    "create secret generic": 5, "create service clusterip": 2, "create token": 6, "expose": 7,
+    "run": 9, "set env": 12, "set image": 4,
     "set resources": 4, "set serviceaccount": 2, "set subject": 3, "explain": 5, "get": 14, "edit": 5, "delete": 10,
     "rollout": 4, "rollout history": 2, "rollout pause": 3, "rollout restart": 4, "rollout undo": 3, "scale": 5,
     "autoscale": 2, "cluster-info dump": 4, "top node": 2, "top pod": 4, "drain": 2, "taint": 6, "describe": 7,
@@ -33,7 +34,7 @@ OF_KUBECTL = {
 WORKING = [(name, entry) for name, entry in walk(COMMANDS)
            if entry.summary and not entry.summary.startswith("Not supported")]
 # Examples for a terminal, for git to call, or of the whole machine; and commands with tests of their examples' kind.
-ELSEWHERE = ("completion", "git", "controller", "init", "fsck", "plugin", "kuberc", "top", "alpha")
+ELSEWHERE = ("completion", "git", "controller", "init", "fsck", "plugin", "serve", "kuberc", "top", "alpha")
 SCENE = """
 kubepy init --nodes=2
 kubepy label node node-1 pool=blue zone=a
@@ -45,7 +46,8 @@ kubepy set image ds/log-agent agent=fluent-bit:3.0
 kubepy create cm settings --from-literal=level=info; kubepy create cm settings -n shop --from-literal=a=b
 kubepy create cm logging --from-literal=a=b
 kubepy create secret generic login --from-literal=user=admin
-kubepy create sa robot
+kubepy create secret generic robot-token --from-literal=a=b
+kubepy create sa robot; kubepy create sa robot -n shop
 kubepy create clusterrole observer --verb=get --resource=nodes
 kubepy create clusterrolebinding observers --clusterrole=observer --user=ada
 kubepy create role tuner --verb=get --resource=configmaps

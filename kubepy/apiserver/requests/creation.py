@@ -25,9 +25,14 @@ from kubepy.apiserver.validation.metadata import (
     validate_object_meta,
     validate_path_segments,
 )
+from kubepy.lazy import lazy_imports
 
 if TYPE_CHECKING:
     from kubepy.apiserver.authorization import ReviewContext
+
+with lazy_imports():
+    from kubepy.apiserver.managedfields import tracking
+    from kubepy.apiserver.requests import escalation  # for servers that enforce roles
 
 MAX_GENERATED_PREFIX = 63 - 5
 NAME_ATTEMPTS = 8
@@ -63,12 +68,22 @@ def answer_review(server: Server, resource: Resource, review: Object, options: W
     for field in _SYSTEM_FIELDS:
         metadata.pop(field, None)
     ensure_namespace(metadata, context.namespace)
+    if options.field_manager:
+        metadata |= tracked_creation(strategy, obj, options.field_manager, context.now)
     if problems := strategy.validate(obj):
         # Upstream's objects have lost their kind here.
         raise errors.invalid(f".{resource.group}", "", problems)
-    if options.field_manager:
-        metadata["managedFields"] = [stamp(options.field_manager, resource.api_version, server.clock.timestamp())]
     return strategy.answer(obj, context)
+
+
+def tracked_creation(strategy: Strategy, obj: Object, manager: str, time: str) -> Object:
+    """Return the ``managedFields``, if there are any, of an object that is sent back without being stored."""
+    resource, metadata = strategy.resource, obj["metadata"]
+    entries = [stamp(manager, resource.api_version, time)]
+    sent = {field: value for field, value in obj.items() if field != "status"}
+    tracked = tracking.shown(resource, strategy.field_schema(), {**sent, "metadata": {**metadata,
+                                                                                     "managedFields": entries}})
+    return {field: value for field, value in tracked["metadata"].items() if field == "managedFields"}
 
 
 def create_decoded(scope: RequestScope, new: Object, managed_fields: Callable[[], list[Object]]) -> Object:
@@ -78,7 +93,11 @@ def create_decoded(scope: RequestScope, new: Object, managed_fields: Callable[[]
     """
     for field in _SYSTEM_FIELDS:
         new["metadata"].pop(field, None)
-    admission.admit(Attributes(scope, new))
+    attributes = Attributes(scope, new)
+    admission.admit(attributes)
+    if scope.server.enforces_roles:
+        escalation.authorize_creation(scope)
+        escalation.confirm_no_escalation(attributes)
     metadata = new["metadata"]
     names_given = 0
     if not metadata.get("name") and metadata.get("generateName"):

@@ -26,6 +26,7 @@ from kubepy.lazy import lazy_imports
 
 with lazy_imports():
     from kubepy.apiserver.managedfields import tracking
+    from kubepy.apiserver.requests import escalation  # for servers that enforce roles
 
 # The folders of kinds in etcd that differ from their plurals; only the words of one error need them.
 _ETCD_FOLDERS = {
@@ -92,6 +93,8 @@ def replace(scope: RequestScope, new: Object, old: Object, managed_fields: list[
     _check_version(scope, new, old)
     attributes = Attributes(scope, new, old)
     admission.admit(attributes)
+    if server.enforces_roles:
+        escalation.confirm_no_escalation(attributes)
     if not subresource:
         strategy.begin_update(new, old, scope.transaction.list)
     _prepare(strategy, new, old, subresource)

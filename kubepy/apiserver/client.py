@@ -141,10 +141,17 @@ class Client:
         def list_objects(resource: str) -> Objects:
             return [*self._stored(resource), *self.list_implied(resource)]
 
-        def state() -> object:
-            return self.revision(), self._store.meta(implied.DELETIONS)
+        def changed_since(mark: authorization.Mark) -> tuple[authorization.Mark, bool]:
+            since, deletions = mark[0], self._store.meta(implied.DELETIONS)
+            try:
+                newest, changes = self._store.logged_changes(since, scan=False)
+            except CompactedError:
+                return (self.revision(), deletions), True
+            kinds = (implied.NAMESPACES, *authorization.KINDS)  # without namespaces no role is implied
+            is_other = deletions != mark[1] or any(change.key.resource in kinds for change in changes)
+            return (newest, deletions), is_other
 
-        self._server.authorizer = (authorization.RbacAuthorizer(state, list_objects)
+        self._server.authorizer = (authorization.RbacAuthorizer(changed_since, list_objects)
                                    if mode == authorization.RBAC else authorization.AlwaysAllowAuthorizer())
 
     def refuse_to_wait(self) -> None:

@@ -57,6 +57,7 @@ class Application:
         self.options = options
         self.token = token
         self.signing_key = signing_key
+        self.impersonation_modes: dict[str, str] = {}  # that were allowed last, by requester
         self.log = log
         self.backend = Backend(self._open_cluster)
         which = ALL if options.controllers else ONLY_KUBELETS

@@ -140,7 +140,7 @@ def list_(call: Call) -> Response:
 def create(call: Call) -> Response:
     served = ServedRequest.of(call)
     options = parameters.create_options(call.request)
-    body = requestbody.read_object(call.request, served.resource)
+    body = requestbody.read_object(call.request, _body_kind(served))
     _refuse_resource_version(served, body.object, options)
     return served.respond(served.do(body.object, options._replace(strict=body.strict)), 201)
 
@@ -177,7 +177,7 @@ def patch(call: Call) -> Response:
 
 
 def _body_kind(served: ServedRequest) -> Resource:
-    """Return the kind of the body of an update: a Scale for that subresource."""
+    """Return the kind of the body: of some subresources it is another one than the resource's, as a Scale."""
     resource = served.resource
     subresource = resource.subresource(served.call.info.subresource)
     if subresource is None or subresource.kind == resource.kind:

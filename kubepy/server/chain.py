@@ -12,6 +12,7 @@ import hmac
 import os
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
+from contextlib import suppress
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -32,7 +33,8 @@ Send = Callable[[Message], Awaitable[None]]
 MAX_BODY = 3 * 1024 * 1024  # ``MaxRequestBodyBytes``
 MAX_DISCARDED = 64 * 1024 * 1024  # of a body that is too large: a client that is still sending would miss the answer
 REQUEST_SECONDS = 60.0  # ``RequestTimeout``
-SEND_SECONDS = 30.0  # how long a client may take to read one piece of a stream
+SEND_SECONDS = 30.0  # how long a client may take to read one piece of an answer
+PIECE_BYTES = 256 * 1024
 GZIP_BYTES = 128 * 1024  # ``defaultGzipThresholdBytes``
 WARNING_RUNES, ALL_WARNINGS_RUNES = 256, 4 * 1024  # ``truncateItemRunes``, ``truncateAtTotalRunes``
 CLOSING = (408, 413, 504)
@@ -64,10 +66,11 @@ class HandlerChain:
             answer = self._failure(request, info, error)
         answer = answer._replace(headers=(*answer.headers, *warning_headers(warnings)))
         headers = {"audit-id": request.header("audit-id") or new_id(), "cache-control": "no-cache, private"}
+        sender = Sender(scope, send)
         if isinstance(answer, Response):
-            await send_response(answer, headers, send)
+            await sender.send_response(answer, headers)
         else:
-            await self._stream(answer, headers, receive, Sender(scope, send))
+            await self._stream(answer, headers, receive, sender)
 
     async def _answer(self, request: HttpRequest, info: RequestInfo, receive: Receive,
                       warnings: dict[str, None]) -> Response | StreamResponse:
@@ -172,6 +175,17 @@ class Sender:
             self.abort()
             raise
 
+    async def send_response(self, answer: Response, headers: Mapping[str, str]) -> None:
+        """Send a whole answer, each piece of it after the one before has gone."""
+        body, size = memoryview(answer.body), len(answer.body)
+        with suppress(TimeoutError):
+            await self.send(start_message(answer, {**headers, "content-length": str(size)}))
+            for start in range(0, size, PIECE_BYTES):
+                await self.send({"type": "http.response.body", "body": bytes(body[start:start + PIECE_BYTES]),
+                                 "more_body": True})
+                await asyncio.sleep(0)  # others, and the news that the client has gone
+            await self.send({"type": "http.response.body", "body": b""})
+
     def abort(self) -> None:
         """Close the connection at once."""
         self._abort()
@@ -259,11 +273,6 @@ def start_message(answer: Response | StreamResponse, headers: Mapping[str, str])
              *([("content-type", answer.content_type)] if answer.content_type else []), *answer.headers]
     return {"type": "http.response.start", "status": answer.status,
             "headers": [(name.lower().encode(), value.encode("utf-8", "replace")) for name, value in pairs]}
-
-
-async def send_response(answer: Response, headers: Mapping[str, str], send: Send) -> None:
-    await send(start_message(answer, {**headers, "content-length": str(len(answer.body))}))
-    await send({"type": "http.response.body", "body": answer.body})
 
 
 def new_id() -> str:

@@ -12,6 +12,7 @@ import hmac
 import os
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
+from contextlib import suppress
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -19,7 +20,7 @@ from kubepy.api import errors
 from kubepy.api.meta import Object
 from kubepy.api.values import goformat
 from kubepy.apiserver.cluster import LocalCluster
-from kubepy.server import authentication, negotiation, requestinfo, routes, watch
+from kubepy.server import authentication, health, negotiation, requestinfo, routes, watch
 from kubepy.server.application import Application
 from kubepy.server.messages import Call, Headers, HttpRequest, RequestInfo, Response, StreamResponse
 from kubepy.storage import LockTimeoutError, StorageError
@@ -32,7 +33,8 @@ Send = Callable[[Message], Awaitable[None]]
 MAX_BODY = 3 * 1024 * 1024  # ``MaxRequestBodyBytes``
 MAX_DISCARDED = 64 * 1024 * 1024  # of a body that is too large: a client that is still sending would miss the answer
 REQUEST_SECONDS = 60.0  # ``RequestTimeout``
-SEND_SECONDS = 30.0  # how long a client may take to read one piece of a stream
+SEND_SECONDS = 30.0  # how long a client may take to read one piece of an answer
+PIECE_BYTES = 256 * 1024
 GZIP_BYTES = 128 * 1024  # ``defaultGzipThresholdBytes``
 WARNING_RUNES, ALL_WARNINGS_RUNES = 256, 4 * 1024  # ``truncateItemRunes``, ``truncateAtTotalRunes``
 CLOSING = (408, 413, 504)
@@ -63,11 +65,13 @@ class HandlerChain:
         except Exception as error:
             answer = self._failure(request, info, error)
         answer = answer._replace(headers=(*answer.headers, *warning_headers(warnings)))
+        health.count_request(self._application.requests, request, info, answer.status)
         headers = {"audit-id": request.header("audit-id") or new_id(), "cache-control": "no-cache, private"}
+        sender = Sender(scope, send)
         if isinstance(answer, Response):
-            await send_response(answer, headers, send)
+            await sender.send_response(answer, headers)
         else:
-            await self._stream(answer, headers, receive, Sender(scope, send))
+            await self._stream(answer, headers, receive, sender)
 
     async def _answer(self, request: HttpRequest, info: RequestInfo, receive: Receive,
                       warnings: dict[str, None]) -> Response | StreamResponse:
@@ -86,7 +90,7 @@ class HandlerChain:
         user: Object | None = None
 
         def admit(cluster: LocalCluster) -> Object:
-            return authentication.admit(request, info, cluster)
+            return authentication.admit(request, info, application, cluster)
 
         def run(cluster: LocalCluster) -> Response | StreamResponse:
             """Handle the request in a thread of the backend."""
@@ -120,6 +124,8 @@ class HandlerChain:
             return negotiation.error_response(request, errors.BadRequest("the object is nested too deeply"))
         if isinstance(error, LockTimeoutError):
             return negotiation.error_response(request, errors.ServiceUnavailable(str(error)))
+        if isinstance(error, (StorageError, OSError)) and health.is_check(info):
+            return health.check(request, info)
         if isinstance(error, (StorageError, OSError)):
             self._application.log(f"error: {request.method} {request.path}: {error}")
             return negotiation.error_response(request, errors.internal_error(str(error)))
@@ -171,6 +177,17 @@ class Sender:
         except TimeoutError:
             self.abort()
             raise
+
+    async def send_response(self, answer: Response, headers: Mapping[str, str]) -> None:
+        """Send a whole answer, each piece of it after the one before has gone."""
+        body, size = memoryview(answer.body), len(answer.body)
+        with suppress(TimeoutError):
+            await self.send(start_message(answer, {**headers, "content-length": str(size)}))
+            for start in range(0, size, PIECE_BYTES):
+                await self.send({"type": "http.response.body", "body": bytes(body[start:start + PIECE_BYTES]),
+                                 "more_body": True})
+                await asyncio.sleep(0)  # others, and the news that the client has gone
+            await self.send({"type": "http.response.body", "body": b""})
 
     def abort(self) -> None:
         """Close the connection at once."""
@@ -259,11 +276,6 @@ def start_message(answer: Response | StreamResponse, headers: Mapping[str, str])
              *([("content-type", answer.content_type)] if answer.content_type else []), *answer.headers]
     return {"type": "http.response.start", "status": answer.status,
             "headers": [(name.lower().encode(), value.encode("utf-8", "replace")) for name, value in pairs]}
-
-
-async def send_response(answer: Response, headers: Mapping[str, str], send: Send) -> None:
-    await send(start_message(answer, {**headers, "content-length": str(len(answer.body))}))
-    await send({"type": "http.response.body", "body": answer.body})
 
 
 def new_id() -> str:

@@ -139,7 +139,8 @@ class HttpServer(Server):
 
         await self.application.start()
         self.servers = [await loop.create_server(new_protocol, sock=listener, ssl=self.context, backlog=BACKLOG,
-                                                 ssl_handshake_timeout=HANDSHAKE_SECONDS)
+                                                 ssl_handshake_timeout=HANDSHAKE_SECONDS,
+                                                 ssl_shutdown_timeout=FLUSH_SECONDS)
                         for listener in self.sockets]
         self.started = True
         self.ready()

@@ -226,14 +226,19 @@ def api(new_api: Callable[..., Api]) -> Api:
 class ServerProcess:
     """``kubepy serve`` as a process.
 
+    :param limits: constants of modules of ``kubepy.server`` that are others in this process: "listener.HEADER_SECONDS".
     :ivar kubeconfig: the path of its kubeconfig.
     """
 
-    def __init__(self, folder: Path, *flags: str) -> None:
+    def __init__(self, folder: Path, *flags: str, limits: Mapping[str, float] | None = None) -> None:
         self.folder = folder
         self.kubeconfig = folder.parent / "kubeconfig"
+        program = ["-c", "; ".join((
+            "from kubepy.server import chain, listener, watch, watchcache",
+            *(f"{name} = {value}" for name, value in limits.items()),
+            "from kubepy.cli.program import run", "raise SystemExit(run())"))] if limits else ["-m", "kubepy"]
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "kubepy", "--state", str(folder), "serve", "--port=0",
+            [sys.executable, *program, "--state", str(folder), "serve", "--port=0",
              f"--write-kubeconfig={self.kubeconfig}", *flags],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "HOME": str(folder.parent)})
         assert self.process.stdout is not None
@@ -286,8 +291,8 @@ def new_server(new_folder: Callable[[], Path]) -> Iterator[Callable[..., ServerP
     """Start servers as processes: ``new_server("--controllers=off")``."""
     started: list[ServerProcess] = []
 
-    def start(*flags: str, folder: Path | None = None) -> ServerProcess:
-        started.append(ServerProcess(folder or new_folder(), *flags))
+    def start(*flags: str, folder: Path | None = None, limits: Mapping[str, float] | None = None) -> ServerProcess:
+        started.append(ServerProcess(folder or new_folder(), *flags, limits=limits))
         return started[-1]
 
     yield start

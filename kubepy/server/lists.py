@@ -163,8 +163,8 @@ def _parse_token(text: str) -> dict[str, Any]:
     if len(text) % 4 == 1:
         raise ValueError(f"illegal base64 data at input byte {len(text) - 1}")
     try:
-        token = json.loads(urlsafe_b64decode(text + "=" * (-len(text) % 4)))
-    except (json.JSONDecodeError, UnicodeDecodeError, binascii.Error, RecursionError) as error:
+        token = json.loads(urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode(errors="replace"))
+    except (json.JSONDecodeError, binascii.Error, RecursionError) as error:
         if isinstance(error, json.JSONDecodeError) and error.pos < len(error.doc):
             raise ValueError(f"invalid character '{error.doc[error.pos]}' looking for beginning of value") from None
         raise ValueError("unexpected end of JSON input") from None

@@ -5,11 +5,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 # Unit tests: those of the packages below the command line. Acceptance tests: those that run whole commands.
-UNIT := tests/api tests/apiserver tests/controllers tests/kubelet tests/runtime tests/scheduler tests/storage
-ACCEPTANCE := tests/bundles tests/cli tests/conformance tests/python tests/torture $(wildcard tests/test_*.py)
+UNIT := tests/api tests/apiserver tests/controllers tests/kubelet tests/runtime tests/scheduler tests/server tests/storage
+ACCEPTANCE := tests/bundles tests/cli tests/clients tests/conformance tests/python tests/torture $(wildcard tests/test_*.py)
 PYTEST := $(BIN)/pytest -n 4 --dist worksteal
 
-.PHONY: demo test unit acceptance torture bundles check bench pythons completions docs generated clean
+.PHONY: demo test unit acceptance clients torture bundles check bench pythons completions docs generated clean
 
 demo: $(VENV)/.installed
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash tools/demo.sh
@@ -22,6 +22,11 @@ unit: $(VENV)/.installed
 
 acceptance: $(VENV)/.installed
 	$(PYTEST) $(ACCEPTANCE)
+
+# The Python clients kubernetes, kr8s, lightkube and kopf against `kubepy serve`
+clients: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[clients]'
+	$(BIN)/pytest tests/clients
 
 torture: $(VENV)/.installed
 	$(BIN)/python -m tests.torture

@@ -27,6 +27,7 @@ NODES_GROUP = "system:nodes"
 CLUSTER_ADMINS = "kubeadm:cluster-admins"
 SERVICE_ACCOUNTS_GROUP = "system:serviceaccounts"
 ACCOUNT_PREFIX, NODE_PREFIX = "system:serviceaccount:", "system:node:"
+Mark = tuple[int, str | None]  # a revision, and the deletions of implied objects
 KINDS = (CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, ROLE_BINDINGS, ROLES)
 
 EVERYTHING: tuple[Object, ...] = ({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]},
@@ -144,17 +145,17 @@ class RbacAuthorizer:
 
     The bindings are compiled when they are first needed, and again when a role or binding has changed.
 
-    :param state: returns something that is another one when any object has changed.
+    :param changed_since: returns a mark of the moment, and whether any role or binding has changed since another mark.
     :param list_objects: returns all objects of a resource.
     """
 
     mode = RBAC
 
-    def __init__(self, state: Callable[[], object], list_objects: Callable[[str], list[Object]]) -> None:
-        self._newest_state = state
+    def __init__(self, changed_since: Callable[[Mark], tuple[Mark, bool]],
+                 list_objects: Callable[[str], list[Object]]) -> None:
+        self._changed_since = changed_since
         self._list_objects = list_objects
-        self._state: object = None
-        self._versions: list[tuple[str, str, str]] | None = None
+        self._mark: Mark = (-1, None)
         self._policy = RbacPolicy([], [], [], [])
 
     def authorize(self, attributes: AttributesRecord) -> AuthorizationDecision:
@@ -174,14 +175,10 @@ class RbacAuthorizer:
     @property
     def policy(self) -> RbacPolicy:
         """The compiled roles and bindings, as they are now."""
-        state = self._newest_state()
-        if state != self._state:
-            lists = [self._list_objects(kind) for kind in KINDS]
-            versions = [(obj["metadata"].get("uid", ""), obj["metadata"].get("resourceVersion", ""), name_of(obj))
-                        for objects in lists for obj in objects]
-            if versions != self._versions:
-                self._policy, self._versions = RbacPolicy(*lists), versions
-            self._state = state
+        mark, has_changed = self._changed_since(self._mark)
+        if has_changed:
+            self._policy = RbacPolicy(*(self._list_objects(kind) for kind in KINDS))
+        self._mark = mark
         return self._policy
 
 

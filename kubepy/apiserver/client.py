@@ -141,10 +141,17 @@ class Client:
         def list_objects(resource: str) -> Objects:
             return [*self._stored(resource), *self.list_implied(resource)]
 
-        def state() -> object:
-            return self.revision(), self._store.meta(implied.DELETIONS)
+        def changed_since(mark: authorization.Mark) -> tuple[authorization.Mark, bool]:
+            since, deletions = mark[0], self._store.meta(implied.DELETIONS)
+            try:
+                newest, changes = self._store.logged_changes(since, scan=False)
+            except CompactedError:
+                return (self.revision(), deletions), True
+            kinds = (implied.NAMESPACES, *authorization.KINDS)  # without namespaces no role is implied
+            is_other = deletions != mark[1] or any(change.key.resource in kinds for change in changes)
+            return (newest, deletions), is_other
 
-        self._server.authorizer = (authorization.RbacAuthorizer(state, list_objects)
+        self._server.authorizer = (authorization.RbacAuthorizer(changed_since, list_objects)
                                    if mode == authorization.RBAC else authorization.AlwaysAllowAuthorizer())
 
     def refuse_to_wait(self) -> None:
@@ -449,6 +456,9 @@ class Client:
     def _shown(self, resource: Resource, request: Request, objects: Objects) -> Objects:
         """Return objects in the version that the request names; without one they stay in that of storage."""
         version = request.resource.version
+        if request.resource.group != resource.group:
+            view = self._server.scheme.by_key(request.resource.group_resource)
+            return self._server.in_version(view, objects, self._find)
         if not version or (not resource.custom and version == resource.version):
             return objects
         return self._server.in_version(resource.at(version), objects, self._find)
@@ -492,6 +502,9 @@ class Client:
         resource = self._server.scheme.for_kind(api_version, obj.get("kind", ""))
         if resource and resource.custom:
             resource = resource.at(api_version.rpartition("/")[2])
+        elif resource and resource.storage_key != resource.key:  # its managers are those of the stored object
+            stored = self.with_managed_fields(self._server.strategy(resource).to_stored_version(obj))
+            return {**obj, "metadata": stored["metadata"]}
         return tracking.shown(resource, self._server.strategy(resource).field_schema(), obj) if resource else obj
 
     # --- changes ----------------------------------------------------------------------------------------------------

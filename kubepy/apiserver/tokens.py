@@ -31,9 +31,9 @@ from kubepy.apiserver.authorization import (
     split_account,
 )
 from kubepy.apiserver.bootstrap import root_ca
-from kubepy.apiserver.managedfields.stamps import stamp
 from kubepy.apiserver.request import Request
-from kubepy.apiserver.requests.decoding import decode
+from kubepy.apiserver.requests.creation import tracked_creation
+from kubepy.apiserver.requests.decoding import decode, ensure_namespace
 from kubepy.apiserver.server import Server
 from kubepy.quoting import quote
 
@@ -148,6 +148,7 @@ class WebToken(NamedTuple):
             header, claims = (json.loads(_decoded(part)) for part in parts[:2])
             if len(parts) != 3 or not isinstance(header, dict) or not isinstance(claims, dict):
                 return None
+            json.dumps(claims, ensure_ascii=False).encode()  # no UTF-8 in it: a ValueError
             return cls(text, str(header.get("kid", "")), claims)
         except (ValueError, RecursionError):
             return None
@@ -205,24 +206,24 @@ class Tokens:
         """
         wanted = decode(self._server, TOKEN_REQUEST, body, request.write_options)
         metadata, spec = wanted["metadata"], wanted.setdefault("spec", {})
-        for field, value in (("name", request.name), ("namespace", request.namespace)):
-            if metadata.get(field) and metadata[field] != value:
-                raise _invalid(f"metadata.{field}", metadata[field], f"must match the service account {field} if "
-                               "specified", request.name)
+        if spec.get("expirationSeconds") is None:
+            spec["expirationSeconds"] = DEFAULT_SECONDS
+        if metadata.get("name", request.name) != request.name:
+            raise _invalid("metadata.name", metadata["name"], "must match the service account name if specified",
+                           request.name)
+        ensure_namespace(metadata, request.namespace)
         account = self._get("serviceaccounts", request.name, namespace=request.namespace)
         if metadata.get("uid") and metadata["uid"] != uid_of(account):
             raise errors.conflict("TokenRequest.authentication.k8s.io", request.name, f"the UID in the token request "
                                   f"({metadata['uid']}) does not match the UID of the service account "
                                   f"({uid_of(account)})")
+        if manager := request.write_options.field_manager:
+            metadata |= self._managed_fields(wanted, manager)
         spec["audiences"] = spec.get("audiences") or list(AUDIENCES)
-        if spec.get("expirationSeconds") is None:
-            spec["expirationSeconds"] = DEFAULT_SECONDS
         seconds = spec["expirationSeconds"]
         now = self._server.clock.now()
         wanted["metadata"] = {**metadata, "name": name_of(account), "namespace": request.namespace,
                               "uid": uid_of(account), "creationTimestamp": format_time(now)}
-        if manager := request.write_options.field_manager:
-            wanted["metadata"]["managedFields"] = [stamp(manager, TOKEN_REQUEST.api_version, format_time(now))]
         if seconds < MIN_SECONDS:
             raise _invalid("spec.expirationSeconds", seconds, "may not specify a duration less than 10 minutes")
         if seconds > MAX_SECONDS:
@@ -242,6 +243,12 @@ class Tokens:
                             "expirationTimestamp": format_time(later(now, spec["expirationSeconds"]))}
         return wanted
 
+    def _managed_fields(self, wanted: Object, manager: str) -> Object:
+        strategy, now = self._server.strategy(TOKEN_REQUEST), self._server.clock.timestamp()
+        spec = {field: value for field, value in wanted["spec"].items() if value is not None}
+        tracked = tracked_creation(strategy, {**wanted, "spec": spec}, manager, now)
+        return {field: [{**entry, "subresource": "token"} for entry in entries] for field, entries in tracked.items()}
+
     def _bound_objects(self, account: Object, reference: Object | None) -> Object:
         """Return the claims about the object that a token is to be bound to."""
         if reference is None:
@@ -251,6 +258,8 @@ class Tokens:
         if group or kind not in ("Pod", "Secret", "Node"):
             shown = f"{group}/{version}, Kind={kind}"
             raise errors.BadRequest(f"cannot bind token to object of type {shown}")
+        if not name:
+            raise errors.BadRequest("Name parameter required.")
         obj = self._get(f"{kind.lower()}s", name, namespace="" if kind == "Node" else namespace)
         claims = {kind.lower(): _reference(obj)}
         if kind == "Pod":
@@ -366,7 +375,10 @@ class Tokens:
             raise TokenError("Token has been invalidated") from None
         if secret["metadata"].get("deletionTimestamp"):
             raise TokenError("Token has been invalidated")
-        stored = _secret_token(secret)
+        try:
+            stored = base64.b64decode((secret.get("data") or {}).get("token", ""), validate=True)
+        except binascii.Error:
+            stored = b""
         if not hmac.compare_digest(stored, token.text.encode()):
             raise TokenError("Token does not match server's copy")
         account = self._require("serviceaccounts", namespace, name)
@@ -441,10 +453,3 @@ def legacy_token(secret: Object, account: Object) -> str:
     signed = f"{json_part(header)}.{json_part(claims)}"
     seed = f"{uid_of(secret)}/{signed}".encode()
     return f"{signed}.{url_safe(hashlib.shake_256(seed).digest(LEGACY_SIGNATURE_BYTES))}"
-
-
-def _secret_token(secret: Object) -> bytes:
-    try:
-        return base64.b64decode((secret.get("data") or {}).get("token", ""), validate=True)
-    except binascii.Error:
-        return b""

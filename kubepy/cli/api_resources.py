@@ -13,7 +13,11 @@ from kubepy.cli.runtime.flags import bool_flag, string_flag, string_slice_flag
 from kubepy.cli.runtime.options import Options
 from kubepy.cli.runtime.output import document, no_printer
 from kubepy.cli.runtime.tables import format_lines
+from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable
+
+with lazy_imports():
+    from kubepy.server import discovery
 
 
 class ApiResourcesOptions(Options):
@@ -100,8 +104,9 @@ def _lines(options: ApiResourcesOptions, resources: Sequence[Resource]) -> list[
 def _api_resource(resource: Resource) -> Object:
     """Return a ``metav1.APIResource``, its fields in the order of Go's type."""
     optional = {"shortNames": list(resource.short_names), "categories": list(resource.categories)}
-    return {"name": resource.plural, "singularName": resource.singular_name, "namespaced": resource.namespaced,
-            **({"group": resource.group} if resource.group else {}), "version": resource.version,
+    return {"name": resource.plural, "singularName": discovery.singular_name(resource),
+            "namespaced": resource.namespaced, **({"group": resource.group} if resource.group else {}),
+            "version": resource.version,
             "kind": resource.kind, "verbs": list(resource.verbs),
             **{field: names for field, names in optional.items() if names}}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import traceback
+from collections import Counter
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
@@ -57,12 +58,14 @@ class Application:
         self.options = options
         self.token = token
         self.signing_key = signing_key
+        self.impersonation_modes: dict[str, str] = {}  # that were allowed last, by requester
         self.log = log
         self.backend = Backend(self._open_cluster)
         which = ALL if options.controllers else ONLY_KUBELETS
         runs = options.controllers or options.kubelets
         self.controllers = ControllerProcess(folder, options.verbosity, which, log) if runs else None
         self.watch_cache = WatchCache(lambda: LocalCluster.open(folder), log)
+        self.requests: Counter[tuple[str, ...]] = Counter()  # that were answered, by the labels of their metric
         self.stopping = asyncio.Event()
         self._heartbeats: asyncio.Task[None] | None = None
 

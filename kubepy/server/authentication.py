@@ -8,7 +8,7 @@ authorization).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, MutableMapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -33,21 +33,23 @@ from kubepy.quoting import quote
 
 if TYPE_CHECKING:
     from kubepy.apiserver.cluster import LocalCluster
+    from kubepy.server.application import Application
     from kubepy.server.messages import HttpRequest, RequestInfo
 
 HEALTH_PATHS = ("/healthz", "/livez", "/readyz")
 IMPERSONATE_USER, IMPERSONATE_UID = "impersonate-user", "impersonate-uid"
 IMPERSONATE_GROUP, IMPERSONATE_EXTRA = "impersonate-group", "impersonate-extra-"
 NODE_NAME = "authentication.kubernetes.io/node-name"
+MAX_MODES = 10_000  # requesters whose modes are remembered
 MANY_CHECKS = 4  # from so many groups or extra values on, one check of all of them comes first
 
 
-def admit(request: HttpRequest, info: RequestInfo, cluster: LocalCluster) -> Object:
+def admit(request: HttpRequest, info: RequestInfo, application: Application, cluster: LocalCluster) -> Object:
     """Return the user as whom a request is carried out, if that user may make it. Raises Unauthorized, Forbidden,
     BadRequest."""
     authorizer = cluster.client.authorizer
     user = authenticate(request, cluster)
-    user = impersonated(request, attributes_of(info, user), authorizer)
+    user = impersonated(request, attributes_of(info, user), authorizer, application.impersonation_modes)
     attributes = attributes_of(info, user)
     decision = authorizer.authorize(attributes)
     if not decision.allowed:
@@ -82,23 +84,31 @@ def authenticate(request: HttpRequest, cluster: LocalCluster) -> Object:
 # --- impersonation --------------------------------------------------------------------------------------------------
 
 
-def impersonated(request: HttpRequest, attributes: AttributesRecord, authorizer: Authorizer) -> Object:
+def impersonated(request: HttpRequest, attributes: AttributesRecord, authorizer: Authorizer,
+                 last_modes: MutableMapping[str, str]) -> Object:
     """Return the user whom the headers of a request impersonate, or the requester. Raises Forbidden, BadRequest.
 
     The narrower permissions of ``ConstrainedImpersonation`` are tried before ``impersonate``; the error is that of the
     first one.
+
+    :param last_modes: the mode that was allowed last to each requester, which is tried first; it is changed.
     """
     wanted = wanted_user(request)
     if wanted is None:
         return attributes.user
     first_error: errors.Forbidden | None = None
-    for mode, applies in _MODES.items():
-        if not applies(wanted, attributes.user):
+    requester = attributes.user.get("username", "")
+    last_mode = last_modes.get(requester)
+    for mode in sorted(_MODES, key=lambda mode: mode != last_mode):
+        if not _MODES[mode](wanted, attributes.user):
             continue
         try:
             if mode:
                 _check(authorizer, attributes._replace(verb=f"impersonate-on:{mode}:{attributes.verb}"))
-            return _Impersonation(authorizer, attributes.user, wanted, mode).user()
+            user = _Impersonation(authorizer, attributes.user, wanted, mode).user()
+            if len(last_modes) < MAX_MODES or requester in last_modes:
+                last_modes[requester] = mode
+            return user
         except errors.Forbidden as error:
             first_error = first_error or error
     assert first_error is not None
@@ -107,35 +117,35 @@ def impersonated(request: HttpRequest, attributes: AttributesRecord, authorizer:
 
 def wanted_user(request: HttpRequest) -> Object | None:
     """Return the user that the headers describe, None where they describe none. Raises BadRequest."""
-    def first(name: str) -> str:
-        return next(iter(request.header_values(name)), "")
+    def values(header: str) -> list[str]:
+        return [_as_text(value) for value in request.header_values(header)]
 
-    name, uid, groups = first(IMPERSONATE_USER), first(IMPERSONATE_UID), request.header_values(IMPERSONATE_GROUP)
+    name, uid = (next(iter(values(header)), "") for header in (IMPERSONATE_USER, IMPERSONATE_UID))
+    groups = values(IMPERSONATE_GROUP)
     extra: dict[str, list[str]] = {}
     for header in request.headers:
         if header.startswith(IMPERSONATE_EXTRA):
-            key = _unescaped(header.removeprefix(IMPERSONATE_EXTRA))
-            extra.setdefault(key, []).extend(request.header_values(header))
+            key = header.removeprefix(IMPERSONATE_EXTRA)
+            if not re.search("%(?![0-9a-fA-F]{2})", key):  # a key with a wrong escape stays as it is
+                key = unquote(key)
+            extra.setdefault(_as_text(key), []).extend(values(header))
     if name:
         return new_user(name, groups, uid, extra)
     if uid or groups or extra:
-        shown = f'&user.DefaultInfo{{Name:"", UID:{quote(uid)}, Groups:{_go_slice(groups)}, Extra:{_go_map(extra)}}}'
+        entries = ", ".join(f"{quote(key)}:{_go_slice(value)}" for key, value in sorted(extra.items()))
+        shown_extra = f"map[string][]string{{{entries}}}" if extra else "map[string][]string(nil)"
+        shown = f'&user.DefaultInfo{{Name:"", UID:{quote(uid)}, Groups:{_go_slice(groups)}, Extra:{shown_extra}}}'
         raise errors.BadRequest(f"requested {shown} without impersonating a user name")
     return None
 
 
-def _unescaped(key: str) -> str:
-    """Return a key without its percent escapes, or as it is if one is wrong (``url.PathUnescape``)."""
-    return key if re.search("%(?![0-9a-fA-F]{2})", key) else unquote(key, errors="surrogateescape")
+def _as_text(value: str) -> str:
+    """Return a value of a header with the replacement character for bytes that are no UTF-8, as Go's JSON has it."""
+    return value.encode(errors="surrogateescape").decode(errors="replace")
 
 
 def _go_slice(values: list[str]) -> str:
     return f"[]string{{{', '.join(map(quote, values))}}}" if values else "[]string(nil)"
-
-
-def _go_map(values: Mapping[str, list[str]]) -> str:
-    entries = ", ".join(f"{quote(key)}:{_go_slice(value)}" for key, value in sorted(values.items()))
-    return f"map[string][]string{{{entries}}}" if values else "map[string][]string(nil)"
 
 
 def _check(authorizer: Authorizer, attributes: AttributesRecord) -> None:

@@ -12,7 +12,9 @@ from typing import Any, NamedTuple, cast
 from kubepy.api import errors
 from kubepy.api.meta import Object
 from kubepy.api.scheme import Resource
+from kubepy.api.values.names import path_segment
 from kubepy.apiserver.request import APPLY_PATCH, CollectionOptions, CreateOptions, ListOptions, Options, Request
+from kubepy.quoting import quote
 from kubepy.server import lists, negotiation, parameters, requestbody, tables
 from kubepy.server.messages import Call, Handler, Response
 from kubepy.server.negotiation import MediaType, Restrictions
@@ -47,6 +49,8 @@ class ServedRequest(NamedTuple):
         """
         resource = find_resource(call.cluster.scheme, call.info)
         _require_verb(call, resource)
+        if complaints := path_segment(call.info.name):
+            raise errors.BadRequest(f"Name parameter invalid: {quote(call.info.name)}: {';'.join(complaints)}")
         if call.info.verb == "patch":
             requestbody.require_patch_type(call.request, resource)
         if not resource.custom:
@@ -140,7 +144,7 @@ def list_(call: Call) -> Response:
 def create(call: Call) -> Response:
     served = ServedRequest.of(call)
     options = parameters.create_options(call.request)
-    body = requestbody.read_object(call.request, served.resource)
+    body = requestbody.read_object(call.request, _body_kind(served))
     _refuse_resource_version(served, body.object, options)
     return served.respond(served.do(body.object, options._replace(strict=body.strict)), 201)
 
@@ -177,7 +181,7 @@ def patch(call: Call) -> Response:
 
 
 def _body_kind(served: ServedRequest) -> Resource:
-    """Return the kind of the body of an update: a Scale for that subresource."""
+    """Return the kind of the body: of some subresources it is another one than the resource's, as a Scale."""
     resource = served.resource
     subresource = resource.subresource(served.call.info.subresource)
     if subresource is None or subresource.kind == resource.kind:

@@ -163,8 +163,8 @@ def _parse_token(text: str) -> dict[str, Any]:
     if len(text) % 4 == 1:
         raise ValueError(f"illegal base64 data at input byte {len(text) - 1}")
     try:
-        token = json.loads(urlsafe_b64decode(text + "=" * (-len(text) % 4)))
-    except (json.JSONDecodeError, UnicodeDecodeError, binascii.Error, RecursionError) as error:
+        token = json.loads(urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode(errors="replace"))
+    except (json.JSONDecodeError, binascii.Error, RecursionError) as error:
         if isinstance(error, json.JSONDecodeError) and error.pos < len(error.doc):
             raise ValueError(f"invalid character '{error.doc[error.pos]}' looking for beginning of value") from None
         raise ValueError("unexpected end of JSON input") from None
@@ -207,7 +207,7 @@ def read_page(call: Call, resource: Resource, media: MediaType, parameters: List
 
 def _cached_records(call: Call, view: View, cache: WatchCache, wanted: Range) -> tuple[list[MemoryRecord], int]:
     """Return the objects of a view from the cache, at the revision that is wanted."""
-    key, namespace = view.resource.key, view.namespace
+    key, namespace = view.resource.storage_key, view.namespace
     current, problems = call.cluster.store.refresh(key, namespace or None)
     require_present(max(wanted.exact or 0, wanted.minimum), current)
     if not cache.wait_for(current, CATCH_UP_SECONDS):
@@ -248,7 +248,7 @@ def _stored_records(call: Call, view: View, wanted: Range) -> tuple[list[MemoryR
 
 def _record(view: View, obj: Object) -> MemoryRecord:
     metadata = obj["metadata"]
-    key = Key(view.resource.key, namespace_of(obj), name_of(obj))
+    key = Key(view.resource.storage_key, namespace_of(obj), name_of(obj))
     return MemoryRecord(key, int(metadata.get("resourceVersion") or 0), to_json(obj))
 
 

@@ -49,7 +49,7 @@ EITHER = "exactly one of nonResourceAttributes or resourceAttributes must be spe
 @pytest.mark.parametrize(("resource", "spec", "why"), [
     ("selfsubjectaccessreviews", {}, f"spec.resourceAttributes: Invalid value: null: {EITHER}"),
     ("selfsubjectaccessreviews", {**ABOUT, "nonResourceAttributes": {"path": "/"}},
-     'spec.nonResourceAttributes: Invalid value: {"path":"/"}: cannot be specified in combination with '
+     'spec.nonResourceAttributes: Invalid value: {"Path":"/","Verb":""}: cannot be specified in combination with '
      "resourceAttributes"),
     ("subjectaccessreviews", ABOUT, 'spec.user: Invalid value: "": at least one of user or group must be specified'),
 ])

@@ -10,6 +10,7 @@ from kubepy.api.scheme import PrinterColumn, Resource
 
 _KUBE_VERSION = re.compile(r"v([0-9]{1,18})(?:(alpha|beta)([0-9]{1,18}))?")
 _STABILITY = {"alpha": 0, "beta": 1, None: 2}
+VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")  # in discovery's order
 SCALE_PATHS = ("specReplicasPath", "statusReplicasPath", "labelSelectorPath")
 
 
@@ -43,7 +44,7 @@ def _in_version(spec: Object, names: Object, version: Object) -> Resource:
     return Resource(
         names["plural"], names["kind"], spec["group"], version["name"], spec.get("scope") == "Namespaced",
         names.get("singular", ""), tuple(names.get("shortNames") or ()), tuple(names.get("categories") or ()),
-        tuple(name for name in ("scale", "status") if name in subresources), custom=True,
+        tuple(name for name in ("scale", "status") if name in subresources), VERBS, custom=True,
         scale_paths=scale_paths if scale else (),
         printer_columns=tuple(
             PrinterColumn(column["name"], column["type"], column["jsonPath"], column.get("priority", 0),

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from kubepy.apiserver.authorization import ReviewContext
 
 with lazy_imports():
+    from kubepy.apiserver.managedfields import tracking
     from kubepy.apiserver.requests import escalation  # for servers that enforce roles
 
 MAX_GENERATED_PREFIX = 63 - 5
@@ -67,12 +68,22 @@ def answer_review(server: Server, resource: Resource, review: Object, options: W
     for field in _SYSTEM_FIELDS:
         metadata.pop(field, None)
     ensure_namespace(metadata, context.namespace)
+    if options.field_manager:
+        metadata |= tracked_creation(strategy, obj, options.field_manager, context.now)
     if problems := strategy.validate(obj):
         # Upstream's objects have lost their kind here.
         raise errors.invalid(f".{resource.group}", "", problems)
-    if options.field_manager:
-        metadata["managedFields"] = [stamp(options.field_manager, resource.api_version, server.clock.timestamp())]
     return strategy.answer(obj, context)
+
+
+def tracked_creation(strategy: Strategy, obj: Object, manager: str, time: str) -> Object:
+    """Return the ``managedFields``, if there are any, of an object that is sent back without being stored."""
+    resource, metadata = strategy.resource, obj["metadata"]
+    entries = [stamp(manager, resource.api_version, time)]
+    sent = {field: value for field, value in obj.items() if field != "status"}
+    tracked = tracking.shown(resource, strategy.field_schema(), {**sent, "metadata": {**metadata,
+                                                                                     "managedFields": entries}})
+    return {field: value for field, value in tracked["metadata"].items() if field == "managedFields"}
 
 
 def create_decoded(scope: RequestScope, new: Object, managed_fields: Callable[[], list[Object]]) -> Object:
@@ -98,8 +109,8 @@ def create_decoded(scope: RequestScope, new: Object, managed_fields: Callable[[]
     strategy.begin_create(new, scope.transaction.list)
     strategy.take_requester(new, server.requester)
     strategy.prepare_for_create(new)
-    if strategy.has_generation:
-        metadata["generation"] = 1
+    if strategy.has_generation and strategy.first_generation:
+        metadata["generation"] = strategy.first_generation
     if entries := managed_fields():
         metadata["managedFields"] = entries
     validate_new(strategy, new)

@@ -55,9 +55,13 @@ def _check_role(attributes: Attributes, role: Object, old: Object | None) -> Non
     if scope.server.authorizer.authorize(_attributes(scope, "escalate")).allowed:
         return
     if problem := _escalation(scope, role.get("rules") or ()):
-        raise attributes.forbidden(problem)
+        raise _forbidden(attributes, problem)
     if (_aggregates(role) or (old is not None and _aggregates(old))) and _escalation(scope, EVERYTHING):
-        raise attributes.forbidden("must have cluster-admin privileges to use the aggregationRule")
+        raise _forbidden(attributes, "must have cluster-admin privileges to use the aggregationRule")
+
+
+def _forbidden(attributes: Attributes, problem: str) -> errors.Forbidden:
+    return errors.forbidden(attributes.resource.key, attributes.obj["metadata"].get("name", ""), problem)
 
 
 def _check_binding(attributes: Attributes, reference: Object) -> None:
@@ -70,11 +74,13 @@ def _check_binding(attributes: Attributes, reference: Object) -> None:
                                                   name=name, namespace=namespace)
     if scope.server.authorizer.authorize(binding).allowed:
         return
-    role = scope.transaction.get(Key(resource, namespace if kind == "Role" else "", name))
+    if kind == "Role" and not namespace:
+        raise errors.BadRequest("Namespace parameter required.")
+    role = scope.transaction.get(Key(resource, namespace if kind == "Role" else "", name)) if name else None
     if role is None:
-        raise errors.not_found(resource, name)
+        raise errors.not_found(scope.resource.key, name)  # upstream names the resource of the request
     if problem := _escalation(scope, role.get("rules") or ()):
-        raise attributes.forbidden(problem)
+        raise _forbidden(attributes, problem)
 
 
 def _attributes(scope: RequestScope, verb: str) -> AttributesRecord:

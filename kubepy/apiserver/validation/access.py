@@ -5,15 +5,14 @@ from __future__ import annotations
 import re
 from base64 import b64decode
 from collections.abc import Iterator
-from typing import Any
 
 from kubepy.api import selectors
 from kubepy.api.errors import FieldError, duplicate, invalid_value, not_supported, required
 from kubepy.api.meta import Object
+from kubepy.api.values.goformat import Ordered
 from kubepy.api.values.names import dns1123_subdomain, path_segment
 from kubepy.apiserver.validation.fields import (
     Errors,
-    go_view,
     json_view,
     validate_format,
     validate_label_name,
@@ -171,8 +170,9 @@ def validate_access(spec: Object, *, of_subject: bool = False) -> list[FieldErro
     return errors
 
 
-def _path_view(path: Object) -> Any:
-    return go_view("authorization.NonResourceAttributes", path)
+def _path_view(path: Object) -> Ordered:
+    """Return the attributes of a path as Go prints their internal type."""
+    return Ordered({"Path": path.get("path", ""), "Verb": path.get("verb", "")})
 
 
 def _validate_selector_attributes(selector: Object, path: str, errors: Errors) -> None:
@@ -194,17 +194,18 @@ def _validate_selector_attributes(selector: Object, path: str, errors: Errors) -
             validate_label_values(requirement.get("values"), f"{at}.values", errors)
 
 
-def validate_empty_metadata(metadata: Object, detail: str = "must be empty") -> list[FieldError]:
-    return [invalid_value("metadata", json_view("meta/v1.ObjectMeta", metadata), detail)] if metadata else []
+def validate_empty_metadata(metadata: Object, detail: str = "must be empty",
+                            ignored: tuple[str, ...] = ("managedFields",)) -> list[FieldError]:
+    if all(field in ignored for field in metadata):
+        return []
+    return [invalid_value("metadata", json_view("meta/v1.ObjectMeta", metadata), detail)]
 
 
 def validate_local_access(review: Object) -> list[FieldError]:
     """Check that a review is about the namespace in which it is made."""
     metadata, spec = review["metadata"], review["spec"]
     namespace, asked = metadata.get("namespace", ""), spec.get("resourceAttributes")
-    errors = []
-    if any(field != "namespace" for field in metadata):
-        errors += validate_empty_metadata(metadata, "must be empty except for namespace")
+    errors = validate_empty_metadata(metadata, "must be empty except for namespace", ("managedFields", "namespace"))
     if asked is not None and asked.get("namespace", "") != namespace:
         errors.append(invalid_value("spec.resourceAttributes.namespace", asked.get("namespace", ""),
                                     "must match metadata.namespace"))

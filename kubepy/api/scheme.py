@@ -92,6 +92,11 @@ class Resource(NamedTuple):
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     @property
+    def storage_key(self) -> str:
+        """The key under which the objects are stored: events of both groups are the same objects."""
+        return "events" if self.key == "events.events.k8s.io" else self.key
+
+    @property
     def gvr(self) -> GroupVersionResource:
         """The GroupVersionResource by which a request names it, in this version."""
         return GroupVersionResource(self.group, self.version, self.plural)

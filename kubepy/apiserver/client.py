@@ -456,6 +456,9 @@ class Client:
     def _shown(self, resource: Resource, request: Request, objects: Objects) -> Objects:
         """Return objects in the version that the request names; without one they stay in that of storage."""
         version = request.resource.version
+        if request.resource.group != resource.group:
+            view = self._server.scheme.by_key(request.resource.group_resource)
+            return self._server.in_version(view, objects, self._find)
         if not version or (not resource.custom and version == resource.version):
             return objects
         return self._server.in_version(resource.at(version), objects, self._find)
@@ -499,6 +502,9 @@ class Client:
         resource = self._server.scheme.for_kind(api_version, obj.get("kind", ""))
         if resource and resource.custom:
             resource = resource.at(api_version.rpartition("/")[2])
+        elif resource and resource.storage_key != resource.key:  # its managers are those of the stored object
+            stored = self.with_managed_fields(self._server.strategy(resource).to_stored_version(obj))
+            return {**obj, "metadata": stored["metadata"]}
         return tracking.shown(resource, self._server.strategy(resource).field_schema(), obj) if resource else obj
 
     # --- changes ----------------------------------------------------------------------------------------------------

@@ -207,7 +207,7 @@ def read_page(call: Call, resource: Resource, media: MediaType, parameters: List
 
 def _cached_records(call: Call, view: View, cache: WatchCache, wanted: ListRange) -> tuple[list[MemoryRecord], int]:
     """Return the objects of a view from the cache, at the revision that is wanted."""
-    key, namespace = view.resource.key, view.namespace
+    key, namespace = view.resource.storage_key, view.namespace
     current, problems = call.cluster.store.refresh(key, namespace or None)
     require_present(max(wanted.exact or 0, wanted.minimum), current)
     if not cache.wait_for(current, CATCH_UP_SECONDS):
@@ -248,7 +248,7 @@ def _stored_records(call: Call, view: View, wanted: ListRange) -> tuple[list[Mem
 
 def _record(view: View, obj: Object) -> MemoryRecord:
     metadata = obj["metadata"]
-    key = Key(view.resource.key, namespace_of(obj), name_of(obj))
+    key = Key(view.resource.storage_key, namespace_of(obj), name_of(obj))
     return MemoryRecord(key, int(metadata.get("resourceVersion") or 0), to_json(obj))
 
 

@@ -115,7 +115,7 @@ def _begin(call: Call, asked: float) -> WatchStart:
     if initial is None:
         initial = parameters.resource_version in ("", "0")
     if parameters.resource_version == "":
-        revision, _ = cache.refresh(call.cluster.store, resource.key, namespace, asked)
+        revision, _ = cache.refresh(call.cluster.store, resource.storage_key, namespace, asked)
     return WatchStart(view, parameters, initial, revision, _warning_headers(warnings))
 
 
@@ -175,7 +175,7 @@ class Watches:
             resource = channel.view.resource
             if touched is None:
                 channel.end(None if self.cache.is_closed else errors.Expired("too old resource version"))
-            elif resource.key in touched:
+            elif resource.storage_key in touched:
                 channel.wake()
             if touched and resource.custom and CRDS in touched:
                 channel.check_definition()
@@ -266,7 +266,7 @@ class Channel:
             self._filling = asyncio.create_task(self._fill())
 
     async def _fill(self) -> None:
-        cache, key = self._watches.cache, self.view.resource.key
+        cache, key = self._watches.cache, self.view.resource.storage_key
         while not self.is_ended:
             try:
                 events, reached = cache.events(key, self.position, CHUNK_EVENTS)
@@ -301,7 +301,7 @@ class Channel:
         Raises Expired, and the Status of a conversion that fails.
         """
         if position < self.floor:
-            events, reached = self._watches.cache.events(self.view.resource.key, position, CHUNK_EVENTS)
+            events, reached = self._watches.cache.events(self.view.resource.storage_key, position, CHUNK_EVENTS)
             return b"".join(encoded for _, encoded in await self._encode_events(events)), max(reached, position)
         start = end = bisect_right(self._frames, position, key=lambda item: item[0])
         size = 0
@@ -314,14 +314,14 @@ class Channel:
     def latest(self, position: int) -> int:
         """Return the newest revision up to which nothing follows a position that has all frames."""
         try:
-            events, reached = self._watches.cache.events(self.view.resource.key, position, 1)
+            events, reached = self._watches.cache.events(self.view.resource.storage_key, position, 1)
         except errors.Expired:
             return position
         return position if events else reached
 
     def initial_events(self) -> InitialEvents:
         """Return the objects of the view as they are now; watchers that come at the same revision share them."""
-        items, revision = self._watches.cache.snapshot(self.view.resource.key)
+        items, revision = self._watches.cache.snapshot(self.view.resource.storage_key)
         initial = self._initial() if self._initial is not None else None
         if initial is None or initial.revision != revision:
             if self.view.namespace:

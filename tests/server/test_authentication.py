@@ -113,6 +113,19 @@ def test_impersonated_groups_come_in_lines_of_their_own(api: Api) -> None:
     assert answer.json()["status"]["userInfo"]["groups"] == ["CN=a, OU=b", "ops", "system:authenticated"]
 
 
+@pytest.mark.parametrize("header", ["Impersonate-User", "Impersonate-Group", "Impersonate-Uid", "Impersonate-Extra-a",
+                                    "Impersonate-Extra-%ff%00"])
+def test_impersonated_bytes_that_are_no_text_are_replaced(api: Api, header: str) -> None:
+    path = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+    scope = {"type": "http", "method": "POST", "path": path, "raw_path": path.encode(), "query_string": b"",
+             "http_version": "1.1", "client": ("127.0.0.1", 1), "headers": [
+                 (b"authorization", f"Bearer {TOKEN}".encode()), (b"content-type", b"application/json"),
+                 (header.lower().encode(), b"a\xff"), (b"impersonate-user", b"ann")]}
+    answer = api.send(scope, [{"type": "http.request", "body": b"{}", "more_body": False}])
+    assert answer.status == 201
+    assert "a\ufffd" in answer.body.decode()
+
+
 def test_impersonation_without_user_is_bad_request(api: Api) -> None:
     answer = api.get("/api/v1/pods", {"Impersonate-Group": "ops"})
     assert (answer.status, message(answer)) == (400, (
@@ -470,6 +483,16 @@ def test_token_changed_or_signed_by_another_is_refused(api: Api) -> None:
                    f"{header}.{payload}.!"):
         assert api.get("/api", token=forged).status == 401
         assert token_review(api, forged)["error"].startswith("[invalid bearer token, go-jose")
+
+
+@pytest.mark.parametrize("name", ["../../x", "a\ud800", "x" * 5000, "\0", "a/b", "", ".."])
+def test_token_that_names_an_odd_secret_is_refused(api: Api, name: str) -> None:
+    prefix = "kubernetes.io/serviceaccount/"
+    claims = {"iss": "kubernetes/serviceaccount", "sub": "system:serviceaccount:default:default",
+              f"{prefix}namespace": "default", f"{prefix}secret.name": name,
+              f"{prefix}service-account.name": "default", f"{prefix}service-account.uid": "x"}
+    payload = base64.urlsafe_b64encode(json.dumps(claims).encode()).rstrip(b"=").decode()
+    assert api.get("/api", token=f"e30.{payload}.e30").status == 401
 
 
 def test_token_in_secret_is_accepted_while_secret_has_it(new_api: NewApi, new_folder: Any) -> None:

@@ -52,7 +52,7 @@ class Informer(threading.Thread):
                 self.problems.append(f"{event['type']} {metadata['name']} {metadata['resourceVersion']} after {newest}")
             newest = int(metadata["resourceVersion"])
             if (event["type"] == "ADDED") == (metadata["name"] in self.objects):
-                self.problems.append(f"{event['type']} {metadata['name']}, of which {self.objects.get(metadata['name'])}")
+                self.problems.append(f"{event['type']} {metadata['name']}: {self.objects.get(metadata['name'])}")
             if event["type"] == "DELETED":
                 self.objects.pop(metadata["name"], None)
             else:
@@ -97,7 +97,8 @@ def test_informers_end_with_what_is_there_whatever_happens_to_the_folder(api: Ap
         for file in files.glob("*.yaml"):
             try:
                 text = file.read_text()
-                file.write_text(text.replace("data:\n", "data:\n  edited: 'yes'\n", 1) if "edited" not in text else text)
+                if "edited" not in text:
+                    file.write_text(text.replace("data:\n", "data:\n  edited: 'yes'\n", 1))
             except FileNotFoundError:
                 continue
             break

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +11,10 @@ from typing import Any
 import pytest
 
 from kubepy.api import protobuf
+from kubepy.apiserver.server import ADMINISTRATOR
+from kubepy.server import watch, watchcache
+from kubepy.server.messages import HttpRequest
+from kubepy.server.requestinfo import parse_request_info
 
 from .conftest import Api, Stream
 
@@ -342,3 +347,19 @@ def test_yaml_is_no_stream(api: Api) -> None:
     answer = api.get(f"{CONFIG_MAPS}?watch=1", {"accept": "application/yaml"})
     assert answer.status == 406
     assert b"application/json;stream=watch" in answer.body
+
+
+def test_watch_that_is_too_slow_ends_without_error(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watchcache, "MAX_EVENTS", 20)
+    monkeypatch.setattr(watch, "MAX_FRAMES", 20)
+    request = HttpRequest("GET", CONFIG_MAPS, {"watch": ["1"], "resourceVersion": [newest(api)]}, {})
+    info = parse_request_info(request)
+    answer = api.run(watch.watch(api.application, request, info, ADMINISTRATOR))
+    first = asyncio.run_coroutine_threadsafe(anext(answer.pieces), api.loop)
+    create(api, "object-0")
+    assert b"object-0" in first.result(20)
+    for number in range(1, 60):
+        create(api, f"object-{number}")
+    with pytest.raises(StopAsyncIteration):
+        api.run(anext(answer.pieces))
+    assert not api.application.watch_cache.watches._channels

@@ -13,7 +13,11 @@ from kubepy.cli.runtime.flags import bool_flag, string_flag, string_slice_flag
 from kubepy.cli.runtime.options import Options
 from kubepy.cli.runtime.output import document, no_printer
 from kubepy.cli.runtime.tables import format_lines
+from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable
+
+with lazy_imports():
+    from kubepy.server import discovery
 
 
 class ApiResourcesOptions(Options):
@@ -82,7 +86,8 @@ def api_resources(factory: Factory, options: ApiResourcesOptions) -> None:
 def is_selected(options: ApiResourcesOptions, resource: Resource) -> bool:
     return ((not options.changed("api-group") or resource.group == options.api_group)
             and (not options.changed("namespaced") or resource.namespaced == options.namespaced)
-            and set(options.verbs) <= set(resource.verbs) and set(options.categories) <= set(resource.categories))
+            and set(options.verbs) <= set(resource.listed_verbs)
+            and set(options.categories) <= set(resource.categories))
 
 
 def _lines(options: ApiResourcesOptions, resources: Sequence[Resource]) -> list[str]:
@@ -92,7 +97,7 @@ def _lines(options: ApiResourcesOptions, resources: Sequence[Resource]) -> list[
         cells = [resource.plural, ",".join(resource.short_names), resource.api_version,
                  str(resource.namespaced).lower(), resource.kind]
         if wide:
-            cells += [",".join(resource.verbs), ",".join(resource.categories)]
+            cells += [",".join(resource.listed_verbs), ",".join(resource.categories)]
         text.append("\t".join(cells))
     return text
 
@@ -100,9 +105,10 @@ def _lines(options: ApiResourcesOptions, resources: Sequence[Resource]) -> list[
 def _api_resource(resource: Resource) -> Object:
     """Return a ``metav1.APIResource``, its fields in the order of Go's type."""
     optional = {"shortNames": list(resource.short_names), "categories": list(resource.categories)}
-    return {"name": resource.plural, "singularName": resource.singular_name, "namespaced": resource.namespaced,
-            **({"group": resource.group} if resource.group else {}), "version": resource.version,
-            "kind": resource.kind, "verbs": list(resource.verbs),
+    return {"name": resource.plural, "singularName": discovery.singular_name(resource),
+            "namespaced": resource.namespaced, **({"group": resource.group} if resource.group else {}),
+            "version": resource.version,
+            "kind": resource.kind, "verbs": list(resource.listed_verbs),
             **{field: names for field, names in optional.items() if names}}
 
 

@@ -98,7 +98,7 @@ def _listed(factory: Factory, key: str, namespace: str | None, options: DumpOpti
     listed = factory.client.list(resource.key, namespace=namespace)
     items = [{key: value for key, value in obj.items() if key not in ("apiVersion", "kind")} for obj in listed.items]
     return {"kind": f"{resource.kind}List", "apiVersion": resource.api_version,
-            "metadata": {"resourceVersion": listed.resource_version}, "items": items}
+            "metadata": {"resourceVersion": listed.resource_version}, "items": items or None}  # as protobuf brings it
 
 
 @contextmanager

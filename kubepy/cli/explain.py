@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from kubepy.api.schema.definitions import Descriptions, schemas_folder
-from kubepy.api.schema.openapi import Schema, definition, enums, schema_for
+from kubepy.api.schema.openapi import Schema, enums, schema_for
 from kubepy.api.scheme import Resource
 from kubepy.cli.errors import CliError, UnprefixedError
 from kubepy.cli.runtime.builder import warn_of_short_name
@@ -15,7 +15,11 @@ from kubepy.cli.runtime.command import command
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import bool_flag, string_flag
 from kubepy.cli.runtime.options import Options
+from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable, quote
+
+with lazy_imports():
+    from kubepy.server import openapi, operations
 
 
 class ExplainOptions(Options):
@@ -68,7 +72,7 @@ def explain(factory: Factory, options: ExplainOptions) -> None:
         raise CliError(printable(f"unrecognized format: {options.output}"))
     descriptions = Descriptions(schemas_folder())
     explainer = Explainer(descriptions, options.recursive)
-    root = Described(schema_of(factory, resource, descriptions))
+    root = Described(schema_of(factory, resource))
     if descriptions.folder is None:
         factory.say(NO_DESCRIPTIONS)
     head = [f"GROUP:      {resource.group}"] if resource.group else []
@@ -112,25 +116,21 @@ def _of_version(factory: Factory, resource: Resource, api_version: str) -> Resou
     raise CliError(f"error: GVR ({name}) not found in OpenAPI schema")
 
 
-def schema_of(factory: Factory, resource: Resource, descriptions: Descriptions) -> Schema:
+def schema_of(factory: Factory, resource: Resource) -> Schema:
     """Return the schema of a kind. Raises CliError for a kind without one."""
     if resource.custom:
-        return _custom_schema(factory, resource, descriptions)
+        return _custom_schema(factory, resource)
     schema = schema_for(resource.api_version, resource.kind)
     if schema is None:
         raise CliError(f"there is no description of {resource.kind} in {resource.api_version}")
     return schema
 
 
-def _custom_schema(factory: Factory, resource: Resource, descriptions: Descriptions) -> Schema:
+def _custom_schema(factory: Factory, resource: Resource) -> Schema:
     """Return the schema of a custom resource; apiVersion, kind and metadata are described as in built-in types."""
     crd = factory.client.get("customresourcedefinitions.apiextensions.k8s.io", resource.key)
-    version = next(entry for entry in crd["spec"]["versions"] if entry["name"] == resource.version)
-    node = (version.get("schema") or {}).get("openAPIV3Schema") or {}
-    every_kind = "io.k8s.api.core.v1.ConfigMap"
-    general = {name: {**definition(every_kind)["properties"][name], "description": descriptions.field(every_kind, name)}
-               for name in ("apiVersion", "kind", "metadata")}
-    return Schema({**node, "properties": {**(node.get("properties") or {}), **general}})
+    definitions = openapi.custom_definitions(resource, crd)
+    return Schema(definitions[operations.type_name(resource)])
 
 
 # --- the explanation ----------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """How a pod lives by its annotations: what becomes of each run of its containers, and how long each thing takes.
 
-The pods of Jobs end by themselves, all others only where an annotation says so. An annotation of the pod comes before
-one of its node, and that before a default of ``kubepy.yaml``. Pure functions.
+The pods of Jobs end by themselves, and those that wait for a client; all others only where an annotation says so. An
+annotation of the pod comes before one of its node, and that before a default of ``kubepy.yaml``. Pure functions.
 """
 
 from __future__ import annotations
@@ -123,7 +123,8 @@ def lifetime_of(pod: Pod, node: Node, rules: Rules = NO_RULES) -> Lifetime:
     """Read the annotations of a pod and its node. Raises AnnotationError, UnknownOutcomeError."""
     is_job_pod = (controller_of(pod) or {}).get("kind") == "Job"
     annotations, policy = _annotations_in_force(pod, node, rules, is_job_pod), pod["spec"].get("restartPolicy")
-    if not is_job_pod and not annotations:
+    ends_by_itself = is_job_pod or (policy == "Never" and _waits_for_client(pod))
+    if not ends_by_itself and not annotations:
         check_usage(pod)
         return PLAIN_NEVER if policy == "Never" else PLAIN
 
@@ -142,13 +143,19 @@ def lifetime_of(pod: Pod, node: Node, rules: Rules = NO_RULES) -> Lifetime:
     code_text = text_of(EXIT_CODE)
     code = parse_exit_code(EXIT_CODE, code_text) if code_text else ends.exit_code if ends else 0
     runs_for = length_of(RUNS_FOR)
-    if runs_for is None and (ends or (is_job_pod and not text_of(OUTCOME))):
+    if runs_for is None and (ends or (ends_by_itself and not text_of(OUTCOME))):
         runs_for = 0.0
     restarts = policy in (None, "Always") or (policy == "OnFailure" and code != 0)
     return Lifetime(
         "ready" if ends else outcome.last, runs_for if ends or outcome.last in ("ready", "not-ready") else None,
         _end(code), runs_for is not None and restarts and not ends, outcome.before, _end(code or 1), policy != "Never",
         length_of(READY_AFTER) or 0.0, length_of(STOPS_AFTER) or 0.0)
+
+
+def _waits_for_client(pod: Pod) -> bool:
+    """Tell whether a pod is there for a client that attaches to it (``kubectl run -it --restart=Never``). Nobody can
+    attach, so it ends as one whose client has gone."""
+    return any(container.get("stdinOnce") for container in pod["spec"]["containers"])
 
 
 def _annotations_in_force(pod: Pod, node: Node, rules: Rules, is_job_pod: bool) -> dict[str, str]:

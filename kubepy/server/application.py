@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import traceback
+from collections import Counter
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
@@ -64,6 +65,7 @@ class Application:
         runs = options.controllers or options.kubelets
         self.controllers = ControllerProcess(folder, options.verbosity, which, log) if runs else None
         self.watch_cache = WatchCache(lambda: LocalCluster.open(folder), log)
+        self.requests: Counter[tuple[str, ...]] = Counter()  # that were answered, by the labels of their metric
         self.stopping = asyncio.Event()
         self._heartbeats: asyncio.Task[None] | None = None
 

@@ -20,7 +20,7 @@ from kubepy.api import errors
 from kubepy.api.meta import Object
 from kubepy.api.values import goformat
 from kubepy.apiserver.cluster import LocalCluster
-from kubepy.server import authentication, negotiation, requestinfo, routes, watch
+from kubepy.server import authentication, health, negotiation, requestinfo, routes, watch
 from kubepy.server.application import Application
 from kubepy.server.messages import Call, Headers, HttpRequest, RequestInfo, Response, StreamResponse
 from kubepy.storage import LockTimeoutError, StorageError
@@ -65,6 +65,7 @@ class HandlerChain:
         except Exception as error:
             answer = self._failure(request, info, error)
         answer = answer._replace(headers=(*answer.headers, *warning_headers(warnings)))
+        health.count_request(self._application.requests, request, info, answer.status)
         headers = {"audit-id": request.header("audit-id") or new_id(), "cache-control": "no-cache, private"}
         sender = Sender(scope, send)
         if isinstance(answer, Response):
@@ -123,6 +124,8 @@ class HandlerChain:
             return negotiation.error_response(request, errors.BadRequest("the object is nested too deeply"))
         if isinstance(error, LockTimeoutError):
             return negotiation.error_response(request, errors.ServiceUnavailable(str(error)))
+        if isinstance(error, (StorageError, OSError)) and health.is_check(info):
+            return health.check(request, info)
         if isinstance(error, (StorageError, OSError)):
             self._application.log(f"error: {request.method} {request.path}: {error}")
             return negotiation.error_response(request, errors.internal_error(str(error)))

@@ -27,7 +27,6 @@ GROUP = "apidiscovery.k8s.io"
 KIND = "APIGroupDiscoveryList"
 VERSIONS = ("v2", "v2beta1")
 PLAIN_JSON = negotiation.MediaType()
-CUSTOM_VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 
 
 def served_groups(resources: Resources) -> Groups:
@@ -84,8 +83,8 @@ def resource_list(resources: Resources, group: str, version: str) -> Object:
 
 def _legacy_entries(resource: Resource) -> list[Object]:
     """Return the entries of a resource and of its subresources (``metav1.APIResource``)."""
-    own: Object = {"name": resource.plural, "singularName": _singular(resource), "namespaced": resource.namespaced,
-                   "kind": resource.kind, "verbs": list(_verbs(resource)), **_names(resource)}
+    own: Object = {"name": resource.plural, "singularName": singular_name(resource), "namespaced": resource.namespaced,
+                   "kind": resource.kind, "verbs": list(resource.listed_verbs), **_names(resource)}
     if digest := _storage_version_hash(resource):
         own["storageVersionHash"] = digest
     return [own, *(_legacy_subresource(resource, subresource) for subresource in _subresources(resource))]
@@ -97,11 +96,8 @@ def _legacy_subresource(resource: Resource, subresource: Subresource) -> Object:
             **group_version, "kind": subresource.kind, "verbs": list(subresource.verbs)}
 
 
-def _verbs(resource: Resource) -> tuple[str, ...]:
-    return CUSTOM_VERBS if resource.custom else resource.verbs
-
-
-def _singular(resource: Resource) -> str:
+def singular_name(resource: Resource) -> str:
+    """Return the singular name that discovery gives; metrics-server's resources have none."""
     return "" if resource.computed_from else resource.singular_name
 
 
@@ -152,8 +148,8 @@ def _entry(resource: Resource) -> Object:
     own = (resource.group, resource.version) if resource.custom else ("", "")
     entry: Object = {
         "resource": resource.plural, "responseKind": _kind(resource.kind, *own),
-        "scope": "Namespaced" if resource.namespaced else "Cluster", "singularResource": _singular(resource),
-        "verbs": list(_verbs(resource)), **_names(resource)}
+        "scope": "Namespaced" if resource.namespaced else "Cluster", "singularResource": singular_name(resource),
+        "verbs": list(resource.listed_verbs), **_names(resource)}
     subresources = [{"subresource": subresource.name,
                      "responseKind": _kind(subresource.kind, subresource.group or own[0],
                                            subresource.version or own[1]),
@@ -194,6 +190,8 @@ def serve(call: Call) -> Response:
     """Answer ``/api``, ``/apis`` and the paths of groups and versions below them. Raises NotFound, NotAcceptable."""
     scheme = call.cluster.scheme
     scheme.forget_custom()
+    if call.info.parts in (("api",), ("apis",)) and call.info.verb == "get" and (aggregated := _aggregated(call)):
+        return aggregated
     match call.info.parts:
         case ("api",):
             document = api_versions(call.request.header("host"))
@@ -209,7 +207,7 @@ def serve(call: Call) -> Response:
             raise path_not_found()
     if call.info.verb != "get":
         raise method_not_allowed()
-    return (_aggregated(call) if len(call.info.parts) == 1 else None) or negotiation.answer(call.request, document)
+    return negotiation.answer(call.request, document)
 
 
 def _aggregated(call: Call) -> Response | None:

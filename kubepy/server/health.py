@@ -7,21 +7,22 @@ from __future__ import annotations
 
 import os
 import resource as process_limits
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 
 from kubepy import KUBERNETES_VERSION
 from kubepy.api.errors import method_not_allowed
 from kubepy.api.values.goformat import quote, to_json
 from kubepy.lazy import lazy_imports
 from kubepy.server.discovery import served_groups
-from kubepy.server.messages import JSON, TEXT, Call, Handler, RequestInfo, Response
+from kubepy.server.messages import JSON, TEXT, Call, Handler, HttpRequest, RequestInfo, Response
 from kubepy.server.requestinfo import path_not_found
 from kubepy.storage import Key, StorageError
 
 with lazy_imports():
     from kubepy.apiserver import tokens
 
-Check = Callable[[Call], str]  # returns what is wrong, "" if nothing is
+Check = Callable[[Call | None], str]  # returns what is wrong, "" if nothing is; None: the cluster cannot be opened
 
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}  # Go's names of machines
 NO_SNIFFING = (("X-Content-Type-Options", "nosniff"),)
@@ -44,10 +45,8 @@ def serve(call: Call) -> Response:
             if call.info.verb != "get":
                 raise method_not_allowed()
             return json_response(version_info(of_server=True))
-        case (endpoint,) if endpoint in CHECKS:
-            return _health(call, endpoint)
-        case (endpoint, *name) if endpoint in CHECKS and "/".join(name) in CHECKS[endpoint]:
-            return _named_check(call, CHECKS[endpoint]["/".join(name)])
+        case _ if is_check(call.info):
+            return check(call.request, call.info, call)
         case ("metrics",):
             return Response(200, metrics(call).encode(), METRICS_TYPE)
         case (".well-known", "openid-configuration") if call.client.tokens.key is not None:
@@ -96,13 +95,26 @@ def paths(call: Call) -> list[str]:
 # --- health ---------------------------------------------------------------------------------------------------------
 
 
-def _health(call: Call, endpoint: str) -> Response:
+def is_check(info: RequestInfo) -> bool:
+    """Tell whether a path is one of health checks."""
+    endpoint, *names = info.parts or ("",)
+    return endpoint in CHECKS and (not names or "/".join(names) in CHECKS[endpoint])
+
+
+def check(request: HttpRequest, info: RequestInfo, call: Call | None = None) -> Response:
+    """Answer a path of health checks. ``call`` is None if the cluster cannot be opened."""
+    endpoint, *names = info.parts
+    name = "/".join(names)
+    return _named_check(CHECKS[endpoint][name], call) if name else _health(request, endpoint, call)
+
+
+def _health(request: HttpRequest, endpoint: str, call: Call | None) -> Response:
     """Run the checks of ``/healthz``, ``/livez`` or ``/readyz``, except those excluded (``handleRootHealth``)."""
-    excluded, lines, failed = call.request.query.get("exclude", []), [], False
-    for name, check in CHECKS[endpoint].items():
+    excluded, lines, failed = request.query.get("exclude", []), [], False
+    for name, run in CHECKS[endpoint].items():
         if name in excluded:
             lines.append(f"[+]{name} excluded: ok")
-        elif check(call):
+        elif run(call):
             lines.append(f"[-]{name} failed: reason withheld")
             failed = True
         else:
@@ -112,24 +124,26 @@ def _health(call: Call, endpoint: str) -> Response:
     text = "".join(f"{line}\n" for line in lines)
     if failed:
         return Response(500, f"{text}{endpoint} check failed\n".encode(), TEXT, NO_SNIFFING)
-    if "verbose" in call.request.query:
+    if "verbose" in request.query:
         return Response(200, f"{text}{endpoint} check passed\n".encode(), TEXT, NO_SNIFFING)
     return Response(200, b"ok", TEXT, NO_SNIFFING)
 
 
-def _named_check(call: Call, check: Check) -> Response:
-    if problem := check(call):
+def _named_check(run: Check, call: Call | None) -> Response:
+    if problem := run(call):
         return Response(500, f"internal server error: {problem}\n".encode(), TEXT, NO_SNIFFING)
     return Response(200, b"ok", TEXT)
 
 
-def _succeed(call: Call) -> str:
+def _succeed(call: Call | None) -> str:
     """Check what holds as soon as a server answers at all."""
     return ""
 
 
-def _check_storage(call: Call) -> str:
+def _check_storage(call: Call | None) -> str:
     """Check that the folder of the cluster can be read."""
+    if call is None:
+        return "the folder of the cluster cannot be read"
     store = call.cluster.store
     try:
         store.settings()
@@ -141,9 +155,9 @@ def _check_storage(call: Call) -> str:
     return ""
 
 
-def _check_shutdown(call: Call) -> str:
+def _check_shutdown(call: Call | None) -> str:
     """Check that the server has not been asked to end."""
-    application = call.application
+    application = call.application if call else None
     return "process is shutting down" if application is not None and application.stopping.is_set() else ""
 
 
@@ -167,22 +181,46 @@ CHECKS: dict[str, dict[str, Check]] = {
 # --- metrics --------------------------------------------------------------------------------------------------------
 
 
+LABELS = ("code", "dry_run", "group", "resource", "scope", "subresource", "verb", "version")
+MAX_LABELLED = 2000  # combinations of labels: clients choose what they ask for
+_VERBS = {"create": "POST", "update": "PUT"}
+
+
+def count_request(requests: Counter[tuple[str, ...]], request: HttpRequest, info: RequestInfo, status: int) -> None:
+    """Count a request under the labels of ``apiserver_request_total``."""
+    if info.is_resource_request:
+        scope = "resource" if info.name else "namespace" if info.namespace else "cluster"
+        labels = (str(status), request.parameter("dryRun"), info.api_group, info.resource, scope, info.subresource,
+                  _VERBS.get(info.verb, info.verb.upper()), info.api_version)
+    else:
+        labels = (str(status), "", "", "", "", f"/{info.parts[0] if info.parts else ''}", request.method, "")
+    if labels not in requests and len(requests) >= MAX_LABELLED:
+        labels = (str(status), "", "", "", "", "", request.method, "")
+    requests[labels] += 1
+
+
 def metrics(call: Call) -> str:
     """Return the metrics of the server as Prometheus reads them."""
     usage = process_limits.getrusage(process_limits.RUSAGE_SELF)
     versions = version_info()
-    labels = ",".join(f'{name}="{versions[field]}"' for name, field in (
-        ("git_version", "gitVersion"), ("major", "major"), ("minor", "minor"), ("platform", "platform")))
+    build = {name: versions[field] for name, field in (("git_version", "gitVersion"), ("major", "major"),
+                                                       ("minor", "minor"), ("platform", "platform"))}
     store = call.cluster.store
-    counts = [(f'{{resource="{name}"}}', len(store.list(name).objects)) for name in store.resources()]
+    counts = [(_labels({"group": name.partition(".")[2], "resource": name.partition(".")[0]}),
+               len(store.list(name).objects)) for name in store.resources()]
+    requests = call.application.requests.copy() if call.application is not None else {}
+    answered = [(_labels(dict(zip(LABELS, labels, strict=True))), count) for labels, count in sorted(requests.items())]
     return "".join((
-        _metric("apiserver_resource_objects", "gauge", "Number of stored objects at the time of the last check split "
-                "by kind.", counts),
-        _metric("kubernetes_build_info", "gauge", "A metric with a constant '1' value labeled by major, minor, git "
-                "version and platform from which Kubernetes was built.", [(f"{{{labels}}}", 1)]),
-        _metric("process_cpu_seconds_total", "counter", "Total user and system CPU time spent in seconds.",
+        _metric("apiserver_request_total", "counter", "Requests that were answered.", answered),
+        _metric("apiserver_resource_objects", "gauge", "Stored objects.", counts),
+        _metric("kubernetes_build_info", "gauge", "The version of the server.", [(_labels(build), 1)]),
+        _metric("process_cpu_seconds_total", "counter", "Processor time in seconds.",
                 [("", round(usage.ru_utime + usage.ru_stime, 2))]),
     ))
+
+
+def _labels(values: Mapping[str, str]) -> str:
+    return f"{{{','.join(f'{name}={to_json(value)}' for name, value in values.items())}}}"
 
 
 def _metric(name: str, kind: str, help_: str, samples: Iterable[tuple[str, float]]) -> str:

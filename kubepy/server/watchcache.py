@@ -23,13 +23,14 @@ from kubepy.api.meta import name_of, namespace_of
 from kubepy.apiserver.implied import ImpliedObjects
 from kubepy.apiserver.settings import MINIMAL
 from kubepy.apiserver.transaction import IMPLIED
-from kubepy.storage import CompactedError, FolderError, Key, LockTimeoutError, StorageError
+from kubepy.storage import CompactedError, FolderError, Key, LockTimeoutError, Problem, StorageError
 from kubepy.storage.memory import MemoryRecord, StoreState
 from kubepy.storage.model import ADDED, DELETED, CommittedChanges, LogEntry, LoggedChange, Object, to_json
 from kubepy.storage.sortedmap import SortedMap
 
 if TYPE_CHECKING:
     from kubepy.apiserver.cluster import LocalCluster
+    from kubepy.storage.interfaces import Store
 
 COUNTER_SECONDS = 0.02  # how often the counter of revisions is read, for the commits of other processes
 SCAN_SECONDS = 0.1  # how often files are looked at, for edits from outside …
@@ -151,6 +152,7 @@ class WatchCache:
         self._is_closed = False
         self._expiring: list[tuple[float, Key]] = []
         self._has_implied = False
+        self._refreshes: dict[Place, tuple[float, tuple[int, tuple[Problem, ...]]]] = {}
         self.encodings = Encodings()
         self.watches: Any = None  # of kubepy.server.watch, which serves them
         self.definitions_revision = 0  # at which CustomResourceDefinitions last changed
@@ -199,6 +201,18 @@ class WatchCache:
 
     def _has(self, revision: int) -> bool:
         return self._is_loaded and revision <= self._revision
+
+    def refresh(self, store: Store, resource: str, namespace: str, asked: float) -> tuple[int, tuple[Problem, ...]]:
+        """Do what :meth:`Store.refresh` does; requests that came before a look at the files began share it.
+
+        :param asked: the time at which the request came, by ``time.monotonic``.
+        """
+        began, result = self._refreshes.get((resource, namespace), (0.0, (0, ())))
+        if began <= asked:
+            began = time.monotonic()
+            result = store.refresh(resource, namespace or None)
+            self._refreshes[resource, namespace] = began, result
+        return result
 
     def snapshot(self, resource: str, revision: int | None = None) -> tuple[Items, int]:
         """Return the objects of a resource as they are, or as they were at a revision, and that revision.
@@ -278,8 +292,7 @@ class WatchCache:
     # --- the thread -------------------------------------------------------------------------------------------------
 
     def _run(self) -> None:
-        cluster = None
-        scan_due = 0.0
+        cluster, scan_due, problem = None, 0.0, ""
         while not self._is_closed:
             try:
                 if cluster is None:
@@ -296,10 +309,12 @@ class WatchCache:
                     self._remove_expired(cluster)
                 elif cluster.store.revision() != self._revision:
                     self._read_log(cluster, scan=False)
+                problem = ""
             except CompactedError:
                 self._is_loaded = False
             except StorageError as error:
-                self._log(f"watch cache: {error}")
+                if problem != (problem := str(error)):
+                    self._log(f"watch cache: {problem}")
                 time.sleep(RETRY_SECONDS)
             except Exception:
                 self._log(f"internal error: watch cache: {traceback.format_exc()}")

@@ -169,7 +169,7 @@ def test_warnings_are_yellow_on_terminal(monkeypatch: pytest.MonkeyPatch) -> Non
     assert warned() == "Warning: mind\n"
 
 
-@pytest.mark.parametrize("verb", ["exec", "logs", "port-forward", "attach", "cp", "debug", "proxy"])
+@pytest.mark.parametrize("verb", ["exec", "port-forward", "attach", "cp", "debug", "proxy"])
 def test_unsupported_command_says_so_in_one_line(bare: Kubepy, verb: str) -> None:
     done = bare(verb, "pod/x", "--", "ls")
     assert (done.out, done.status) == ("", 1)

@@ -164,3 +164,10 @@ def test_draw_depends_on_seed_and_subject_alone() -> None:
     assert first.fraction("Pod", "a", unseeded="u") == again.fraction("Pod", "a", unseeded="v")
     assert first.fraction("Pod", "a", unseeded="u") != other.fraction("Pod", "a", unseeded="u")
     assert Ids().fraction("a", unseeded="u") == Ids().fraction("a", unseeded="u") != Ids().fraction("a", unseeded="v")
+
+
+def test_pod_that_waits_for_a_client_ends_where_it_is_not_restarted() -> None:
+    containers = [{"name": "c", "image": "c", "stdin": True, "stdinOnce": True}]
+    assert played(pod_with(spec={"containers": containers}))["status"]["phase"] == "Succeeded"
+    assert played(pod_with("Always", spec={"containers": containers}))["status"]["phase"] == "Running"
+    assert played(pod_with(spec={"containers": containers}, outcome="ready"))["status"]["phase"] == "Running"

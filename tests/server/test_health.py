@@ -6,6 +6,7 @@ import os
 
 import pytest
 
+from kubepy.server.health import MAX_LABELLED
 from tests.server.conftest import Api
 
 
@@ -47,11 +48,12 @@ def test_readiness_ends_when_the_folder_is_gone(api: Api) -> None:
     assert api.get("/readyz").status == 200
     os.rename(api.folder, f"{api.folder}.gone")
     try:
-        answer = api.get("/readyz")
+        answer, ping = api.get("/readyz"), api.get("/livez/ping")
     finally:
         os.rename(f"{api.folder}.gone", api.folder)
     assert answer.status == 500
     assert b"[-]etcd failed: reason withheld\n" in answer.body
+    assert ping.body == b"ok"
 
 
 def test_version_is_that_of_a_server(api: Api) -> None:
@@ -73,7 +75,17 @@ def test_root_lists_the_paths(api: Api) -> None:
 def test_metrics_are_those_of_this_server(api: Api) -> None:
     answer = api.get("/metrics")
     assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
-    assert b'apiserver_resource_objects{resource="namespaces"} 4\n' in answer.body
+    assert b'apiserver_resource_objects{group="",resource="namespaces"} 4\n' in answer.body
+    api.get("/apis/apps/v1/namespaces/default/deployments/none")
+    assert (b'apiserver_request_total{code="404",dry_run="",group="apps",resource="deployments",scope="resource",'
+            b'subresource="",verb="GET",version="v1"} 1\n') in api.get("/metrics").body
+
+
+def test_metrics_stay_few_whatever_clients_ask_for(api: Api) -> None:
+    for number in range(MAX_LABELLED):
+        api.application.requests[str(number),] = 1
+    api.get("/apis/apps/v1/strangers")
+    assert len(api.application.requests) == MAX_LABELLED + 1
 
 
 def test_keys_of_tokens_are_published(api: Api) -> None:

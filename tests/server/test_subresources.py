@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kubepy.api import protobuf
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.controlplane import build_manager, manager_lock
 from tests.server.conftest import Answer, Api
@@ -281,3 +282,13 @@ def test_leases_of_nodes_are_kept_up(new_api: Callable[..., Api], new_folder: Ca
     api.run(api.application.backend.write(lambda cluster: None))  # after the first renewal, which follows the start
     [lease] = api.get(leases).json()["items"]
     assert lease["spec"]["holderIdentity"] == "n"
+
+
+def test_token_requests_come_in_json_and_protobuf(api: Api) -> None:
+    api.post(f"{NAMESPACE}/serviceaccounts", {"metadata": {"name": "sa"}})
+    place = f"{NAMESPACE}/serviceaccounts/sa/token"
+    request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 600}}
+    typed = {"content-type": "application/vnd.kubernetes.protobuf"}
+    for answer in (api.post(place, request), api.post(place, protobuf.encode({**request, "metadata": {}}), typed)):
+        assert answer.status == 201, answer.body
+        assert answer.json()["status"]["token"].startswith("eyJ")

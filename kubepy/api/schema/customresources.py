@@ -10,6 +10,7 @@ from kubepy.api.scheme import PrinterColumn, Resource
 
 _KUBE_VERSION = re.compile(r"v([0-9]{1,18})(?:(alpha|beta)([0-9]{1,18}))?")
 _STABILITY = {"alpha": 0, "beta": 1, None: 2}
+VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")  # in discovery's order
 SCALE_PATHS = ("specReplicasPath", "statusReplicasPath", "labelSelectorPath")
 
 
@@ -28,7 +29,10 @@ def resources_of(definition: Object) -> Iterator[Resource]:
         return
     accepted = {name: value for name, value in (status.get("acceptedNames") or {}).items() if value}
     names, preferred = {**spec["names"], **accepted}, served[0]
-    variants = tuple(_in_version(spec, names, version) for version in spec["versions"])
+    is_terminating = any(condition["type"] == "Terminating" and condition["status"] == "True"
+                         for condition in status.get("conditions") or ())
+    variants = tuple(_in_version(spec, names, version)._replace(is_terminating=is_terminating)
+                     for version in spec["versions"])
     resource = next(variant for variant in variants if variant.version == preferred["name"])
     yield resource._replace(
         other_versions=tuple(version["name"] for version in served[1:]), deprecation=deprecation_of(spec, preferred),
@@ -43,7 +47,7 @@ def _in_version(spec: Object, names: Object, version: Object) -> Resource:
     return Resource(
         names["plural"], names["kind"], spec["group"], version["name"], spec.get("scope") == "Namespaced",
         names.get("singular", ""), tuple(names.get("shortNames") or ()), tuple(names.get("categories") or ()),
-        tuple(name for name in ("scale", "status") if name in subresources), custom=True,
+        tuple(name for name in ("scale", "status") if name in subresources), VERBS, custom=True,
         scale_paths=scale_paths if scale else (),
         printer_columns=tuple(
             PrinterColumn(column["name"], column["type"], column["jsonPath"], column.get("priority", 0),

@@ -8,7 +8,7 @@ Upstream: ``pkg/generated/openapi``, ``kube-openapi/pkg/builder3``.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from functools import cache
 from importlib.machinery import PathFinder
 from pathlib import Path
@@ -117,17 +117,20 @@ def with_references(names: Iterable[str], own: dict[str, Object], api_versions: 
     return dict(sorted(definitions.items()))
 
 
-def references_in(node: Any) -> Iterator[str]:
-    """Yield the full names of the types that a part of a document refers to."""
-    if isinstance(node, dict):
-        reference = node.get("$ref")
-        if isinstance(reference, str):
-            yield reference.removeprefix(SCHEMAS)
-        for value in node.values():
-            yield from references_in(value)
-    elif isinstance(node, list):
-        for value in node:
-            yield from references_in(value)
+def references_in(part: Any) -> set[str]:
+    """Return the full names of the types that a part of a document refers to."""
+    names: set[str] = set()
+    pending = [part]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, dict):
+            reference = node.get("$ref")
+            if isinstance(reference, str):
+                names.add(reference.removeprefix(SCHEMAS))
+            pending += node.values()
+        elif isinstance(node, list):
+            pending += node
+    return names
 
 
 def define(name: str, api_versions: Collection[str]) -> Object:

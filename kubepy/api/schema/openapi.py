@@ -36,7 +36,7 @@ class Schema:
         """``node`` is OpenAPI, parsed: of a built-in type or of a CustomResourceDefinition's ``openAPIV3Schema``."""
         self._node = node
         reference = node.get("$ref") or next((part["$ref"] for part in node.get("allOf") or () if "$ref" in part), "")
-        self.name = str(reference).rpartition(_REFERENCE)[2]
+        self.name = str(reference).rpartition("/")[2]
         self._definition = definition(self.name) if self.name else node
 
     def field(self, name: str) -> Schema | None:

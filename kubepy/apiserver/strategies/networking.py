@@ -57,7 +57,7 @@ class IngressClassStrategy(_CountedStrategy):
         return validation.validate_ingress_class(obj, old)
 
 
-class IPAddressStrategy(_CountedStrategy):
+class IPAddressStrategy(Strategy):
     def validate_name(self, name: str) -> list[str]:
         """Require an address as it is usually written."""
         return formats.canonical_ip(name)
@@ -66,7 +66,7 @@ class IPAddressStrategy(_CountedStrategy):
         return validation.validate_ip_address(obj)
 
 
-class ServiceCIDRStrategy(_CountedStrategy):
+class ServiceCIDRStrategy(Strategy):
     has_status = True
 
     def prepare_for_status_update(self, obj: Object, old: Object) -> None:

@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 # Unit tests: those of the packages below the command line. Acceptance tests: those that run whole commands.
-UNIT := tests/api tests/apiserver tests/controllers tests/kubelet tests/runtime tests/scheduler tests/storage
+UNIT := tests/api tests/apiserver tests/controllers tests/kubelet tests/runtime tests/scheduler tests/server tests/storage
 ACCEPTANCE := tests/bundles tests/cli tests/clients tests/conformance tests/python tests/torture $(wildcard tests/test_*.py)
 PYTEST := $(BIN)/pytest -n 4 --dist worksteal
 
@@ -50,6 +50,7 @@ bench: $(VENV)/.installed
 	$(BIN)/python tests/benchmarks/daemonset_1000_nodes.py
 	$(BIN)/python tests/benchmarks/statefulset_update.py
 	$(BIN)/python tests/benchmarks/fork.py
+	$(BIN)/python tests/benchmarks/serve.py
 	$(BIN)/python tests/benchmarks/min_ready_seconds.py
 	$(BIN)/python tests/benchmarks/seven_days.py
 

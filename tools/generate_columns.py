@@ -22,8 +22,9 @@ IMPORT = re.compile(r'^\t(?:(\w+) )?"(k8s\.io/[^"]+)"$', re.MULTILINE)
 DEFINITIONS = re.compile(r"^\t(\w+) (?::?=)(?: append\(\w+,)? \[\]metav1\.TableColumnDefinition\{\n(.*?)^\t\}",
                          re.MULTILINE | re.DOTALL)
 COLUMN = re.compile(r"^\t\t\{(.*)\},$", re.MULTILINE)
-FIELD = re.compile(r'(\w+): ("(?:[^"\\]|\\.)*"|\d+|\w+\.\w+\{\}\.SwaggerDoc\(\)\["\w*"\])')
-SWAGGER = re.compile(r'(\w+)\.(\w+)\{\}\.SwaggerDoc\(\)\["(\w*)"\]')
+FIELD = re.compile(r'(\w+): ("(?:[^"\\]|\\.)*"|\d+|\w+\.\w+\{\}(?:\.\w+)?\.SwaggerDoc\(\)\["\w*"\])')
+SWAGGER = re.compile(r'(\w+)\.(\w+)\{\}(?:\.(\w+))?\.SwaggerDoc\(\)\["(\w*)"\]')
+INNER_TYPES = {"InvolvedObject": "ObjectReference"}  # of fields that are structs
 HANDLER = re.compile(r"TableHandler\((\w+), (\w+)\)")
 FUNCTION = re.compile(r"^func (\w+)\(\w+ \*(\w+)\.(\w+),", re.MULTILINE)
 DOCUMENTED = re.compile(r"^var map_(\w+) = map\[string\]string\{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
@@ -72,7 +73,11 @@ def column_of(line: str, descriptions: Descriptions) -> list[Any]:
     fields: dict[str, Any] = {"Name": "", "Type": "", "Format": "", "Priority": 0, "Description": ""}
     for name, value in FIELD.findall(line):
         swagger = SWAGGER.fullmatch(value)
-        fields[name] = descriptions.find(*swagger.groups()) if swagger else ast.literal_eval(value)
+        if swagger:
+            package, kind, inner, field = swagger.groups()
+            fields[name] = descriptions.find(package, INNER_TYPES[inner] if inner else kind, field)
+        else:
+            fields[name] = ast.literal_eval(value)
     return list(fields.values())
 
 

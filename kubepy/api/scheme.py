@@ -94,6 +94,11 @@ class Resource(NamedTuple):
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     @property
+    def storage_key(self) -> str:
+        """The key under which the objects are stored: events of both groups are the same objects."""
+        return "events" if self.key == "events.events.k8s.io" else self.key
+
+    @property
     def listed_verbs(self) -> tuple[str, ...]:
         """The verbs as discovery lists them; while the definition is being deleted, writes are not among them."""
         return tuple(verb for verb in self.verbs

@@ -45,6 +45,7 @@ with lazy_imports():
     from kubepy.apiserver import authorization, implied, rehearsal, tokens
     from kubepy.apiserver.managedfields import tracking
     from kubepy.apiserver.requests import creation, decoding, deletion, metrics, patching, pods, scaling, updating
+    from kubepy.apiserver.validation import metadata as validation_metadata
 
 # Aliases, because the method ``Client.list`` hides the builtin inside its class.
 Objects = list[Object]
@@ -431,6 +432,9 @@ class Client:
 
     def _write(self, request: Request, carry_out: Callable[[RequestScope], T]) -> T:
         """Carry out a request in a transaction, again and again until the webhooks that it meets have answered."""
+        if (manager := request.write_options.field_manager) and (
+                problems := validation_metadata.validate_field_manager(manager)):
+            raise errors.invalid(f"{request.verb.capitalize()}Options.meta.k8s.io", "", problems)
         if self._batch:
             with self._scope(request) as scope:
                 result = carry_out(scope)
@@ -456,6 +460,9 @@ class Client:
     def _shown(self, resource: Resource, request: Request, objects: Objects) -> Objects:
         """Return objects in the version that the request names; without one they stay in that of storage."""
         version = request.resource.version
+        if request.resource.group != resource.group:
+            view = self._server.scheme.by_key(request.resource.group_resource)
+            return self._server.in_version(view, objects, self._find)
         if not version or (not resource.custom and version == resource.version):
             return objects
         return self._server.in_version(resource.at(version), objects, self._find)
@@ -499,6 +506,9 @@ class Client:
         resource = self._server.scheme.for_kind(api_version, obj.get("kind", ""))
         if resource and resource.custom:
             resource = resource.at(api_version.rpartition("/")[2])
+        elif resource and resource.storage_key != resource.key:  # its managers are those of the stored object
+            stored = self.with_managed_fields(self._server.strategy(resource).to_stored_version(obj))
+            return {**obj, "metadata": stored["metadata"]}
         return tracking.shown(resource, self._server.strategy(resource).field_schema(), obj) if resource else obj
 
     # --- changes ----------------------------------------------------------------------------------------------------

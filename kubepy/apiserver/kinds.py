@@ -180,7 +180,7 @@ KINDS: dict[str, ServedKind] = {
     "leases.coordination.k8s.io": ServedKind(lambda: nodes.LeaseStrategy, lambda: core_printers.print_lease),
     "endpointslices.discovery.k8s.io": ServedKind(
         lambda: endpoints.EndpointSliceStrategy, lambda: networking_printers.print_endpoint_slice),
-    "events.events.k8s.io": ServedKind(printer=lambda: core_printers.print_new_event),
+    "events.events.k8s.io": ServedKind(lambda: core.EventStrategy, lambda: core_printers.print_new_event),
     "flowschemas.flowcontrol.apiserver.k8s.io": ServedKind(
         lambda: policy.FlowSchemaStrategy, lambda: access_printers.print_flow_schema),
     "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io": ServedKind(
@@ -219,8 +219,7 @@ KINDS: dict[str, ServedKind] = {
         validating=(CHECK_ONE_DEFAULT,)),
     "csidrivers.storage.k8s.io": ServedKind(lambda: csi.CSIDriverStrategy, lambda: storage_printers.print_csi_driver),
     "csinodes.storage.k8s.io": ServedKind(lambda: csi.CSINodeStrategy, lambda: storage_printers.print_csi_node),
-    "csistoragecapacities.storage.k8s.io": ServedKind(
-        lambda: csi.CSIStorageCapacityStrategy, lambda: storage_printers.print_csi_storage_capacity),
+    "csistoragecapacities.storage.k8s.io": ServedKind(lambda: csi.CSIStorageCapacityStrategy),
     "storageclasses.storage.k8s.io": ServedKind(
         lambda: storage.StorageClassStrategy, lambda: storage_printers.print_storage_class),
     "volumeattachments.storage.k8s.io": ServedKind(

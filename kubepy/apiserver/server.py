@@ -80,6 +80,8 @@ class Server:
             raise errors.no_such_resource()
         if resource.computed_from and request.verb not in resource.verbs:
             raise errors.method_not_allowed()
+        if resource.storage_key != resource.key:
+            return self.scheme.by_key(resource.storage_key)
         if version and version != resource.version and request.verb not in ("create", "update"):
             # Those two warn of the version in which their object is written, when it is decoded.
             self.warn_all(self.strategy(resource).warnings_of_version(resource.at(version).api_version))
@@ -220,7 +222,9 @@ class RequestScope(NamedTuple):
     @property
     def requested_resource(self) -> Resource:
         """The resource in the version that the request names."""
-        version = self.request.resource.version
+        group, version, _ = self.request.resource
+        if group != self.resource.group:
+            return self.server.scheme.by_key(self.request.resource.group_resource)._replace(is_older=True)
         return self.resource.at(version) if version else self.resource
 
     def with_name(self, name: str) -> RequestScope:

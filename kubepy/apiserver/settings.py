@@ -32,6 +32,10 @@ SMALLEST_SERVICE_SUBNET = 10  # addresses, as kubeadm wants them
 SERVICE = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?/[a-z0-9]([-a-z0-9]*[a-z0-9])?(:(?P<port>[0-9]{1,5}))?"
 BASE_URL = r"https?://(\[[0-9a-fA-F:.]+\]|[^\s/?#@:\[\]]+)(:(?P<port>[0-9]{1,5}))?(/[^\s?#]*)?"
 MAX_PORT = 65535
+# The plugins that can be turned off: those that look at single kinds (``kubepy.apiserver.kinds``).
+ADMISSION_PLUGINS = ("DefaultIngressClass", "DefaultStorageClass", "DefaultTolerationSeconds", "LimitRanger",
+                     "PersistentVolumeClaimResize", "PodSecurity", "Priority", "RuntimeClass", "ServiceAccount",
+                     "StorageObjectInUseProtection", "TaintNodesByCondition")
 
 
 class Networking(NamedTuple):
@@ -62,6 +66,12 @@ class KubeletSettings(NamedTuple):
                 outcomes.EXIT_CODE: self.exit_code}
 
 
+class AdmissionSettings(NamedTuple):
+    """The admission plugins that do not run (kube-apiserver's ``--disable-admission-plugins``)."""
+
+    disable_plugins: frozenset[str] = frozenset()
+
+
 class ClusterSettings(NamedTuple):
     """The settings with their types. A key that ``kubepy.yaml`` does not have takes its default.
 
@@ -73,6 +83,7 @@ class ClusterSettings(NamedTuple):
     :param webhooks: the URLs at which the Services of webhooks answer, by ``namespace/name`` or
         ``namespace/name:port``.
     :param kubelet: how pods live that no annotation speaks of.
+    :param admission: which plugins do not run.
     :param faults: what goes wrong; None: nothing.
     """
 
@@ -83,6 +94,7 @@ class ClusterSettings(NamedTuple):
     networking: Networking = Networking()
     webhooks: Mapping[str, str] = MappingProxyType({})
     kubelet: KubeletSettings = KubeletSettings()
+    admission: AdmissionSettings = AdmissionSettings()
     faults: FaultSettings | None = None
 
 
@@ -229,6 +241,22 @@ def _kubelet(value: Any) -> KubeletSettings:
     return KubeletSettings(**texts)
 
 
+def _admission(value: Any) -> AdmissionSettings:
+    if not isinstance(value, dict):
+        raise invalid("admission", "must be a map of disablePlugins")
+    for key in value:
+        if key != "disablePlugins":
+            raise invalid(f"admission.{key}", "unknown setting: must be disablePlugins")
+    names = value.get("disablePlugins") or []
+    if not isinstance(names, list):
+        raise invalid("admission.disablePlugins", "must be a list of names of admission plugins")
+    for index, name in enumerate(names):
+        if name not in ADMISSION_PLUGINS:
+            raise invalid(f"admission.disablePlugins[{index}]", f"{quote(str(name))} is not one of "
+                                                                f"{', '.join(ADMISSION_PLUGINS)}")
+    return AdmissionSettings(frozenset(names))
+
+
 def _matches(form: str, text: Any) -> bool:
     """Tell whether a text has a form, and no port or a possible one."""
     match = re.fullmatch(form, text) if isinstance(text, str) else None
@@ -243,5 +271,6 @@ PARSERS: dict[str, Callable[[Any], Any]] = {
     "networking": parse_networking,
     "webhooks": _webhooks,
     "kubelet": _kubelet,
+    "admission": _admission,
     "faults": lambda value: fault_settings.parse_faults("kubepy.yaml: faults", value),
 }

@@ -148,6 +148,7 @@ class WebToken(NamedTuple):
             header, claims = (json.loads(_decoded(part)) for part in parts[:2])
             if len(parts) != 3 or not isinstance(header, dict) or not isinstance(claims, dict):
                 return None
+            json.dumps(claims, ensure_ascii=False).encode()  # no UTF-8 in it: a ValueError
             return cls(text, str(header.get("kid", "")), claims)
         except (ValueError, RecursionError):
             return None
@@ -374,7 +375,10 @@ class Tokens:
             raise TokenError("Token has been invalidated") from None
         if secret["metadata"].get("deletionTimestamp"):
             raise TokenError("Token has been invalidated")
-        stored = _secret_token(secret)
+        try:
+            stored = base64.b64decode((secret.get("data") or {}).get("token", ""), validate=True)
+        except binascii.Error:
+            stored = b""
         if not hmac.compare_digest(stored, token.text.encode()):
             raise TokenError("Token does not match server's copy")
         account = self._require("serviceaccounts", namespace, name)
@@ -449,10 +453,3 @@ def legacy_token(secret: Object, account: Object) -> str:
     signed = f"{json_part(header)}.{json_part(claims)}"
     seed = f"{uid_of(secret)}/{signed}".encode()
     return f"{signed}.{url_safe(hashlib.shake_256(seed).digest(LEGACY_SIGNATURE_BYTES))}"
-
-
-def _secret_token(secret: Object) -> bytes:
-    try:
-        return base64.b64decode((secret.get("data") or {}).get("token", ""), validate=True)
-    except binascii.Error:
-        return b""

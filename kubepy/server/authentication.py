@@ -117,35 +117,35 @@ def impersonated(request: HttpRequest, attributes: AttributesRecord, authorizer:
 
 def wanted_user(request: HttpRequest) -> Object | None:
     """Return the user that the headers describe, None where they describe none. Raises BadRequest."""
-    def first(name: str) -> str:
-        return next(iter(request.header_values(name)), "")
+    def values(header: str) -> list[str]:
+        return [_as_text(value) for value in request.header_values(header)]
 
-    name, uid, groups = first(IMPERSONATE_USER), first(IMPERSONATE_UID), request.header_values(IMPERSONATE_GROUP)
+    name, uid = (next(iter(values(header)), "") for header in (IMPERSONATE_USER, IMPERSONATE_UID))
+    groups = values(IMPERSONATE_GROUP)
     extra: dict[str, list[str]] = {}
     for header in request.headers:
         if header.startswith(IMPERSONATE_EXTRA):
-            key = _unescaped(header.removeprefix(IMPERSONATE_EXTRA))
-            extra.setdefault(key, []).extend(request.header_values(header))
+            key = header.removeprefix(IMPERSONATE_EXTRA)
+            if not re.search("%(?![0-9a-fA-F]{2})", key):  # a key with a wrong escape stays as it is
+                key = unquote(key)
+            extra.setdefault(_as_text(key), []).extend(values(header))
     if name:
         return new_user(name, groups, uid, extra)
     if uid or groups or extra:
-        shown = f'&user.DefaultInfo{{Name:"", UID:{quote(uid)}, Groups:{_go_slice(groups)}, Extra:{_go_map(extra)}}}'
+        entries = ", ".join(f"{quote(key)}:{_go_slice(value)}" for key, value in sorted(extra.items()))
+        shown_extra = f"map[string][]string{{{entries}}}" if extra else "map[string][]string(nil)"
+        shown = f'&user.DefaultInfo{{Name:"", UID:{quote(uid)}, Groups:{_go_slice(groups)}, Extra:{shown_extra}}}'
         raise errors.BadRequest(f"requested {shown} without impersonating a user name")
     return None
 
 
-def _unescaped(key: str) -> str:
-    """Return a key without its percent escapes, or as it is if one is wrong (``url.PathUnescape``)."""
-    return key if re.search("%(?![0-9a-fA-F]{2})", key) else unquote(key, errors="surrogateescape")
+def _as_text(value: str) -> str:
+    """Return a value of a header with the replacement character for bytes that are no UTF-8, as Go's JSON has it."""
+    return value.encode(errors="surrogateescape").decode(errors="replace")
 
 
 def _go_slice(values: list[str]) -> str:
     return f"[]string{{{', '.join(map(quote, values))}}}" if values else "[]string(nil)"
-
-
-def _go_map(values: Mapping[str, list[str]]) -> str:
-    entries = ", ".join(f"{quote(key)}:{_go_slice(value)}" for key, value in sorted(values.items()))
-    return f"map[string][]string{{{entries}}}" if values else "map[string][]string(nil)"
 
 
 def _check(authorizer: Authorizer, attributes: AttributesRecord) -> None:

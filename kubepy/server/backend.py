@@ -63,7 +63,8 @@ class Backend:
             if not may_wait:
                 cluster.client.refuse_to_wait()
             self._clusters.append(cluster)
-        self._notice_definitions(cluster)
+        with suppress(StorageError):  # the function itself may have an answer for that
+            self._notice_definitions(cluster)
         cluster.client.requester = ADMINISTRATOR  # not the user of the request before
         return function(cluster)
 

@@ -12,7 +12,9 @@ from typing import Any, NamedTuple, cast
 from kubepy.api import errors
 from kubepy.api.meta import Object
 from kubepy.api.scheme import Resource
+from kubepy.api.values.names import path_segment
 from kubepy.apiserver.request import APPLY_PATCH, CollectionOptions, CreateOptions, ListOptions, Options, Request
+from kubepy.quoting import quote
 from kubepy.server import lists, negotiation, parameters, requestbody, tables
 from kubepy.server.messages import Call, Handler, Response
 from kubepy.server.negotiation import MediaType, Restrictions
@@ -47,6 +49,8 @@ class ServedRequest(NamedTuple):
         """
         resource = find_resource(call.cluster.scheme, call.info)
         _require_verb(call, resource)
+        if complaints := path_segment(call.info.name):
+            raise errors.BadRequest(f"Name parameter invalid: {quote(call.info.name)}: {';'.join(complaints)}")
         if call.info.verb == "patch":
             requestbody.require_patch_type(call.request, resource)
         if not resource.custom:

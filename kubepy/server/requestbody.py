@@ -131,7 +131,9 @@ def read_object(request: HttpRequest, resource: Resource) -> Body:
         _check_kind(resource, obj.get("apiVersion") or "", obj.get("kind") or "")
     if resource.custom:  # its unknown fields are in their own order
         return Body(obj, StrictErrors(body.strict.repeated))
-    return Body(obj, body.strict)
+    return Body({"apiVersion": resource.api_version, "kind": resource.kind,
+                 **{name: value for name, value in obj.items() if value or name not in ("apiVersion", "kind")}},
+                body.strict)
 
 
 def _unrecognized(resource: Resource, body: bytes, reason: str) -> BadRequest:

@@ -41,5 +41,5 @@ def refuse(call: Call) -> Response:
     """Raises the error of a path that is not served, or of a method that none has."""
     if call.info.is_resource_request:
         find_resource(call.cluster.scheme, call.info)
-        raise errors.method_not_allowed()
+        raise errors.no_such_resource() if call.info.verb == "proxy" else errors.method_not_allowed()
     raise path_not_found()

@@ -23,6 +23,9 @@ from kubepy.server.messages import Call, HttpRequest
 from kubepy.server.negotiation import PARTIAL, PARTIAL_LIST, TABLE, GroupVersionKind, shown
 
 _ENDED = {"Succeeded": "The pod has completed successfully.", "Failed": "The pod failed."}
+CREATED_AT = "Created At"
+_API_SERVICE_COLUMNS = {"Service": "The reference to the service that hosts this API endpoint.",
+                        "Available": "Whether this service is available."}
 _INCLUDED = ("Metadata", "Object", "None", "")
 
 
@@ -78,7 +81,8 @@ def list_meta(result: ListResult) -> Object:
 def partial_list(call: Call, result: ListResult, target: GroupVersionKind) -> Object:
     """Return the PartialObjectMetadataList of a list."""
     items = [partial_object(shown(call.client, obj), target) for obj in result.items]
-    return {"kind": PARTIAL_LIST, "apiVersion": target.api_version, "metadata": list_meta(result), "items": items}
+    return {"kind": PARTIAL_LIST, "apiVersion": target.api_version, "metadata": list_meta(result),
+            "items": items or None}  # as upstream: a nil slice
 
 
 def table_object(call: Call, resource: Resource, result: ListResult | Object, target: GroupVersionKind,
@@ -94,8 +98,9 @@ def table_object(call: Call, resource: Resource, result: ListResult | Object, ta
     else:
         meta = {name: value for name, value in (result.get("metadata") or {}).items() if name == "resourceVersion"}
     definitions = column_definitions(resource, table.columns, subresource) if options.headers else None
+    is_plain = any(column.name == CREATED_AT for column in table.columns)  # upstream makes these rows elsewhere
     return {"kind": TABLE, "apiVersion": target.api_version, "metadata": meta, "columnDefinitions": definitions,
-            "rows": rows}
+            "rows": None if is_plain and not rows else rows}
 
 
 def _row(resource: Resource, cells: list[Cell], obj: Object) -> Object:
@@ -116,14 +121,15 @@ def column_definitions(resource: Resource, columns: Sequence[Column], subresourc
     """Return the definitions of the columns of a table, as a server describes them."""
     texts = _definitions()["descriptions"]
     kind = f"autoscaling.{subresource.capitalize()}" if subresource else f"{package_of(resource)}.{resource.kind}"
-    rows = None if resource.custom else _definitions().get(kind)
-    if rows is not None:
+    rows = [] if resource.custom else _definitions().get(kind, [])
+    if [row[0] for row in rows] == [column.name for column in columns]:
         return [{"name": name, "type": type_, "format": format_, "description": texts[text], "priority": priority}
                 for name, type_, format_, priority, text in rows]
     described = dict(zip(("Name", "Age"), (texts[row[4]] for row in _definitions()["core.ServiceAccount"]),
                          strict=True))
-    described["Created At"] = described["Age"]
-    return [{"name": column.name, "type": "date" if column.name == "Created At" else column.type,
+    described[CREATED_AT] = described["Age"]
+    described |= _API_SERVICE_COLUMNS if resource.kind == "APIService" else {}
+    return [{"name": column.name, "type": "date" if column.name == CREATED_AT else column.type,
              "format": "name" if column.name == "Name" else column.format,
              "description": column.description or described.get(column.name, ""), "priority": column.priority}
             for column in columns]

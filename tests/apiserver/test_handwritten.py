@@ -43,6 +43,11 @@ def admit(cluster: LocalCluster, key: Key, obj: Object, old: Object | None, modi
     return made
 
 
+def stored_manifests() -> list[Object]:
+    """Return the manifests of the kinds that are stored as they are; new events are stored as those of core."""
+    return [manifest for manifest in manifests() if manifest["apiVersion"] != "events.k8s.io/v1"]
+
+
 def stored(cluster: LocalCluster, manifest: Object) -> tuple[Key, Object]:
     """Return an object that was created through the API, as its file holds it."""
     resource = KINDS[manifest["apiVersion"].rpartition("/")[0], manifest["kind"]]
@@ -158,14 +163,14 @@ def test_changed_field_of_any_kind_is_taken_same_again_or_refused(
 
 
 def test_file_of_every_stored_kind_is_its_object(cluster: LocalCluster) -> None:
-    for manifest in manifests():
+    for manifest in stored_manifests():
         key, made = stored(cluster, manifest)
         assert admit(cluster, key, made, made) == made, manifest["kind"]
 
 
 def test_manifest_in_place_of_every_stored_kind_is_taken_or_refused_for_field(cluster: LocalCluster) -> None:
     refused = set()
-    for manifest in manifests():
+    for manifest in stored_manifests():
         key, made = stored(cluster, manifest)
         try:
             again = admit(cluster, key, manifest, made)

@@ -97,7 +97,8 @@ class Address(NamedTuple):
         """Begin a watch."""
         plain = socket.create_connection((self.host, self.port))
         stream = ssl.create_default_context(cadata=self.ca).wrap_socket(plain, server_hostname=self.host)
-        stream.sendall(f"GET {WATCH} HTTP/1.1\r\nHost: {self.host}\r\nAuthorization: Bearer {self.token}\r\n\r\n".encode())
+        lines = f"GET {WATCH} HTTP/1.1", f"Host: {self.host}", f"Authorization: Bearer {self.token}", "", ""
+        stream.sendall("\r\n".join(lines).encode())
         return stream
 
 

@@ -60,6 +60,17 @@ def test_whoami_prints_administrator_or_impersonated_user(kubepy: Kubepy) -> Non
         '{"groups":["ops","system:authenticated"],"username":"me"}')
 
 
+@pytest.mark.parametrize(("words", "groups"), [
+    ("--as=system:serviceaccount:shop:bot", ["system:serviceaccounts", "system:serviceaccounts:shop",
+                                             "system:authenticated"]),
+    ("--as=system:anonymous", ["system:unauthenticated"]),
+    ("--as=ann --as-group=system:authenticated", ["system:authenticated"]),
+])
+def test_whoami_impersonated_user_has_groups_of_the_name(kubepy: Kubepy, words: str, groups: list[str]) -> None:
+    shown = kubepy("auth", "whoami", *words.split(), "-o", "jsonpath={.status.userInfo.groups}").out
+    assert json.loads(shown) == groups
+
+
 # --- reconcile ------------------------------------------------------------------------------------------------------
 
 

@@ -22,13 +22,12 @@ from hypothesis.strategies import SearchStrategy
 
 from kubepy.api import errors, protobuf
 from kubepy.api.scheme import BUILT_IN, Resource
-from kubepy.apiserver.cluster import LocalCluster
 from kubepy.server.application import ServeOptions
 from kubepy.storage.yaml import dump
 from tests.apiserver.random_objects import ANYTHING, INTEGERS, TEXT, objects
 from tests.apiserver.test_random_requests import TYPES
 from tests.apiserver.test_stored_objects import manifests
-from tests.server.conftest import TOKEN, Answer, Api, headers_of
+from tests.server.conftest import TOKEN, Answer, Api
 
 EXAMPLES = int(os.environ.get("FUZZ_REQUESTS", "150"))
 SOME = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
@@ -41,8 +40,8 @@ HOOKS = ("mutatingwebhookconfigurations.admissionregistration.k8s.io",
          "validatingwebhookconfigurations.admissionregistration.k8s.io",
          "mutatingadmissionpolicybindings.admissionregistration.k8s.io",
          "validatingadmissionpolicybindings.admissionregistration.k8s.io")
-# What an API server itself answers with 500: a patch of server-side apply that does not fit the type.
-UPSTREAMS_500 = (b"failed to create typed patch object",)
+# What an API server itself answers with 500: patches that do not fit the type.
+UPSTREAMS_500 = (b"failed to create typed patch object", b"list element types are not identical")
 TEXT_ERRORS = (404,)  # "404 page not found", as Go's mux says it
 
 

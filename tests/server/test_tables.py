@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from kubepy.api.scheme import BUILT_IN, Resource
 from kubepy.apiserver.kinds import kind_of
-from kubepy.apiserver.printers import print_plain
+from kubepy.apiserver.printers import print_table
 from kubepy.server.tables import column_definitions
 from tests.server.conftest import Api
 
@@ -16,7 +17,7 @@ TABLE = {"accept": "application/json;as=Table;g=meta.k8s.io;v=v1,application/jso
 PARTIAL_LIST = {"accept": "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"}
 PARTIAL = {"accept": "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"}
 MAPS = "/api/v1/namespaces/default/configmaps"
-OTHER_COLUMNS = ("APIService",)  # not of kube-apiserver itself
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def config_map(name: str, **data: str) -> dict[str, Any]:
@@ -129,10 +130,9 @@ def test_custom_columns_have_their_types(api: Api) -> None:
 @pytest.mark.parametrize("resource", [resource for resource in BUILT_IN if "list" in resource.verbs],
                          ids=lambda resource: resource.key)
 def test_columns_are_those_of_printer(resource: Resource) -> None:
-    printer = kind_of(resource).printer()
-    definitions = column_definitions(resource, [])
-    if printer is print_plain or resource.kind in OTHER_COLUMNS:
-        assert definitions == []
-    else:
-        assert printer.columns == tuple(f"+{column['name']}" if column["priority"] else column["name"]
-                                        for column in definitions)
+    columns = print_table(kind_of(resource).printer(), [], NOW).columns
+    definitions = column_definitions(resource, columns)
+    assert [(definition["name"], definition["priority"]) for definition in definitions] == [
+        (column.name, column.priority) for column in columns]
+    name = next(definition for definition in definitions if definition["name"] == "Name")
+    assert name["description"].startswith("Name must be unique within a namespace.")

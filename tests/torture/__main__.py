@@ -14,11 +14,12 @@ import os
 import sys
 import time
 
-from . import damage, edits, kill, linear, power, restart
+from . import damage, edits, kill, linear, power, restart, served
 from .runner import Options, Report, Section, repeat, run_section, tell
 
 SECTIONS: dict[str, Section] = {section.name: section for section in (
-    kill.SECTION, power.SECTION, restart.SECTION, damage.SECTION, edits.SECTION, linear.SECTION)}
+    kill.SECTION, power.SECTION, restart.SECTION, damage.SECTION, edits.SECTION, linear.SECTION,
+    served.SECTION)}
 MINUTES = 28.0
 LEAST_SECONDS = 10.0  # the least time of a section, however long those before it took
 SAMPLE_SEED = 1
@@ -32,6 +33,7 @@ SAMPLE: dict[str, tuple[int, tuple[str, ...]]] = {
     "damage": (40, ()),
     "edits": (8, ("rename-and-readers", "truncate-and-readers", "remove-and-add-and-readers", "in-place-and-readers")),
     "linear": (8, ()),
+    "served": (5, ()),
 }
 
 

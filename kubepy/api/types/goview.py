@@ -28,6 +28,8 @@ def go_order(type_name: str, value: Any) -> Any:
     if name.startswith("map["):
         inner = table.map_parts(name)[1]
         return {key: go_order(inner, value[key]) for key in sorted(value)}
+    if name == "meta/v1.FieldsV1":  # in the order of its fields, which is no matter of names alone
+        return value
     if name in _FREE_FORM or not table.is_struct(name):
         return {key: in_key_order(value[key]) for key in sorted(value)}
     return {field.json: go_order(field.type, value[field.json])

@@ -7,6 +7,7 @@ item of a list with these keys, ``v:"x"`` the item of a set. Upstream: ``structu
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -21,6 +22,7 @@ Fields = frozenset[Path]
 EMPTY: Fields = frozenset()
 
 _MEMBER = "."
+_NUMERIC_KEY = re.compile(r'k:\{.*":\d|v:\d')  # of list items, whose numbers decide about their order
 
 
 def field(name: str) -> str:
@@ -52,7 +54,10 @@ def fields_path(*names: str) -> Path:
 def to_fields_v1(fields: Iterable[Path]) -> dict[str, Any]:
     """Return the tree of a set; a field that is a member and has others below it has the entry ``.``."""
     root: dict[str, Any] = {}
-    for path in sorted(fields):
+    paths = sorted(fields)
+    if any(_NUMERIC_KEY.match(element) for path in paths for element in path):
+        paths.sort(key=lambda path: [_element_order(element) for element in path])
+    for path in paths:
         node = root
         for element in path:
             node = node.setdefault(element, {})

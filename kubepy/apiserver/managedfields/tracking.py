@@ -44,6 +44,8 @@ STATUS = fields_path("status")
 # Fields of pods without managers: bindings leave no entry, and admission comes after tracking.
 _UNTRACKED = (*(fields_path("spec", name) for name in ("nodeName", "preemptionPolicy", "priority")),
               fields_path("status", "qosClass"))
+_FIRST_PHASES = {"namespaces": "Active", "persistentvolumeclaims": "Pending", "persistentvolumes": "Pending",
+                 "pods": "Pending"}
 _DELETION = tuple(fields_path("metadata", name) for name in ("deletionGracePeriodSeconds", "deletionTimestamp"))
 
 # Fields that controllers write besides status. Upstream: callers of ``Update`` and ``UpdateStatus`` in
@@ -286,8 +288,10 @@ def _set_by_anyone(resource: Resource, schema: Schema | None, obj: Object) -> Fi
     empty = {**kind, "metadata": {}} if resource.custom else types.decode(kind).object
     changes = compare(empty, bare(obj), schema)
     ignored = (*_DELETION, *_UNTRACKED) if resource.key == "pods" else _DELETION
-    if resource.key == "pods" and "startTime" not in (obj.get("status") or {}):  # no kubelet has seen it
-        ignored += (fields_path("status", "phase"),)
+    status = obj.get("status") or {}
+    if resource.key in _FIRST_PHASES and status.get("phase") == _FIRST_PHASES[resource.key] and (
+            "startTime" not in status):  # a new object has it, nobody has written it
+        ignored += (fields_path("status", "phase"), fields_path("status", "lastPhaseTransitionTime"))
     return without((changes.added | changes.modified) - STRIPPED, ignored)
 
 

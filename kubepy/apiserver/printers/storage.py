@@ -76,8 +76,3 @@ def print_csi_driver(obj: Object, now: datetime) -> list[Cell]:
     return [obj["metadata"]["name"], spec.get("attachRequired", True), spec.get("podInfoOnMount", False),
             spec.get("storageCapacity", False), audiences, spec.get("requiresRepublish", False),
             ",".join(spec.get("volumeLifecycleModes") or []) or "<none>", age(obj, now)]
-
-
-@printer("Name", "StorageClassName", "Capacity")
-def print_csi_storage_capacity(obj: Object, _now: datetime) -> list[Cell]:
-    return [obj["metadata"]["name"], obj.get("storageClassName", ""), obj.get("capacity", "<unset>")]

@@ -78,8 +78,9 @@ def _run(plugins: tuple[AdmissionPlugin, ...], attributes: Attributes) -> None:
     operation = attributes.operation.lower()
     if attributes.subresource:
         operation += f"/{attributes.subresource}"
+    disabled = attributes.server.settings.admission.disable_plugins
     for plugin in plugins:
-        if operation in plugin.operations:
+        if operation in plugin.operations and plugin.name not in disabled:
             plugin.admit(attributes)
 
 

@@ -109,8 +109,8 @@ def create_decoded(scope: RequestScope, new: Object, managed_fields: Callable[[]
     strategy.begin_create(new, scope.transaction.list)
     strategy.take_requester(new, server.requester)
     strategy.prepare_for_create(new)
-    if strategy.has_generation:
-        metadata["generation"] = 1
+    if strategy.has_generation and strategy.first_generation:
+        metadata["generation"] = strategy.first_generation
     if entries := managed_fields():
         metadata["managedFields"] = entries
     validate_new(strategy, new)

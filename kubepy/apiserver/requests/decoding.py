@@ -86,6 +86,8 @@ def _check_kind(resource: Resource, obj: Object) -> str:
     api_version, kind = obj.get("apiVersion") or resource.api_version, obj.get("kind") or resource.kind
     others = () if resource.custom else resource.other_versions
     versions = [resource.api_version, *(f"{resource.group}/{other}" for other in others)]
+    if resource.kind == "Event":
+        versions.append("events.k8s.io/v1")
     if api_version not in versions:
         raise errors.BadRequest(f"the API version in the data ({api_version}) does not match the expected API version "
                                 f"({resource.api_version})")

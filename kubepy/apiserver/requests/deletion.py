@@ -20,6 +20,8 @@ from kubepy.apiserver.strategies import Strategy
 POLICIES = ("Foreground", "Background", "Orphan")
 CRDS = "customresourcedefinitions.apiextensions.k8s.io"
 CLEANUP = "customresourcecleanup.apiextensions.k8s.io"  # holds a definition until its objects are gone
+ORPHANED_PODS = ("child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to "
+                 "remove them or set propagationPolicy=Orphan to suppress this warning")
 _GARBAGE_COLLECTION = (ORPHAN, FOREGROUND)
 
 
@@ -39,6 +41,8 @@ def delete(scope: RequestScope) -> Object:
     admission.check_deletion(scope)
     old = scope.require()
     _check_options(scope, old, options)
+    if scope.resource.key == "jobs.batch" and options.propagation_policy is None:
+        scope.server.warn(ORPHANED_PODS)
     attributes = Attributes(scope, old, is_deletion=True)
     admission.admit(attributes)
     admission.validate(attributes)

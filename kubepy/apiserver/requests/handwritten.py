@@ -62,8 +62,8 @@ def complete(server: Server, key: Key, obj: Object, modified: float, old: Object
         completed = decode(server, resource, obj, WriteOptions())
         if not has_status and not completed["metadata"].get("generation"):
             strategy.prepare_for_create(completed)  # it was never created through the API
-            if strategy.has_generation:
-                completed["metadata"]["generation"] = 1
+            if strategy.has_generation and strategy.first_generation:
+                completed["metadata"]["generation"] = strategy.first_generation
     except errors.Status as status:
         if isinstance(status.__cause__, DecodeError):
             raise EditError(path_of(status.__cause__.where), status.message) from None

@@ -42,7 +42,7 @@ class Strategy:
     """The plain service of a kind: no defaults, no validation beyond metadata, generation only for custom resources.
 
     ``has_status``: status is kept by ordinary updates, and only the status subresource changes it.
-    ``has_generation``: metadata.generation is 1 at creation and goes up when ``spec_changed``.
+    ``has_generation``: metadata.generation is ``first_generation`` at creation and goes up when ``spec_changed``.
     ``allow_create_on_update``: an update (replace) of an absent object creates it (services, leases…).
     ``allow_unconditional_update``: an update without a resourceVersion is taken for one of the latest.
     ``assigned``: fields of the spec that the cluster fills in after creation and no update takes back; a file from
@@ -55,6 +55,7 @@ class Strategy:
 
     has_status: ClassVar[bool] = False
     has_generation: ClassVar[bool] = False
+    first_generation: ClassVar[int] = 1
     allow_create_on_update: ClassVar[bool] = False
     allow_unconditional_update: ClassVar[bool] = True
     assigned: ClassVar[tuple[str, ...]] = ()

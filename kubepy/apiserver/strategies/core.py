@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from types import MappingProxyType
 
 from kubepy.api.errors import FieldError
 from kubepy.api.meta import Object
+from kubepy.api.types import Decoded, decode
 from kubepy.apiserver.strategies import Strategy, restore
 from kubepy.lazy import lazy_imports
 
@@ -17,6 +19,12 @@ with lazy_imports():
 
 KUBERNETES_FINALIZER = "kubernetes"
 NAME_LABEL = "kubernetes.io/metadata.name"
+NEW_EVENTS = "events.k8s.io/v1"
+# The fields of core events that events.k8s.io names otherwise (``pkg/apis/events/v1/conversion.go``).
+EVENT_FIELDS = {"count": "deprecatedCount", "firstTimestamp": "deprecatedFirstTimestamp", "involvedObject": "regarding",
+                "lastTimestamp": "deprecatedLastTimestamp", "message": "note",
+                "reportingComponent": "reportingController", "source": "deprecatedSource"}
+_CORE_EVENT_FIELDS = {name: field for field, name in EVENT_FIELDS.items()}
 
 
 class NamespaceStrategy(Strategy):
@@ -145,17 +153,37 @@ class SecretStrategy(Strategy):
 
 
 class EventStrategy(Strategy):
-    """Events of both groups; ``events.k8s.io`` has other names for some fields and requires more of them."""
+    """Events of both groups, stored as those of core; ``events.k8s.io`` has other names for some fields."""
 
+    selectable_aliases = MappingProxyType({
+        **{f"regarding.{field}": f"involvedObject.{field}" for field in (
+            "kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")},
+        "reportingController": "reportingComponent"})
     allow_create_on_update = True
     selectable = ("involvedObject.kind", "involvedObject.namespace", "involvedObject.name", "involvedObject.uid",
                   "involvedObject.apiVersion", "involvedObject.resourceVersion", "involvedObject.fieldPath", "reason",
                   "reportingComponent", "source", "type")
 
+    def decode(self, obj: Object) -> Decoded:
+        decoded = super().decode(obj)
+        return decoded._replace(object=decode(self.to_stored_version(decoded.object)).object)
+
+    def in_version(self, obj: Object, api_version: str) -> Object:
+        if obj.get("apiVersion") == api_version:
+            return obj
+        renamed = {EVENT_FIELDS.get(field, field): value for field, value in obj.items()}
+        return decode(renamed | {"apiVersion": api_version}).object
+
+    def to_stored_version(self, config: Object) -> Object:
+        if config.get("apiVersion") != NEW_EVENTS:
+            return config
+        return {_CORE_EVENT_FIELDS.get(field, field): value for field, value in config.items()} | {"apiVersion": "v1"}
+
     def validate(self, obj: Object) -> list[FieldError]:
         return validation.validate_event(obj)
 
     def selectable_fields(self, obj: Object) -> dict[str, str]:
+        obj = self.to_stored_version(obj)
         fields = super().selectable_fields(obj)
         component = (obj.get("source") or {}).get("component", "")
         fields["source"] = component or fields["reportingComponent"]

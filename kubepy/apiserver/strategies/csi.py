@@ -10,6 +10,7 @@ from kubepy.apiserver.validation import csi
 
 class CSIDriverStrategy(Strategy):
     has_generation = True
+    first_generation = 0
     allow_unconditional_update = False
 
     def default(self, obj: Object) -> None:

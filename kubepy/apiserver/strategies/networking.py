@@ -56,11 +56,11 @@ class IngressClassStrategy(_CountedStrategy):
         return validation.validate_ingress_class(obj, old)
 
 
-class IPAddressStrategy(_CountedStrategy):
-    pass
+class IPAddressStrategy(Strategy):
+    """Addresses have no rules of their own."""
 
 
-class ServiceCIDRStrategy(_CountedStrategy):
+class ServiceCIDRStrategy(Strategy):
     has_status = True
 
     def prepare_for_status_update(self, obj: Object, old: Object) -> None:

@@ -30,7 +30,11 @@ from kubepy.cli.runtime.flags import (
     string_slice_flag,
     typed_flag,
 )
+from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable, quote
+
+with lazy_imports():
+    from kubepy.apiserver import authorization  # for --as
 
 NOTHING = "Accepted as kubectl does; it means nothing here."  # help of flags that are only accepted
 
@@ -212,8 +216,7 @@ class GlobalOptions(Options):
             key, _, value = entry.partition("=")
             extra.setdefault(key, []).append(value)
         if username:
-            return {"username": username, **({"uid": uid} if uid else {}),
-                    "groups": [*(groups or ()), "system:authenticated"], **({"extra": extra} if extra else {})}
+            return authorization.with_implied_groups(authorization.new_user(username, groups or (), uid or "", extra))
         if uid or groups or extra:
             raise CliError(f"requesting uid, groups or user-extra for {printable(name)} without impersonating a user")
         return None

@@ -9,6 +9,7 @@ import os
 import sqlite3
 import stat
 from collections.abc import Iterator
+from contextlib import suppress
 
 from kubepy.lazy import lazy_imports
 from kubepy.storage.errors import FolderError
@@ -40,7 +41,8 @@ def make_own_folder(root: str) -> None:
     if link := own_link(root):
         raise FolderError(f"{link} is a symbolic link")
     try:
-        os.makedirs(path, mode=0o700, exist_ok=True)
+        with suppress(FileExistsError):
+            os.mkdir(path, 0o700)  # a state folder that is gone must not come back empty
         status = os.stat(path)
         if stat.S_IMODE(status.st_mode) & 0o077 and status.st_uid == os.geteuid():
             os.chmod(path, 0o700)

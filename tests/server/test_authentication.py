@@ -538,7 +538,8 @@ def test_kubectl_of_service_account_may_what_roles_say(new_server: Callable[...,
     as_bot = f"--token={token.strip()}"
     assert kubectl("auth", "whoami", as_bot, "-o", "jsonpath={.status.userInfo.username}") == (0, bot)
     assert kubectl("get", "pods", as_bot) == (0, "No resources found in default namespace.\n")
-    refused = 'Error from server (Forbidden): {0} is forbidden: User "{3}" cannot {1} resource "{0}" in API group "" {2}\n'
+    refused = ('Error from server (Forbidden): {0} is forbidden: User "{3}" cannot {1} resource "{0}" in API group "" '
+               "{2}\n")
     assert kubectl("get", "secrets", as_bot) == (
         1, refused.format("secrets", "list", 'in the namespace "default"', bot))
     assert kubectl("get", "nodes", as_bot, "--as=ann") == (

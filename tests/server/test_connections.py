@@ -14,8 +14,7 @@ import struct
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, suppress
-from http.client import HTTPSConnection
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 

@@ -22,13 +22,12 @@ from hypothesis.strategies import SearchStrategy
 
 from kubepy.api import errors, protobuf
 from kubepy.api.scheme import BUILT_IN, Resource
-from kubepy.apiserver.cluster import LocalCluster
 from kubepy.server.application import ServeOptions
 from kubepy.storage.yaml import dump
 from tests.apiserver.random_objects import ANYTHING, INTEGERS, TEXT, objects
 from tests.apiserver.test_random_requests import TYPES
 from tests.apiserver.test_stored_objects import manifests
-from tests.server.conftest import TOKEN, Answer, Api, headers_of
+from tests.server.conftest import TOKEN, Answer, Api
 
 EXAMPLES = int(os.environ.get("FUZZ_REQUESTS", "150"))
 SOME = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))

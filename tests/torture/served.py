@@ -268,8 +268,13 @@ class Watcher(threading.Thread):
 # --- checks -------------------------------------------------------------------------------------------------------
 
 
-def check_watchers(stretches: dict[str, list[Stretch]], acknowledged: Iterable[tuple[str, int, str]]) -> Iterator[str]:
-    """Yield what is wrong in the histories of watchers: order, duplicates, losses, differences between them."""
+def check_watchers(stretches: dict[str, list[Stretch]], acknowledged: Iterable[tuple[str, int, str]],
+                   final: dict[str, str | None], coalesced: bool) -> Iterator[str]:
+    """Yield what is wrong in the histories of watchers: order, duplicates, losses, differences between them.
+
+    :param final: the objects at the end.
+    :param coalesced: several changes of one object may have come as one, as those of other processes do.
+    """
     history: dict[tuple[str, int], Event] = {}
     for watcher, own in stretches.items():
         for event in (event for stretch in own for event in stretch.events):
@@ -278,7 +283,11 @@ def check_watchers(stretches: dict[str, list[Stretch]], acknowledged: Iterable[t
                 yield f"watcher {watcher} has seen {event}, another {known}"
     for watcher, own in stretches.items():
         for stretch in own:
-            yield from (f"watcher {watcher} {loss}" for loss in _check_stretch(stretch, history))
+            yield from (f"watcher {watcher} {loss}" for loss in _check_stretch(stretch, {} if coalesced else history))
+        if own and (seen := _state_after(own[-1])) != final:
+            yield f"watcher {watcher} ends with {seen.items() - final.items()} instead of {final.items() - seen.items()}"
+    if coalesced:
+        return
     first = min((own[0].start for own in stretches.values() if own), default=0)
     last = max((revision for _, revision in history), default=0)
     has_gaps = all(len(own) > 1 for own in stretches.values())
@@ -286,6 +295,16 @@ def check_watchers(stretches: dict[str, list[Stretch]], acknowledged: Iterable[t
         seen = history.get((name, revision))
         if first < revision <= last and (seen.value != value if seen else not has_gaps):
             yield f"no watcher has seen {name} of {revision} with {value}: {seen}"
+
+
+def _state_after(stretch: Stretch) -> dict[str, str | None]:
+    state = dict(stretch.listed)
+    for event in stretch.events:
+        if event.type == "DELETED":
+            state.pop(event.name, None)
+        else:
+            state[event.name] = event.value
+    return state
 
 
 def _check_stretch(stretch: Stretch, history: dict[tuple[str, int], Event]) -> Iterator[str]:
@@ -307,10 +326,8 @@ def _check_stretch(stretch: Stretch, history: dict[tuple[str, int], Event]) -> I
             yield f"has missed {history[name, revision]} between {stretch.start} and {previous}"
 
 
-def check_objects(around: Round, clients: list[Client]) -> Iterator[str]:
+def check_objects(around: Round, clients: list[Client], listed: dict[str, str | None]) -> Iterator[str]:
     """Yield what is not there as its client knows it."""
-    listed = {item["metadata"]["name"]: value_of(item)
-              for item in around.servers[0].request("GET", MAPS).json()["items"]}
     for name, value in ((name, value) for client in clients for name, value in client.objects.items()):
         if listed.get(name) != value:
             yield f"{name} is {listed.get(name)}, not {value}"
@@ -329,7 +346,7 @@ def _kill(around: Round, state: Path, chance: random.Random) -> None:
     server = around.servers[0]
     port, token, certificates = server.address[1], server.token, server.config["clusters"]
     for _ in range(KILLS):
-        time.sleep(chance.uniform(0.1, SECONDS / KILLS))
+        time.sleep(chance.uniform(0.2, 2 * SECONDS / KILLS))
         around.servers[0].stop(signal.SIGKILL)
         around.servers[0] = again = ServerProcess(state, "--controllers=off", f"--port={port}")
         if (again.token, again.config["clusters"]) != (token, certificates):
@@ -396,9 +413,11 @@ def _scale(around: Round, state: Path, chance: random.Random) -> None:
                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     try:
         labels = {"app": "web"}
-        around.servers[0].request("POST", DEPLOYMENTS, {"metadata": {"name": "web"}, "spec": {
+        answer = around.servers[0].request("POST", DEPLOYMENTS, {"metadata": {"name": "web"}, "spec": {
             "replicas": 1, "selector": {"matchLabels": labels}, "template": {
                 "metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "i"}]}}}})
+        if answer.status != 201:
+            around.losses.append(f"the Deployment is refused: {answer.body!r}")
         for replicas in (3, 1, 4):
             _, status, _ = around.request(None, 0, "PATCH", f"{DEPLOYMENTS}/web", {"spec": {"replicas": replicas}})
             end = time.monotonic() + CATCH_UP_SECONDS
@@ -414,23 +433,28 @@ def _scale(around: Round, state: Path, chance: random.Random) -> None:
     finally:
         controller.terminate()
         errors = controller.communicate()[1]
-    if "Traceback" in errors:
-        around.losses.append(f"the controller ends with {errors.splitlines()[-1]}")
+    if errors:
+        around.losses.append(f"the controller ends with {errors}")
 
 
 class Scenario(NamedTuple):
-    """:param log: the beginnings of the lines that the server's log may have."""
+    """A fault, and what may be otherwise than without it.
+
+    :param log: the beginnings of the lines that the server's log may have.
+    :param coalesced: other processes write the same objects: see :func:`check_watchers`.
+    """
 
     fault: Fault
     servers: int = 1
     log: tuple[str, ...] = ()
+    coalesced: bool = False
 
 
 SCENARIOS = {
     "killed": Scenario(_kill),
     "checkouts": Scenario(_check_out, log=(LOGGED,)),
     "edits": Scenario(_edit, log=(LOGGED,)),
-    "two-servers": Scenario(_wait, servers=2),
+    "two-servers": Scenario(_wait, servers=2, coalesced=True),
     "controller": Scenario(_scale),
 }
 
@@ -495,8 +519,11 @@ def run(point: Point, place: Path, folder: Path, seed: int) -> Outcome:
             for client in clients:
                 client.join()
             _end(around, watchers)
-        around.losses += check_objects(around, clients)
-        around.losses += check_watchers({watcher.name: watcher.stretches for watcher in watchers}, around.acknowledged)
+        final = {item["metadata"]["name"]: value_of(item)
+                 for item in around.servers[0].request("GET", MAPS).json()["items"]}
+        around.losses += check_objects(around, clients, final)
+        around.losses += check_watchers({watcher.name: watcher.stretches for watcher in watchers}, around.acknowledged,
+                                        final, scenario.coalesced)
         around.losses += _check_servers(servers, scenario)
     around.losses += _check_folder(state)
     losses = [loss.replace(f"{folder}/", "") for loss in dict.fromkeys(around.losses)]

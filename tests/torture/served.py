@@ -286,7 +286,8 @@ def check_watchers(stretches: dict[str, list[Stretch]], acknowledged: Iterable[t
         for stretch in own:
             yield from (f"watcher {watcher} {loss}" for loss in _check_stretch(stretch, {} if coalesced else history))
         if own and (seen := _state_after(own[-1])) != final:
-            yield f"watcher {watcher} ends with {seen.items() - final.items()} instead of {final.items() - seen.items()}"
+            yield (f"watcher {watcher} ends with {seen.items() - final.items()} instead of "
+                   f"{final.items() - seen.items()}")
     if coalesced:
         return
     first = min((own[0].start for own in stretches.values() if own), default=0)
@@ -380,18 +381,23 @@ def _await_objects(around: Round, expected: dict[str, str], names: set[str], fau
     around.losses.append(f"after {fault} the server shows {seen}, not {expected}")
 
 
+def _replace(path: Path, text: str) -> None:
+    temporary = path.with_name(f".{path.name}.new")
+    temporary.write_text(text)
+    temporary.replace(path)
+
+
 def _edit(around: Round, state: Path, chance: random.Random) -> None:
     """Edit, break and mend a file; remove .kubepy; apply an object with the command line."""
     [path] = state.rglob("kept.yaml")
     for number in range(3, 6):
         time.sleep(chance.uniform(0.1, 0.4))
         text = path.read_text()
-        path.write_text("{" + text)
+        _replace(path, "{" + text)
         time.sleep(chance.uniform(0.05, 0.2))
-        path.write_text(text.replace("a: ", "a: 'edit' #", 1) if number == 3 else text.replace(
-            "a: ", f"a: '{number}' #", 1))
-        _await_objects(around, {"kept": "edit" if number == 3 else str(number)}, {"kept"}, "an edit")
-        (path.parent / f"added-{number}.yaml").write_text(dump(config_map(f"added-{number}", "x")))
+        _replace(path, text.replace("a: ", f"a: '{number}' #", 1))
+        _await_objects(around, {"kept": str(number)}, {"kept"}, "an edit")
+        _replace(path.parent / f"added-{number}.yaml", dump(config_map(f"added-{number}", "x")))
         _await_objects(around, {f"added-{number}": "x"}, {f"added-{number}"}, "a new file")
         if number == 4:
             while (state / ".kubepy").exists():  # others are making files in it

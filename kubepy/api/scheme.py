@@ -87,6 +87,8 @@ class Resource(NamedTuple):
     list_kind: str = ""  # of a custom resource
     variants: tuple[Any, ...] = ()  # of a custom resource: itself in each of its versions, served or not
 
+    is_terminating: bool = False  # of a custom resource: its definition is being deleted
+
     @property
     def key(self) -> str:
         return f"{self.plural}.{self.group}" if self.group else self.plural
@@ -95,6 +97,12 @@ class Resource(NamedTuple):
     def storage_key(self) -> str:
         """The key under which the objects are stored: events of both groups are the same objects."""
         return "events" if self.key == "events.events.k8s.io" else self.key
+
+    @property
+    def listed_verbs(self) -> tuple[str, ...]:
+        """The verbs as discovery lists them; while the definition is being deleted, writes are not among them."""
+        return tuple(verb for verb in self.verbs
+                     if not self.is_terminating or verb not in ("create", "patch", "update"))
 
     @property
     def gvr(self) -> GroupVersionResource:

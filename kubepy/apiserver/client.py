@@ -45,6 +45,7 @@ with lazy_imports():
     from kubepy.apiserver import authorization, implied, rehearsal, tokens
     from kubepy.apiserver.managedfields import tracking
     from kubepy.apiserver.requests import creation, decoding, deletion, metrics, patching, pods, scaling, updating
+    from kubepy.apiserver.validation import metadata as validation_metadata
 
 # Aliases, because the method ``Client.list`` hides the builtin inside its class.
 Objects = list[Object]
@@ -431,6 +432,9 @@ class Client:
 
     def _write(self, request: Request, carry_out: Callable[[RequestScope], T]) -> T:
         """Carry out a request in a transaction, again and again until the webhooks that it meets have answered."""
+        if (manager := request.write_options.field_manager) and (
+                problems := validation_metadata.validate_field_manager(manager)):
+            raise errors.invalid(f"{request.verb.capitalize()}Options.meta.k8s.io", "", problems)
         if self._batch:
             with self._scope(request) as scope:
                 result = carry_out(scope)

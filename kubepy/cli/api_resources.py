@@ -86,7 +86,8 @@ def api_resources(factory: Factory, options: ApiResourcesOptions) -> None:
 def is_selected(options: ApiResourcesOptions, resource: Resource) -> bool:
     return ((not options.changed("api-group") or resource.group == options.api_group)
             and (not options.changed("namespaced") or resource.namespaced == options.namespaced)
-            and set(options.verbs) <= set(resource.verbs) and set(options.categories) <= set(resource.categories))
+            and set(options.verbs) <= set(resource.listed_verbs)
+            and set(options.categories) <= set(resource.categories))
 
 
 def _lines(options: ApiResourcesOptions, resources: Sequence[Resource]) -> list[str]:
@@ -96,7 +97,7 @@ def _lines(options: ApiResourcesOptions, resources: Sequence[Resource]) -> list[
         cells = [resource.plural, ",".join(resource.short_names), resource.api_version,
                  str(resource.namespaced).lower(), resource.kind]
         if wide:
-            cells += [",".join(resource.verbs), ",".join(resource.categories)]
+            cells += [",".join(resource.listed_verbs), ",".join(resource.categories)]
         text.append("\t".join(cells))
     return text
 
@@ -107,7 +108,7 @@ def _api_resource(resource: Resource) -> Object:
     return {"name": resource.plural, "singularName": discovery.singular_name(resource),
             "namespaced": resource.namespaced, **({"group": resource.group} if resource.group else {}),
             "version": resource.version,
-            "kind": resource.kind, "verbs": list(resource.verbs),
+            "kind": resource.kind, "verbs": list(resource.listed_verbs),
             **{field: names for field, names in optional.items() if names}}
 
 

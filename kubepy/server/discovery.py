@@ -84,7 +84,7 @@ def resource_list(resources: Resources, group: str, version: str) -> Object:
 def _legacy_entries(resource: Resource) -> list[Object]:
     """Return the entries of a resource and of its subresources (``metav1.APIResource``)."""
     own: Object = {"name": resource.plural, "singularName": singular_name(resource), "namespaced": resource.namespaced,
-                   "kind": resource.kind, "verbs": list(resource.verbs), **_names(resource)}
+                   "kind": resource.kind, "verbs": list(resource.listed_verbs), **_names(resource)}
     if digest := _storage_version_hash(resource):
         own["storageVersionHash"] = digest
     return [own, *(_legacy_subresource(resource, subresource) for subresource in _subresources(resource))]
@@ -149,7 +149,7 @@ def _entry(resource: Resource) -> Object:
     entry: Object = {
         "resource": resource.plural, "responseKind": _kind(resource.kind, *own),
         "scope": "Namespaced" if resource.namespaced else "Cluster", "singularResource": singular_name(resource),
-        "verbs": list(resource.verbs), **_names(resource)}
+        "verbs": list(resource.listed_verbs), **_names(resource)}
     subresources = [{"subresource": subresource.name,
                      "responseKind": _kind(subresource.kind, subresource.group or own[0],
                                            subresource.version or own[1]),

@@ -92,7 +92,7 @@ def require_present(revision: int, current: int) -> None:
                              retry_after_seconds=1)
 
 
-class Range(NamedTuple):
+class ListRange(NamedTuple):
     """The part of a list that is asked for.
 
     :ivar exact: at this revision, None for the present.
@@ -107,7 +107,7 @@ class Range(NamedTuple):
     limit: int = 0
 
 
-def parse_range(parameters: ListParameters) -> Range:
+def parse_range(parameters: ListParameters) -> ListRange:
     """Return the part of a list that parameters ask for. Raises BadRequest."""
     version, limit = parameters.resource_version, max(parameters.limit, 0)
     if version == "0":
@@ -116,14 +116,14 @@ def parse_range(parameters: ListParameters) -> Range:
         start, revision = decode_token(parameters.continue_token)
         if version not in ("", "0"):
             raise errors.BadRequest("specifying resource version is not allowed when using continue")
-        return Range(revision if revision > 0 else None, 0, start, limit)
+        return ListRange(revision if revision > 0 else None, 0, start, limit)
     try:
         revision = parse_revision(version)
     except errors.BadRequest as error:
         raise errors.BadRequest(f"invalid resource version: {error}") from None
     is_exact = parameters.resource_version_match == "Exact" or (
         not parameters.resource_version_match and limit > 0 and revision > 0)
-    return Range(revision, 0, "", limit) if is_exact else Range(None, revision, "", limit)
+    return ListRange(revision, 0, "", limit) if is_exact else ListRange(None, revision, "", limit)
 
 
 # --- tokens -------------------------------------------------------------------------------------------------------
@@ -205,7 +205,7 @@ def read_page(call: Call, resource: Resource, media: MediaType, parameters: List
     return Page(view, chosen, str(revision), encode_token(revision, f"{start}\0"), remaining)
 
 
-def _cached_records(call: Call, view: View, cache: WatchCache, wanted: Range) -> tuple[list[MemoryRecord], int]:
+def _cached_records(call: Call, view: View, cache: WatchCache, wanted: ListRange) -> tuple[list[MemoryRecord], int]:
     """Return the objects of a view from the cache, at the revision that is wanted."""
     key, namespace = view.resource.storage_key, view.namespace
     current, problems = call.cluster.store.refresh(key, namespace or None)
@@ -235,7 +235,7 @@ def _of_namespace(items: Items, namespace: str) -> Iterator[tuple[Place, MemoryR
         yield place, record
 
 
-def _stored_records(call: Call, view: View, wanted: Range) -> tuple[list[MemoryRecord], int]:
+def _stored_records(call: Call, view: View, wanted: ListRange) -> tuple[list[MemoryRecord], int]:
     """Return the objects of a view without a cache: there is no revision but the newest one."""
     request = Request("list", view.resource.gvr, view.namespace)
     listed = cast(ObjectList, call.client.do(request._replace(resource=request.resource._replace(version=""))))
@@ -252,7 +252,7 @@ def _record(view: View, obj: Object) -> MemoryRecord:
     return MemoryRecord(key, int(metadata.get("resourceVersion") or 0), to_json(obj))
 
 
-def _expired(wanted: Range) -> errors.Expired:
+def _expired(wanted: ListRange) -> errors.Expired:
     """Make the error of a revision that is too long ago; a list in chunks may go on with what is there now."""
     if not wanted.start:
         return errors.Expired(EXPIRED)

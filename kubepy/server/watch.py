@@ -60,7 +60,7 @@ ADDED, MODIFIED, DELETED, BOOKMARK, ERROR = "ADDED", "MODIFIED", "DELETED", "BOO
 Frame = tuple[int, bytes]  # the revision of an event, and how it stands in the stream
 
 
-class Start(NamedTuple):
+class WatchStart(NamedTuple):
     """The beginning of a watch.
 
     :ivar initial: the objects that are there come first, as additions.
@@ -89,7 +89,7 @@ async def watch(application: Application, request: HttpRequest, info: RequestInf
     return StreamResponse(200, pieces, content_type, start.headers)
 
 
-def _begin(call: Call, asked: float) -> Start:
+def _begin(call: Call, asked: float) -> WatchStart:
     """Find out what a watch is about. Raises Status."""
     warnings: dict[str, None] = {}
     call.client.warn = lambda text: warnings.update({text: None})
@@ -116,7 +116,7 @@ def _begin(call: Call, asked: float) -> Start:
         initial = parameters.resource_version in ("", "0")
     if parameters.resource_version == "":
         revision, _ = cache.refresh(call.cluster.store, resource.storage_key, namespace, asked)
-    return Start(view, parameters, initial, revision, _warning_headers(warnings))
+    return WatchStart(view, parameters, initial, revision, _warning_headers(warnings))
 
 
 def _warning_headers(warnings: dict[str, None]) -> tuple[tuple[str, str], ...]:
@@ -386,7 +386,7 @@ class Watcher:
     :param deadline: the moment at which it ends.
     """
 
-    def __init__(self, watches: Watches, channel: Channel, start: Start, deadline: float) -> None:
+    def __init__(self, watches: Watches, channel: Channel, start: WatchStart, deadline: float) -> None:
         self._watches = watches
         self._channel = channel
         self._start = start

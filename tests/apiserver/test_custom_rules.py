@@ -242,7 +242,7 @@ def test_terminating_definition_refuses_creates(cluster: LocalCluster) -> None:
     with pytest.raises(Status) as error:
         client.create(BOATS, boat(name="eve", min=1, max=2), namespace="default")
     assert (error.value.code, error.value.message) == (
-        405, 'create is not supported on resources of kind "boats.example.org"')
+        403, 'boats.example.org "eve" is forbidden: create not allowed while custom resource definition is terminating')
 
 
 def test_finalizer_without_path_warns(client: Client) -> None:

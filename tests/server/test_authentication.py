@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import base64
 import json
+import os
+import shutil
+import subprocess
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
 
 from kubepy.apiserver.tokens import SigningKey
-from tests.server.conftest import SIGNING_KEY, TOKEN, Answer, Api
+from tests.server.conftest import SIGNING_KEY, TOKEN, Answer, Api, ServerProcess
 
 NewApi = Callable[..., Api]
 RBAC_PATH = "/apis/rbac.authorization.k8s.io/v1"
@@ -511,3 +514,34 @@ def test_token_in_secret_is_accepted_while_secret_has_it(new_api: NewApi, new_fo
     assert "has been marked invalid" in token_review(api, token)["error"]
     api.delete(f"{secrets}/t")
     assert token_review(api, token)["error"] == "[invalid bearer token, Token has been invalidated]"
+
+
+# --- a real kubectl -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="there is no kubectl on the PATH")
+def test_kubectl_of_service_account_may_what_roles_say(new_server: Callable[..., ServerProcess]) -> None:
+    server = new_server("--controllers=off", "--authorization=RBAC")
+    env = {"PATH": os.environ["PATH"], "HOME": str(server.folder.parent), "KUBECONFIG": str(server.kubeconfig)}
+
+    def kubectl(*words: str) -> tuple[int, str]:
+        done = subprocess.run(["kubectl", *words], env=env, capture_output=True, text=True, timeout=60)
+        return done.returncode, done.stdout + done.stderr
+
+    bot = "system:serviceaccount:default:bot"
+    assert kubectl("create", "serviceaccount", "bot")[0] == 0
+    assert kubectl("auth", "can-i", "list", "pods", f"--as={bot}") == (1, "no\n")
+    assert kubectl("create", "rolebinding", "bot", "--clusterrole=view", "--serviceaccount=default:bot")[0] == 0
+    assert kubectl("auth", "can-i", "list", "pods", f"--as={bot}") == (0, "yes\n")
+    status, token = kubectl("create", "token", "bot", "--duration=10m")
+    assert status == 0
+    as_bot = f"--token={token.strip()}"
+    assert kubectl("auth", "whoami", as_bot, "-o", "jsonpath={.status.userInfo.username}") == (0, bot)
+    assert kubectl("get", "pods", as_bot) == (0, "No resources found in default namespace.\n")
+    refused = 'Error from server (Forbidden): {0} is forbidden: User "{3}" cannot {1} resource "{0}" in API group "" {2}\n'
+    assert kubectl("get", "secrets", as_bot) == (
+        1, refused.format("secrets", "list", 'in the namespace "default"', bot))
+    assert kubectl("get", "nodes", as_bot, "--as=ann") == (
+        1, refused.format("nodes", "impersonate-on:user-info:list", "at the cluster scope", bot))
+    lines = kubectl("auth", "can-i", "--list", as_bot)[1].splitlines()
+    assert any(line.split() == ["pods/log", "[]", "[]", "[get", "list", "watch]"] for line in lines)

@@ -170,6 +170,8 @@ def test_custom_resources_appear_with_all_served_versions_and_go(api: Api) -> No
                                                                   "kind": "Ship"}
     place = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/ships.sea.example"
     api.delete(place)
+    assert resources(api, "/apis/sea.example/v1")["ships"]["verbs"] == ["delete", "deletecollection", "get", "list",
+                                                                        "watch"]
     api.patch(place, {"metadata": {"finalizers": None}})  # as the controller does that deletes the objects
     assert api.get("/apis/sea.example").status == 404
     assert api.get("/apis", {"accept": V2}).headers["etag"] == before.headers["etag"]

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from kubepy.api import protobuf
+
 from .conftest import Api, Stream
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
@@ -284,3 +286,59 @@ def test_channel_of_clients_that_have_gone_is_forgotten(api: Api) -> None:
     for stream in streams:
         stream.close()
     assert not watches._channels
+
+
+# --- custom resources, protobuf
+
+DEFINITION = {
+    "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+    "metadata": {"name": "lamps.example.org"},
+    "spec": {"group": "example.org", "scope": "Namespaced", "names": {"plural": "lamps", "kind": "Lamp"}, "versions": [
+        {"name": name, "served": True, "storage": name == "v1",
+         "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}}
+        for name in ("v1", "v2")]}}
+
+
+def test_custom_resource_is_in_version_of_request_and_goes_with_its_definition(api: Api) -> None:
+    definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    assert api.post(definitions, DEFINITION).status == 201
+    path = "/apis/example.org/{}/namespaces/default/lamps"
+    streams = [api.stream(f"{path.format(version)}?watch=1&allowWatchBookmarks=true") for version in ("v1", "v2")]
+    lamp = {"apiVersion": "example.org/v2", "kind": "Lamp", "metadata": {"name": "a"}, "watts": 5}
+    assert api.post(path.format("v2"), lamp).status == 201
+    for version, stream in zip(("v1", "v2"), streams, strict=True):
+        assert stream.event()["type"] == "BOOKMARK"
+        event = stream.event()
+        assert (event["type"], event["object"]["apiVersion"]) == ("ADDED", f"example.org/{version}")
+        assert event["object"]["watts"] == 5
+    listed = api.get(path.format("v1")).json()
+    assert [item["apiVersion"] for item in listed["items"]] == ["example.org/v1"]
+    assert listed["kind"] == "LampList"
+    api.delete(f"{path.format('v1')}/a")
+    for stream in streams:
+        assert told(stream, 1) == [("DELETED", "a")]
+    api.delete(f"{definitions}/lamps.example.org")
+    api.patch(f"{definitions}/lamps.example.org", {"metadata": {"finalizers": None}})
+    for stream in streams:
+        assert stream.event() is None
+    assert api.get(f"{path.format('v1')}?watch=1").status == 404
+
+
+def test_protobuf_events_have_their_length_before_them(api: Api) -> None:
+    since = create(api, "a", k="v")
+    create(api, "b", k="w")
+    accept = {"accept": "application/vnd.kubernetes.protobuf"}
+    stream = api.stream(f"{CONFIG_MAPS}?watch=1&resourceVersion={since}", accept)
+    piece = stream.next()
+    assert piece is not None
+    assert int.from_bytes(piece[:4], "big") == len(piece) - 4
+    assert stream.headers["content-type"] == "application/vnd.kubernetes.protobuf;stream=watch"
+    assert b"\x0a\x05ADDED" in piece
+    event = protobuf.decode(piece[piece.index(b"k8s\0"):])
+    assert (event["kind"], event["metadata"]["name"], event["data"]) == ("ConfigMap", "b", {"k": "w"})
+
+
+def test_yaml_is_no_stream(api: Api) -> None:
+    answer = api.get(f"{CONFIG_MAPS}?watch=1", {"accept": "application/yaml"})
+    assert answer.status == 406
+    assert b"application/json;stream=watch" in answer.body

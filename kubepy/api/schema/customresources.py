@@ -29,7 +29,10 @@ def resources_of(definition: Object) -> Iterator[Resource]:
         return
     accepted = {name: value for name, value in (status.get("acceptedNames") or {}).items() if value}
     names, preferred = {**spec["names"], **accepted}, served[0]
-    variants = tuple(_in_version(spec, names, version) for version in spec["versions"])
+    is_terminating = any(condition["type"] == "Terminating" and condition["status"] == "True"
+                         for condition in status.get("conditions") or ())
+    variants = tuple(_in_version(spec, names, version)._replace(is_terminating=is_terminating)
+                     for version in spec["versions"])
     resource = next(variant for variant in variants if variant.version == preferred["name"])
     yield resource._replace(
         other_versions=tuple(version["name"] for version in served[1:]), deprecation=deprecation_of(spec, preferred),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from kubepy.api import errors
 from kubepy.api.errors import FieldError, invalid_value
-from kubepy.api.meta import Object, clone, is_being_deleted
+from kubepy.api.meta import Object, clone, is_being_deleted, name_of
 from kubepy.api.schema.customresources import deprecation_of
 from kubepy.api.schema.openapi import Schema, definition
 from kubepy.api.schema.structural import drop_nulls, fill_in, prune, validate_lists
@@ -88,7 +88,8 @@ class CustomStrategy(Strategy):
 
     def begin_create(self, obj: Object, list_objects: ListObjects) -> None:
         if self._is_going:
-            raise errors.method_not_supported(self.resource.key, "create")
+            raise errors.forbidden(self.resource.key, name_of(obj),
+                                   "create not allowed while custom resource definition is terminating")
 
     def default(self, obj: Object) -> None:
         fill_in(self._schema, obj)

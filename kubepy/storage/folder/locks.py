@@ -93,6 +93,8 @@ class Lock:
         """Take the lock without naming the holder; return whether it was free in time. Raises FolderError."""
         from filelock import FileLock, Timeout
 
+        if not os.path.isdir(os.path.dirname(self.path)):  # FileLock would make it, for a state folder that is gone
+            raise FolderError(f"{self.path}: cannot be locked: {os.strerror(errno.ENOENT)}")
         lock = FileLock(self.path, timeout=timeout)
         try:
             lock.acquire(poll_interval=POLL_INTERVAL)

@@ -40,7 +40,8 @@ HOOKS = ("mutatingwebhookconfigurations.admissionregistration.k8s.io",
          "mutatingadmissionpolicybindings.admissionregistration.k8s.io",
          "validatingadmissionpolicybindings.admissionregistration.k8s.io")
 # What an API server itself answers with 500: patches that do not fit the type.
-UPSTREAMS_500 = (b"failed to create typed patch object", b"list element types are not identical")
+UPSTREAMS_500 = (b"failed to create typed patch object", b"list element types are not identical",
+                 b"unable to find api field in struct")
 TEXT_ERRORS = (404,)  # "404 page not found", as Go's mux says it
 
 

@@ -10,6 +10,7 @@ user.
     └── FolderError         the folder cannot be used, and why
         ├── NoClusterError  there is no cluster in it
         └── RemovedError    ``.kubepy/`` was removed at this very moment
+            └── RemovedIndexError   … before anything was written
     EditError               a ValueError: an edited file gives a field a value that it cannot have
     YamlError               a text is neither YAML nor JSON
     └── NumberRangeError    a number in it is too large
@@ -54,7 +55,11 @@ class NoClusterError(FolderError):
 
 
 class RemovedError(FolderError):
-    """``.kubepy/`` was removed while it was used. It is made anew for whoever tries again."""
+    """``.kubepy/`` was removed while it was written to. It is made anew for whoever tries again."""
+
+
+class RemovedIndexError(RemovedError):
+    """``.kubepy/`` was removed during a transaction: nothing of it has been written, and it can be tried again."""
 
 
 class EditError(ValueError):

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from kubepy.storage.errors import FolderError, LockTimeoutError, RemovedError
+from kubepy.storage.errors import FolderError, LockTimeoutError, RemovedIndexError
 
 if TYPE_CHECKING:
     from filelock import BaseFileLock
@@ -85,7 +85,7 @@ class Lock:
                 file.write(f"{os.getpid()}\n{command}")
         except OSError as error:
             self.drop()
-            kind = RemovedError if isinstance(error, FileNotFoundError) else FolderError
+            kind = RemovedIndexError if isinstance(error, FileNotFoundError) else FolderError
             raise kind(f"{self._holder_path}: cannot be written: {error.strerror}") from error
         return was_left
 
@@ -101,7 +101,7 @@ class Lock:
         except Timeout:
             return False
         except OSError as error:
-            kind = RemovedError if isinstance(error, FileNotFoundError) else FolderError
+            kind = RemovedIndexError if isinstance(error, FileNotFoundError) else FolderError
             raise kind(f"{self.path}: cannot be locked: {error.strerror}") from error
         self._lock = lock
         return True

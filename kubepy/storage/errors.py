@@ -9,7 +9,8 @@ user.
     ├── LockTimeoutError    another writer kept the folder's lock for too long
     └── FolderError         the folder cannot be used, and why
         ├── NoClusterError  there is no cluster in it
-        └── RemovedIndexError   the index was removed during a transaction
+        └── RemovedError    ``.kubepy/`` was removed at this very moment
+            └── RemovedIndexError   … before anything was written
     EditError               a ValueError: an edited file gives a field a value that it cannot have
     YamlError               a text is neither YAML nor JSON
     └── NumberRangeError    a number in it is too large
@@ -53,8 +54,12 @@ class NoClusterError(FolderError):
     """The folder holds no cluster."""
 
 
-class RemovedIndexError(FolderError):
-    """The index was removed during a transaction: nothing of it has been written, and it can be tried again."""
+class RemovedError(FolderError):
+    """``.kubepy/`` was removed while it was written to. It is made anew for whoever tries again."""
+
+
+class RemovedIndexError(RemovedError):
+    """``.kubepy/`` was removed during a transaction: nothing of it has been written, and it can be tried again."""
 
 
 class EditError(ValueError):

@@ -173,10 +173,10 @@ class Sender:
         self._send = send
         self._abort: Callable[[], object] = scope.get("state", {}).get("abort", lambda: None)
 
-    async def send(self, message: Message, patience: float = SEND_SECONDS) -> None:
+    async def send(self, message: Message, patience: float | None = None) -> None:
         """Send a message; a client that does not read loses its connection. Raises TimeoutError."""
         try:
-            async with asyncio.timeout(patience):
+            async with asyncio.timeout(SEND_SECONDS if patience is None else patience):
                 await self._send(message)
         except TimeoutError:
             self.abort()

@@ -8,7 +8,8 @@ user.
     ├── CompactedError      the change log no longer reaches back that far
     ├── LockTimeoutError    another writer kept the folder's lock for too long
     └── FolderError         the folder cannot be used, and why
-        └── NoClusterError  there is no cluster in it
+        ├── NoClusterError  there is no cluster in it
+        └── RemovedIndexError   the index was removed during a transaction
     EditError               a ValueError: an edited file gives a field a value that it cannot have
     YamlError               a text is neither YAML nor JSON
     └── NumberRangeError    a number in it is too large
@@ -50,6 +51,10 @@ class FolderError(StorageError):
 
 class NoClusterError(FolderError):
     """The folder holds no cluster."""
+
+
+class RemovedIndexError(FolderError):
+    """The index was removed during a transaction: nothing of it has been written, and it can be tried again."""
 
 
 class EditError(ValueError):

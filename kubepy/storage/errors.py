@@ -9,7 +9,7 @@ user.
     ├── LockTimeoutError    another writer kept the folder's lock for too long
     └── FolderError         the folder cannot be used, and why
         ├── NoClusterError  there is no cluster in it
-        └── RemovedIndexError   the index was removed during a transaction
+        └── RemovedError    ``.kubepy/`` was removed at this very moment
     EditError               a ValueError: an edited file gives a field a value that it cannot have
     YamlError               a text is neither YAML nor JSON
     └── NumberRangeError    a number in it is too large
@@ -53,8 +53,8 @@ class NoClusterError(FolderError):
     """The folder holds no cluster."""
 
 
-class RemovedIndexError(FolderError):
-    """The index was removed during a transaction: nothing of it has been written, and it can be tried again."""
+class RemovedError(FolderError):
+    """``.kubepy/`` was removed while it was used. It is made anew for whoever tries again."""
 
 
 class EditError(ValueError):

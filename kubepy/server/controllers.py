@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 
 from kubepy.apiserver.cluster import LocalCluster
-from kubepy.controlplane import KUBELETS, NAMES
+from kubepy.controlplane import KUBELETS, NAMES, build_manager
 from kubepy.controlplane.manager import Manager
 from kubepy.controlplane.running import run_controllers
 from kubepy.controlplane.summary import Summary
@@ -124,8 +124,10 @@ def main(folder: str, verbosity: int, among: Sequence[str]) -> None:
             raise error
         say(f"error: controllers: {error}")
 
-    def prepare(manager: Manager) -> None:
+    def build(cluster: LocalCluster) -> Manager:
+        manager = build_manager(cluster, among)
         manager.commits_each_turn, manager.is_awaited = True, pipe.is_awaited
+        return manager
 
     while not pipe.is_over():
         try:
@@ -139,9 +141,8 @@ def main(folder: str, verbosity: int, among: Sequence[str]) -> None:
                     cluster.store.sync()
 
                 cluster.clock.pause = pipe.wait
-                run_controllers(cluster, pipe.is_over, settled, failed, prepare=prepare,
-                                occupied=lambda holder: pipe.wait(RETRY_SECONDS),
-                                among=among)
+                run_controllers(cluster, pipe.is_over, settled, failed, build=build,
+                                occupied=lambda holder: pipe.wait(RETRY_SECONDS))
         except StorageError as error:
             say_once(f"error: controllers: {error}")
         except Exception as error:

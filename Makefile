@@ -1,4 +1,4 @@
-# `make demo` shows the main tasks, `make test` runs all tests, `make check` runs linters, unit tests and measurements.
+# `make demo` shows the main tasks, `make serve` serves a cluster for kubectl and other clients, `make test` runs all tests, `make check` runs linters, unit tests and measurements.
 # They need only python3 and make.
 PYTHON ?= python3
 VENV := .venv
@@ -9,10 +9,17 @@ UNIT := tests/api tests/apiserver tests/controllers tests/kubelet tests/runtime 
 ACCEPTANCE := tests/bundles tests/cli tests/clients tests/conformance tests/python tests/torture $(wildcard tests/test_*.py)
 PYTEST := $(BIN)/pytest -n 4 --dist worksteal
 
-.PHONY: demo test unit acceptance clients torture bundles check bench pythons completions docs generated clean
+.PHONY: demo serve test unit acceptance clients torture bundles check bench pythons completions docs generated clean
 
 demo: $(VENV)/.installed
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash tools/demo.sh
+
+# A server on a new cluster with three nodes, or on a folder of yours: make serve STATE=path FLAGS=--port=6443
+STATE ?= .demo/served
+FLAGS ?= --port=0
+serve: $(VENV)/.installed
+	@test -e $(STATE)/kubepy.yaml || $(BIN)/kubepy --state $(STATE) init --nodes=3 --bootstrap=full
+	@exec $(BIN)/kubepy --state $(STATE) serve $(FLAGS)
 
 test: $(VENV)/.installed
 	$(PYTEST)

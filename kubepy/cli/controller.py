@@ -180,7 +180,8 @@ def _watch(factory: Factory, options: ControllerOptions) -> None:
             raise CliError(f"the controllers of {factory.folder} are run by {holder} already")
 
     with stop_signals() as received:
-        running.run_controllers(cluster, lambda: bool(received), settled, failed, occupied=occupied)
+        manager = build_manager(cluster)
+        running.run_controllers(cluster, manager, lambda: bool(received), settled, failed, occupied=occupied)
     if received == [signal.SIGINT]:  # SIGTERM is how a watch is meant to end
             raise SilentExit(128 + signal.SIGINT)
 

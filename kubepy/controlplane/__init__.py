@@ -106,7 +106,8 @@ RECONCILERS: tuple[tuple[str, Callable[[Context], Reconciler]], ...] = (
     ("default-scheduler", lambda context: scheduler.Scheduler(context)),
 )
 NAMES = tuple(name for name, _ in RECONCILERS)
-KUBELETS = ("kubelet", "node-faults")  # what stands for machines: it runs whoever brings the controllers
+# What stands for machines, and what an API server does itself: they run whoever brings the controllers.
+OF_SERVER = ("kubelet", "node-faults", "crd-finalizer", "kubernetes-service-controller")
 OF_FULL_BOOTSTRAP = ("serviceaccount-controller", "serviceaccount-token-controller",
                      "root-ca-certificate-publisher-controller", "kubernetes-service-controller")
 
@@ -138,7 +139,7 @@ def reconciler_names(settings: ClusterSettings) -> tuple[str, ...]:
 def build_manager(cluster: LocalCluster, among: Collection[str] = NAMES) -> Manager:
     """Build the manager of a cluster. It must only work while its lock is held (:func:`manager_lock`).
 
-    :param among: the names of the reconcilers that may run: ``KUBELETS``, where somebody else brings the controllers.
+    :param among: the names of the reconcilers that may run: ``OF_SERVER``, where somebody else brings the controllers.
     """
     store, scheme = cluster.store, cluster.scheme
     context = reconcile.Context(cluster.controller_client, reconcile.Informers(), cluster.clock, scheme)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from kubepy.controlplane import MANAGER_LOCK, build_manager, manager_lock
+from kubepy.controlplane import MANAGER_LOCK, manager_lock
 from kubepy.controlplane.manager import POLL_SECONDS
 from kubepy.storage import FolderError, LockTimeoutError
 
@@ -24,17 +24,15 @@ LOCK_SECONDS = 60.0  # how old a lock of git may be before it counts as left beh
 UNDER_WAY = ("MERGE_HEAD", "rebase-merge", "rebase-apply", "CHERRY_PICK_HEAD", "REVERT_HEAD")
 
 
-def run_controllers(cluster: LocalCluster, stop: Callable[[], bool], settled: Callable[[Summary], None],
-                    failed: Callable[[Exception], None], *, occupied: Callable[[str], None],
-                    build: Callable[[LocalCluster], Manager] = build_manager) -> None:
-    """Run the controllers of a state folder until ``stop()`` holds. What others run meanwhile is waited for.
+def run_controllers(cluster: LocalCluster, manager: Manager, stop: Callable[[], bool],
+                    settled: Callable[[Summary], None], failed: Callable[[Exception], None], *,
+                    occupied: Callable[[str], None]) -> None:
+    """Run the manager of a state folder until ``stop()`` holds. What others run meanwhile is waited for.
 
     :param settled: is called whenever nothing is left to do now.
     :param failed: is given an error of the store; the work is tried again after it.
     :param occupied: is called again and again while another process, which it gets, runs the controllers.
-    :param build: makes the manager.
     """
-    manager = build(cluster)
     while not stop():
         with manager_lock(cluster) as is_lost:
             if is_lost is None:

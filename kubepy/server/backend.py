@@ -19,6 +19,7 @@ from kubepy.apiserver.client import CRDS
 from kubepy.apiserver.rehearsal import WouldWait
 from kubepy.apiserver.server import ADMINISTRATOR
 from kubepy.storage import StorageError
+from kubepy.storage.errors import RemovedError
 
 if TYPE_CHECKING:
     from kubepy.apiserver.cluster import LocalCluster
@@ -66,7 +67,10 @@ class Backend:
         with suppress(StorageError):  # the function itself may have an answer for that
             self._notice_definitions(cluster)
         cluster.client.requester = ADMINISTRATOR  # not the user of the request before
-        return function(cluster)
+        try:
+            return function(cluster)
+        except RemovedError:
+            return function(cluster)
 
     def _notice_definitions(self, cluster: LocalCluster) -> None:
         """Read the custom kinds again after a change of their definitions by another thread or process."""

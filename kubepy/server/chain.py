@@ -23,7 +23,7 @@ from kubepy.apiserver.cluster import LocalCluster
 from kubepy.server import authentication, health, negotiation, requestinfo, routes, watch
 from kubepy.server.application import Application
 from kubepy.server.messages import Call, Headers, HttpRequest, RequestInfo, Response, StreamResponse
-from kubepy.storage import LockTimeoutError, StorageError
+from kubepy.storage import LockTimeoutError, RemovedError, StorageError
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -122,8 +122,10 @@ class HandlerChain:
             return negotiation.error_response(request, error)
         if isinstance(error, RecursionError):
             return negotiation.error_response(request, errors.BadRequest("the object is nested too deeply"))
-        if isinstance(error, LockTimeoutError):
-            return negotiation.error_response(request, errors.ServiceUnavailable(str(error)))
+        if isinstance(error, (LockTimeoutError, RemovedError)):
+            unavailable = errors.ServiceUnavailable(str(error))
+            unavailable.retry_after_seconds = 1
+            return negotiation.error_response(request, unavailable)
         if isinstance(error, (StorageError, OSError)) and health.is_check(info):
             return health.check(request, info)
         if isinstance(error, (StorageError, OSError)):

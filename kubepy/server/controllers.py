@@ -16,14 +16,13 @@ from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 
 from kubepy.apiserver.cluster import LocalCluster
-from kubepy.controlplane import KUBELETS, NAMES, build_manager
-from kubepy.controlplane.manager import Manager
+from kubepy.controlplane import NAMES, OF_SERVER, build_manager
 from kubepy.controlplane.running import run_controllers
 from kubepy.controlplane.summary import Summary
 from kubepy.storage import NoClusterError, StorageError
 
 ALL, ONLY_KUBELETS = "all", "kubelets"
-WHICH = {ALL: NAMES, ONLY_KUBELETS: KUBELETS}
+WHICH = {ALL: NAMES, ONLY_KUBELETS: OF_SERVER}
 WAITING, WRITTEN = b"?", b"!"
 YIELD_SECONDS = 0.02  # a writer that waits looks every 5 ms whether the folder is free
 RETRY_SECONDS = 1.0  # after an error, and between two looks whether others still run the controllers
@@ -33,7 +32,7 @@ STOP_SECONDS = 10.0  # how long the controllers may take to finish what they hav
 class ControllerProcess:
     """The process, as the server sees it.
 
-    :param which: ALL controllers, or ONLY_KUBELETS.
+    :param which: ALL controllers, or ONLY_KUBELETS, with what an API server does itself.
     :param log: takes a line for the operator of the server.
     """
 
@@ -124,11 +123,6 @@ def main(folder: str, verbosity: int, among: Sequence[str]) -> None:
             raise error
         say(f"error: controllers: {error}")
 
-    def build(cluster: LocalCluster) -> Manager:
-        manager = build_manager(cluster, among)
-        manager.commits_each_turn, manager.is_awaited = True, pipe.is_awaited
-        return manager
-
     while not pipe.is_over():
         try:
             with closing(LocalCluster.open(folder)) as cluster:
@@ -141,7 +135,9 @@ def main(folder: str, verbosity: int, among: Sequence[str]) -> None:
                     cluster.store.sync()
 
                 cluster.clock.pause = pipe.wait
-                run_controllers(cluster, pipe.is_over, settled, failed, build=build,
+                manager = build_manager(cluster, among)
+                manager.commits_each_turn, manager.is_awaited = True, pipe.is_awaited
+                run_controllers(cluster, manager, pipe.is_over, settled, failed,
                                 occupied=lambda holder: pipe.wait(RETRY_SECONDS))
         except StorageError as error:
             say_once(f"error: controllers: {error}")

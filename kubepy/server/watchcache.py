@@ -23,7 +23,7 @@ from kubepy.api.meta import name_of, namespace_of
 from kubepy.apiserver.implied import ImpliedObjects
 from kubepy.apiserver.settings import MINIMAL
 from kubepy.apiserver.transaction import IMPLIED
-from kubepy.storage import CompactedError, FolderError, Key, LockTimeoutError, Problem, StorageError
+from kubepy.storage import CompactedError, Key, LockTimeoutError, Problem, RemovedError, StorageError
 from kubepy.storage.memory import MemoryRecord, StoreState
 from kubepy.storage.model import ADDED, DELETED, CommittedChanges, LogEntry, LoggedChange, Object, to_json
 from kubepy.storage.sortedmap import SortedMap
@@ -297,6 +297,7 @@ class WatchCache:
             try:
                 if cluster is None:
                     cluster = self._open_cluster()
+                    cluster.store.lock_timeout = 0.0  # watchers wait for this thread
                     self.attach(cluster)
                 if not self._is_loaded:
                     self._load(cluster)
@@ -312,6 +313,8 @@ class WatchCache:
                 problem = ""
             except CompactedError:
                 self._is_loaded = False
+            except (LockTimeoutError, RemovedError):  # of a moment
+                time.sleep(RETRY_SECONDS)
             except StorageError as error:
                 if problem != (problem := str(error)):
                     self._log(f"watch cache: {problem}")
@@ -335,7 +338,7 @@ class WatchCache:
         """Begin with everything that is in the store, and tell watchers to list again. Raises StorageError."""
         state = cluster.store.fork().state()
         if state.revision > cluster.store.revision():
-            raise FolderError("another process is busy recording edits")
+            raise LockTimeoutError("another process is busy recording edits")
         resources: dict[str, ResourceCache] = {}
         for resource in state.tables:
             records = state.records(resource, None)

@@ -24,6 +24,7 @@ from kubepy.storage.errors import (
     LockTimeoutError,
     MissingError,
     NoClusterError,
+    RemovedError,
     StorageError,
 )
 from kubepy.storage.model import Change, Key, Problem, Snapshot
@@ -40,6 +41,7 @@ __all__ = [
     "MissingError",
     "NoClusterError",
     "Problem",
+    "RemovedError",
     "Snapshot",
     "StorageError",
 ]

@@ -8,7 +8,8 @@ user.
     ├── CompactedError      the change log no longer reaches back that far
     ├── LockTimeoutError    another writer kept the folder's lock for too long
     └── FolderError         the folder cannot be used, and why
-        └── NoClusterError  there is no cluster in it
+        ├── NoClusterError  there is no cluster in it
+        └── RemovedError    ``.kubepy/`` was removed at this very moment
     EditError               a ValueError: an edited file gives a field a value that it cannot have
     YamlError               a text is neither YAML nor JSON
     └── NumberRangeError    a number in it is too large
@@ -50,6 +51,10 @@ class FolderError(StorageError):
 
 class NoClusterError(FolderError):
     """The folder holds no cluster."""
+
+
+class RemovedError(FolderError):
+    """``.kubepy/`` was removed while it was used. It is made anew for whoever tries again."""
 
 
 class EditError(ValueError):

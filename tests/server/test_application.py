@@ -12,6 +12,7 @@ import pytest
 from kubepy.api import errors
 from kubepy.server import routes
 from kubepy.server.messages import Call, Response
+from kubepy.storage.errors import RemovedError
 from tests.server.conftest import Api, scope_of
 
 NAMESPACES = "/api/v1/namespaces"
@@ -134,3 +135,26 @@ def test_kept_folder_is_the_same_for_two_servers(api: Api, new_api: Any) -> None
     other = new_api(Path(api.folder))
     assert api.post(CONFIG_MAPS, config_map("a")).status == 201
     assert other.get(f"{CONFIG_MAPS}/a").status == 200
+
+
+def test_write_whose_index_is_removed_meanwhile_is_made_again(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    failures = [RemovedError("removed")]
+
+    def answer(call: Call) -> Response:
+        if failures:
+            raise failures.pop()
+        return Response(200, b"{}")
+
+    monkeypatch.setattr(routes, "find_handler", lambda info: answer)
+    assert api.delete(f"{CONFIG_MAPS}/a").status == 200
+    assert not api.log
+
+
+def test_error_has_the_warnings_of_its_request(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(call: Call) -> Response:
+        call.client.warn("soon gone")
+        raise errors.BadRequest("no")
+
+    monkeypatch.setattr(routes, "find_handler", lambda info: fail)
+    answer = api.get(NAMESPACES)
+    assert (answer.status, answer.headers["warning"]) == (400, '299 - "soon gone"')

@@ -32,7 +32,6 @@ from tests.server.conftest import TOKEN, Answer, Api
 EXAMPLES = int(os.environ.get("FUZZ_REQUESTS", "150"))
 SOME = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
 SECONDS = 2.0  # that a request may take
-HANGING = 30.0
 JSON, YAML, PROTOBUF = "application/json", "application/yaml", "application/vnd.kubernetes.protobuf"
 PATCHES = ("application/json-patch+json", "application/merge-patch+json", "application/strategic-merge-patch+json",
            "application/apply-patch+yaml", "application/apply-patch+cbor")
@@ -41,7 +40,8 @@ HOOKS = ("mutatingwebhookconfigurations.admissionregistration.k8s.io",
          "mutatingadmissionpolicybindings.admissionregistration.k8s.io",
          "validatingadmissionpolicybindings.admissionregistration.k8s.io")
 # What an API server itself answers with 500: patches that do not fit the type.
-UPSTREAMS_500 = (b"failed to create typed patch object", b"list element types are not identical")
+UPSTREAMS_500 = (b"failed to create typed patch object", b"list element types are not identical",
+                 b"unable to find api field in struct")
 TEXT_ERRORS = (404,)  # "404 page not found", as Go's mux says it
 
 
@@ -177,10 +177,12 @@ WORDS = st.sampled_from((
     "things", "example.org", "deployments", "scale", "web", "*", ";", ":", "//", "swagger.json", "\\", "+", "{}"))
 NUMBERS = ("0", "1", "2", "-1", "00", "+1", "1.5", "1e3", "abc", "9" * 25, "9223372036854775807", "9223372036854775808",
            "-9223372036854775808", "18446744073709551615", "é", "٣", "0x10", "1_000", " 1", "")
-TOKENS = ("eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MSwic3RhcnQiOiJhIn0", "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6LTEsInN0YXJ0I"
-          "joiYVx1MDAwMCJ9", "e30", "W10", "bnVsbA", "rubbish", "====", "é", "eyJ2IjoxfQ", "eyJ2IjoibWV0YS5rOHMuaW8vdjEiL"
-          "CJydiI6IngiLCJzdGFydCI6MX0", "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6OTk5OTk5OTk5OTk5OTk5OTk5OTk5OSwic3RhcnQiO"
-          "iIuLi8uLi9hIn0")
+TOKENS = (
+    "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MSwic3RhcnQiOiJhIn0",
+    "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6LTEsInN0YXJ0IjoiYVx1MDAwMCJ9", "e30", "W10", "bnVsbA", "rubbish", "====", "é",
+    "eyJ2IjoxfQ", "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6IngiLCJzdGFydCI6MX0",
+    "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6OTk5OTk5OTk5OTk5OTk5OTk5OTk5OSwic3RhcnQiOiIuLi8uLi9hIn0",
+)
 SELECTORS = ("a", "!a", "a=b", "a==b", "a!=b", "a in (b,c)", "a notin (b)", "a>1", "a<x", "a in", "a=,", ",,,", "((((",
              "é=ü", "a=b,c=d", "metadata.name=web", "metadata.name=a/b", "metadata.name!=web", "spec.nodeName=x", "\\",
              "status.phase=Running", "metadata.name=\\,", "a" * 5000, "=", "==", "a=" + "b" * 100, "\0", "%",
@@ -193,13 +195,14 @@ QUERY: dict[str, tuple[str, ...]] = {
     "dryRun": ("All", "", "rubbish"), "fieldManager": ("me", "", "a" * 200, "\0", "é"),
     "fieldValidation": ("Strict", "Warn", "Ignore", "", "rubbish"), "force": FLAGS, "pretty": FLAGS,
     "gracePeriodSeconds": NUMBERS, "propagationPolicy": ("Foreground", "Background", "Orphan", "", "rubbish"),
-    "orphanDependents": FLAGS, "uid": ("", "a"), "timeout": ("1s", "0", "-1s", "1h", "rubbish", "1", "9" * 30 + "h", "é"),
+    "orphanDependents": FLAGS, "uid": ("", "a"),
+    "timeout": ("1s", "0", "-1s", "1h", "rubbish", "1", "9" * 30 + "h", "é"),
     "includeObject": ("None", "Metadata", "Object", "rubbish", ""), "container": ("web", "", "\0"), "follow": FLAGS,
     "tailLines": NUMBERS, "limitBytes": NUMBERS, "sinceSeconds": NUMBERS, "previous": FLAGS, "timestamps": FLAGS,
     "sinceTime": ("2026-01-01T00:00:00Z", "rubbish", ""), "stdin": FLAGS, "tty": FLAGS, "command": ("sh", ""),
     "stream": ("Stdout", "All", "rubbish"), "path": ("/", "..", ""), "ports": NUMBERS, "verbose": FLAGS,
-    "exclude": ("ping", "rubbish"), "shardSelector": ("a", ""), "kind": ("Pod",), "ignoreStoreReadErrorWithClusterBreaking"
-    "Potential": FLAGS, "rubbish": ("a",), "": ("",), "separateWarnings": FLAGS,
+    "exclude": ("ping", "rubbish"), "shardSelector": ("a", ""), "kind": ("Pod",),
+    "ignoreStoreReadErrorWithClusterBreakingPotential": FLAGS, "rubbish": ("a",), "": ("",), "separateWarnings": FLAGS,
 }
 ACCEPTS = (
     JSON, YAML, PROTOBUF, "*/*", "application/*", "text/html", "", ",", ";;;", "a/b/c", "application/cbor",
@@ -212,55 +215,77 @@ ACCEPTS = (
     "+protobuf", f"{PROTOBUF};g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList", f"{JSON};profile=a;pretty=1",
     f"{JSON};as=Table;g=meta.k8s.io;v=v1" + ",a/b" * 3000)
 HEADERS: dict[str, tuple[str, ...]] = {
-    "accept": ACCEPTS, "content-type": (JSON, YAML, PROTOBUF, *PATCHES, "text/plain", "", ";", f"{JSON}; charset=latin1",
-                                        "application/cbor", "application/x-www-form-urlencoded", "multipart/form-data",
-                                        f"{PROTOBUF};type=Pod", "APPLICATION/JSON", "é", "*/*"),
-    "impersonate-user": ("jane", "system:serviceaccount:default:default", "system:node:a", "", "é", "system:anonymous",
-                         "system:serviceaccount:", "a" * 5000),
+    "accept": ACCEPTS,
+    "content-type": (
+        JSON, YAML, PROTOBUF, *PATCHES, "text/plain", "", ";", f"{JSON}; charset=latin1", "application/cbor",
+        "application/x-www-form-urlencoded", "multipart/form-data", f"{PROTOBUF};type=Pod", "APPLICATION/JSON", "é",
+        "*/*",
+    ),
+    "impersonate-user": (
+        "jane", "system:serviceaccount:default:default", "system:node:a", "", "é", "system:anonymous",
+        "system:serviceaccount:", "a" * 5000,
+    ),
     "impersonate-group": ("system:masters", "", "a,b"), "impersonate-uid": ("1", ""),
     "impersonate-extra-a%2fb": ("x",), "impersonate-extra-": ("x",), "impersonate-extra-%zz": ("x",),
     "if-none-match": ('"a"', "*", "", "W/\"x\""), "if-match": ("*",), "if-modified-since": ("yesterday",),
-    "accept-encoding": ("gzip", "br", "identity;q=0", "*", "", "gzip;q=0"), "content-encoding": ("gzip", "br", "rubbish"),
-    "range": ("bytes=0-1", "bytes=99-1"), "expect": ("100-continue", "rubbish"), "upgrade": ("websocket", "SPDY/3.1"),
-    "connection": ("Upgrade", "close", "keep-alive"), "host": ("example.com", "", "a:b:c", "é"), "user-agent": (
-        "curl/8", "kubectl/v1.36.2", "", "é/\t", "/" * 300), "authorization": (
+    "accept-encoding": ("gzip", "br", "identity;q=0", "*", "", "gzip;q=0"),
+    "content-encoding": ("gzip", "br", "rubbish"), "range": ("bytes=0-1", "bytes=99-1"),
+    "expect": ("100-continue", "rubbish"), "upgrade": ("websocket", "SPDY/3.1"),
+    "connection": ("Upgrade", "close", "keep-alive"), "host": ("example.com", "", "a:b:c", "é"),
+    "user-agent": ("curl/8", "kubectl/v1.36.2", "", "é/\t", "/" * 300),
+    "authorization": (
         "Bearer rubbish", "Basic YTpi", "Bearer", "", "Bearer a.b.c", "Bearer eyJhbGciOiJub25lIn0.e30.", "Bearer é",
-        "Bearer eyJhbGciOiJFUzI1NiIsImtpZCI6IngifQ.eyJpc3MiOjF9.YQ", "bearer  x", "Digest x", "Bearer " + "a" * 9000),
+        "Bearer eyJhbGciOiJFUzI1NiIsImtpZCI6IngifQ.eyJpc3MiOjF9.YQ", "bearer  x", "Digest x", "Bearer " + "a" * 9000,
+    ),
     "audit-id": ("a", "é", "x" * 5000), "x-forwarded-for": ("1.2.3.4",), "content-length": ("-1", "abc", "0"),
-    "transfer-encoding": ("chunked", "gzip"), "sec-websocket-protocol": ("v5.channel.k8s.io",
-        "base64url.bearer.authorization.k8s.io.YQ"), "traceparent": ("00-a-b-01",), "x-stream-protocol-version": ("v4",),
+    "transfer-encoding": ("chunked", "gzip"),
+    "sec-websocket-protocol": ("v5.channel.k8s.io", "base64url.bearer.authorization.k8s.io.YQ"),
+    "traceparent": ("00-a-b-01",), "x-stream-protocol-version": ("v4",),
 }
-BYTES = st.sampled_from(tuple(
-    [b"", b"{", b"[]", b"null", b"1", b'"a"', b"NaN", b"Infinity", b"-", b"\xff\xfe", b"\xef\xbb\xbf{}", b"{}", b"\0",
-     b'{"a":NaN}', b'{"metadata":{"name":"web"},"metadata":{"name":"b"}}', b"[" * 50_000, b'{"a":' * 50_000, b"- " * 50_000,
-     b"{" * 50_000, b'{"metadata":' * 9_000 + b"{}" + b"}" * 9_000, b'{"spec":' + b"[" * 9_999 + b"]" * 9_999 + b"}",
-     b"a: &a [x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c]\n"
-     b"e: &e [*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e]\ng: [*f,*f,*f,*f,*f,*f,*f]\n", b"a: &a [*a]\n",
-     b"a: &a\n  <<: *a\n", b"<<: 1\n", b"? [a, b]\n: c\n", b"!!python/object:os.system x", b"!!binary rubbish", b"%YAML 9.9\n---",
-     b"---\n---\n---\n", b"a: 1e999\n", b"a: 0o777777777777777777777777777\n", b"a: 2026-99-99\n", b"a: 1:2:3\n", b"\t\t-\n",
-     b'{"a":1e999}', b'{"a":-0}', b'{"a":' + b"9" * 5000 + b"}", b'{"a":1e' + b"9" * 100 + b"}", b'{"\\ud800":"\\udfff"}',
-     b'{"metadata":{"name":"\\ud800"}}', b'{"metadata":{"name":"\\u0000"}}', b'{"a":"\\x"}', b"k8s\0", b"k8s\0\n",
-     b"k8s\0" + b"\xff" * 30, b"k8s\0" + b"\n\x7f", b"k8s\0" + b"\x12\xff\xff\xff\xff\x0f", b"k8s\0\x0b" * 5000,
-     b'[{"op":"add","path":"","value":1}]', b'[{"op":"replace","path":"/metadata","value":null}]', b'[{"op":"test"}]',
-     b'[{"op":"remove","path":"/metadata/name"}]', b'[{"op":"add","path":"/metadata/labels/~2","value":1}]', b"[1]",
-     b'[{"op":"copy","from":"","path":"/spec/a"}]' , b'[{"op":"move","from":"/spec","path":"/spec/a"}]', b"[null]",
-     b'[{"op":"add","path":"/metadata/finalizers/99999999999999999999","value":"a"}]', b'[{"op":1,"path":2}]', b"[[]]",
-     b'[' + b",".join([b'{"op":"copy","from":"/metadata","path":"/metadata/annotations"}'] * 200) + b"]",
-     b'[' + b",".join([b'{"op":"test","path":"/kind","value":"x"}'] * 10_001) + b"]",
-     b'{"$patch":"delete"}', b'{"$patch":"replace"}', b'{"$patch":1}', b'{"spec":{"$patch":"rubbish"}}',
-     b'{"spec":{"$retainKeys":1}}', b'{"spec":{"containers":[{"$patch":"delete"}]}}', b'{"metadata":{"$deleteFromPrimitive'
-     b'List/finalizers":["a"]}}', b'{"metadata":{"$setElementOrder/finalizers":1}}', b'{"spec":{"$setElementOrder/containers'
-     b'":[1]}}', b'{"metadata":null}', b'{"metadata":1}', b'{"kind":1}', b'{"apiVersion":{}}', b'{"apiVersion":"a/b/c"}',
-     b'{"metadata":{"managedFields":1}}', b'{"metadata":{"managedFields":[{}]}}', b'{"metadata":{"managedFields":[{"manager":'
-     b'"a","operation":"Apply","apiVersion":"x/y","fieldsType":"FieldsV1","fieldsV1":{"f:a":1,"k:{":{},"v:x":{}}}]}}',
-     b'{"metadata":{"resourceVersion":"x"}}', b'{"metadata":{"resourceVersion":"99999999999999999999999"}}',
-     b'{"metadata":{"uid":"x"}}', b'{"metadata":{"generateName":"a"}}', b'{"metadata":{"name":"web","namespace":"other"}}',
-     b'{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"a","uid":""}]}}', b'{"metadata":{"creationTime'
-     b'stamp":"x"}}', b'{"metadata":{"deletionTimestamp":"2026-01-01T00:00:00Z"}}', b'{"gracePeriodSeconds":"x"}',
-     b'{"gracePeriodSeconds":-1}', b'{"preconditions":1}', b'{"preconditions":{"uid":1}}', b'{"dryRun":"All"}', b'{"dryRun":[1]}',
-     b'{"propagationPolicy":1}', b'{"orphanDependents":"x"}', b'{"kind":"DeleteOptions","apiVersion":1}', b'{"kind":"Status"}',
-     b'{"gracePeriodSeconds":1e400}', b'{"gracePeriodSeconds":99999999999999999999}', b'{"spec":{"replicas":"x"}}',
-     b'{"target":{"name":"x"}}', b'{"spec":{"replicas":99999999999}}', b'{"spec":{"replicas":1.5}}']))
+BYTES = st.sampled_from((
+    b"", b"{", b"[]", b"null", b"1", b'"a"', b"NaN", b"Infinity", b"-", b"\xff\xfe", b"\xef\xbb\xbf{}", b"{}", b"\0",
+    b'{"a":NaN}', b'{"metadata":{"name":"web"},"metadata":{"name":"b"}}', b"[" * 50_000, b'{"a":' * 50_000,
+    b"- " * 50_000, b"{" * 50_000, b'{"metadata":' * 9_000 + b"{}" + b"}" * 9_000,
+    b'{"spec":' + b"[" * 9_999 + b"]" * 9_999 + b"}",
+    b'a: &a [x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*'
+    b'c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e]\ng: [*f,*f,*f,*f,*f,*f,*f]\n',
+    b"a: &a [*a]\n", b"a: &a\n  <<: *a\n", b"<<: 1\n", b"? [a, b]\n: c\n", b"!!python/object:os.system x",
+    b"!!binary rubbish", b"%YAML 9.9\n---", b"---\n---\n---\n", b"a: 1e999\n", b"a: 0o777777777777777777777777777\n",
+    b"a: 2026-99-99\n", b"a: 1:2:3\n", b"\t\t-\n", b'{"a":1e999}', b'{"a":-0}', b'{"a":' + b"9" * 5000 + b"}",
+    b'{"a":1e' + b"9" * 100 + b"}", b'{"\\ud800":"\\udfff"}', b'{"metadata":{"name":"\\ud800"}}',
+    b'{"metadata":{"name":"\\u0000"}}', b'{"a":"\\x"}', b"k8s\0", b"k8s\0\n", b"k8s\0" + b"\xff" * 30,
+    b"k8s\0" + b"\n\x7f", b"k8s\0" + b"\x12\xff\xff\xff\xff\x0f", b"k8s\0\x0b" * 5000,
+    b'[{"op":"add","path":"","value":1}]', b'[{"op":"replace","path":"/metadata","value":null}]', b'[{"op":"test"}]',
+    b'[{"op":"remove","path":"/metadata/name"}]', b'[{"op":"add","path":"/metadata/labels/~2","value":1}]', b"[1]",
+    b'[{"op":"copy","from":"","path":"/spec/a"}]', b'[{"op":"move","from":"/spec","path":"/spec/a"}]', b"[null]",
+    b'[{"op":"add","path":"/metadata/finalizers/99999999999999999999","value":"a"}]', b'[{"op":1,"path":2}]', b"[[]]",
+    b'[' + b",".join([b'{"op":"copy","from":"/metadata","path":"/metadata/annotations"}'] * 200) + b"]",
+    b'[' + b",".join([b'{"op":"test","path":"/kind","value":"x"}'] * 10_001) + b"]", b'{"$patch":"delete"}',
+    b'{"$patch":"replace"}', b'{"$patch":1}', b'{"spec":{"$patch":"rubbish"}}', b'{"spec":{"$retainKeys":1}}',
+    b'{"spec":{"containers":[{"$patch":"delete"}]}}', b'{"metadata":{"$deleteFromPrimitiveList/finalizers":["a"]}}',
+    b'{"metadata":{"$setElementOrder/finalizers":1}}', b'{"spec":{"$setElementOrder/containers":[1]}}',
+    b'{"metadata":null}', b'{"metadata":1}', b'{"kind":1}', b'{"apiVersion":{}}', b'{"apiVersion":"a/b/c"}',
+    b'{"metadata":{"managedFields":1}}', b'{"metadata":{"managedFields":[{}]}}',
+    b'{"metadata":{"managedFields":[{"manager":"a","operation":"Apply","apiVersion":"x/y","fieldsType":"FieldsV1","fieldsV1":{"f:a":1,"k:{":{},"v:x":{}}}]}}',
+    b'{"metadata":{"resourceVersion":"x"}}', b'{"metadata":{"resourceVersion":"99999999999999999999999"}}',
+    b'{"metadata":{"uid":"x"}}', b'{"metadata":{"generateName":"a"}}',
+    b'{"metadata":{"name":"web","namespace":"other"}}',
+    b'{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"a","uid":""}]}}',
+    b'{"metadata":{"creationTimestamp":"x"}}', b'{"metadata":{"deletionTimestamp":"2026-01-01T00:00:00Z"}}',
+    b'{"gracePeriodSeconds":"x"}', b'{"gracePeriodSeconds":-1}', b'{"preconditions":1}',
+    b'{"preconditions":{"uid":1}}', b'{"dryRun":"All"}', b'{"dryRun":[1]}', b'{"propagationPolicy":1}',
+    b'{"orphanDependents":"x"}', b'{"kind":"DeleteOptions","apiVersion":1}', b'{"kind":"Status"}',
+    b'{"gracePeriodSeconds":1e400}', b'{"gracePeriodSeconds":99999999999999999999}', b'{"spec":{"replicas":"x"}}',
+    b'{"target":{"name":"x"}}', b'{"spec":{"replicas":99999999999}}', b'{"spec":{"replicas":1.5}}',
+))
+
+
+OPERATIONS = st.sampled_from(("add", "replace", "test", "remove", "copy", "move"))
+POINTERS = st.sampled_from(("", "/", "/spec", "/metadata/labels", "/metadata/name", "/a/b", "/spec/containers/0",
+                            "/spec/containers/-", "/~0~1", "x"))
+WRITE_QUERIES = st.sampled_from((
+    "", "fieldManager=you", "fieldManager=you&force=true", "fieldValidation=Strict", "dryRun=All", "fieldManager=me",
+    "fieldManager=me&force=true", "fieldValidation=Ignore", "fieldManager=me&dryRun=All"))
 
 
 @st.composite
@@ -311,8 +336,9 @@ def queries(draw: st.DrawFn) -> str:
 def headers(draw: st.DrawFn, *always: str) -> tuple[tuple[str, bytes], ...]:
     names = draw(st.lists(st.sampled_from(sorted(HEADERS)), max_size=2)) if draw(st.integers(0, 3)) == 0 else []
     names = sorted({*names, *(always if draw(st.integers(0, 5)) == 0 else ())})
-    return tuple((name, draw(st.sampled_from(HEADERS[name])).encode(draw(st.sampled_from(("utf-8", "utf-8", "latin-1"))),
-                                                                     "replace").strip()) for name in names)
+    encodings = st.sampled_from(("utf-8", "utf-8", "latin-1"))
+    return tuple((name, draw(st.sampled_from(HEADERS[name])).encode(draw(encodings), "replace").strip())
+                 for name in names)
 
 
 @st.composite
@@ -413,10 +439,7 @@ def writes(draw: st.DrawFn) -> Sent:
     media_type = draw(st.sampled_from(PATCHES if method == "PATCH" else (JSON, JSON, YAML, PROTOBUF)))
     data = encoded(obj, media_type)
     if media_type == PATCHES[0]:
-        data = json.dumps([{"op": draw(st.sampled_from(("add", "replace", "test", "remove", "copy", "move"))),
-                            "path": draw(st.sampled_from(("", "/", "/spec", "/metadata/labels", "/metadata/name", "/a/b",
-                                                          "/spec/containers/0", "/spec/containers/-", "/~0~1", "x"))),
-                            "from": draw(st.sampled_from(("", "/spec", "/x"))), "value": value}
+        data = json.dumps([{"op": draw(OPERATIONS), "path": draw(POINTERS), "from": draw(POINTERS), "value": value}
                            for value in (obj.get("spec"), draw(ANYTHING))]).encode()
     elif draw(st.integers(0, 30)) == 0:
         data = draw(BYTES)
@@ -426,8 +449,7 @@ def writes(draw: st.DrawFn) -> Sent:
     subresources = [name for name in resource.subresources if name not in ("proxy", "exec", "attach", "portforward")]
     if subresources and draw(st.integers(0, 3)) == 0:
         path += f"{'/web' if method == 'POST' else ''}/{draw(st.sampled_from(sorted(subresources)))}"
-    query = draw(st.sampled_from(("", "fieldManager=you", "fieldManager=you&force=true", "fieldValidation=Strict", "dryRun=All", "fieldManager=me", "fieldManager=me&forc"
-                                  "e=true", "fieldValidation=Ignore", "fieldManager=me&dryRun=All")))
+    query = draw(WRITE_QUERIES)
     others = tuple(pair for pair in draw(headers("accept"))
                    if pair[0] not in ("content-type", "authorization") and not pair[0].startswith("impersonate-"))
     return Sent(method, ascii_only(path) + (f"?{query}" if query else ""),

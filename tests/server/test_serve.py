@@ -118,6 +118,17 @@ def test_controllers_run_beside(new_server: NewServer) -> None:
     assert server.stop() == (0, "")
 
 
+def test_definition_can_be_deleted_without_controllers(server: ServerProcess) -> None:
+    definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    names = {"plural": "books", "singular": "book", "kind": "Book"}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
+    created = server.request("POST", definitions, {"metadata": {"name": "books.example.com"}, "spec": {
+        "group": "example.com", "names": names, "scope": "Cluster", "versions": [version]}})
+    assert created.status == 201
+    assert server.request("DELETE", f"{definitions}/books.example.com").status == 200
+    assert eventually(lambda: server.request("GET", f"{definitions}/books.example.com").status == 404)
+
+
 def test_controllers_end_with_a_killed_server(new_server: NewServer) -> None:
     server = new_server()
     holder = server.folder / ".kubepy" / "manager.lock.holder"

@@ -8,7 +8,7 @@ killed       the server is killed with SIGKILL and started anew on its port, aga
 checkouts    ``git checkout`` of an older state and back
 edits        files are edited by hand and broken, ``.kubepy`` is removed, another process applies objects
 two-servers  two servers on one folder, with clients and watchers of each
-controller   ``controller --watch`` beside: a Deployment is scaled up and down
+controller   ``controller --watch`` runs already; it is killed, and the server's controllers take over
 """
 
 from __future__ import annotations
@@ -62,8 +62,9 @@ def revision_of(obj: dict[str, Any]) -> int:
 class Round:
     """What the threads of a round share."""
 
-    def __init__(self, servers: list[ServerProcess], seed: str) -> None:
+    def __init__(self, servers: list[ServerProcess], others: list[Process], seed: str) -> None:
         self.servers = servers
+        self.others = others
         self.seed = seed
         self.stop = threading.Event()  # the clients
         self.end = threading.Event()  # the watchers
@@ -285,7 +286,8 @@ def check_watchers(stretches: dict[str, list[Stretch]], acknowledged: Iterable[t
         for stretch in own:
             yield from (f"watcher {watcher} {loss}" for loss in _check_stretch(stretch, {} if coalesced else history))
         if own and (seen := _state_after(own[-1])) != final:
-            yield f"watcher {watcher} ends with {seen.items() - final.items()} instead of {final.items() - seen.items()}"
+            yield (f"watcher {watcher} ends with {seen.items() - final.items()} instead of "
+                   f"{final.items() - seen.items()}")
     if coalesced:
         return
     first = min((own[0].start for own in stretches.values() if own), default=0)
@@ -379,21 +381,27 @@ def _await_objects(around: Round, expected: dict[str, str], names: set[str], fau
     around.losses.append(f"after {fault} the server shows {seen}, not {expected}")
 
 
+def _replace(path: Path, text: str) -> None:
+    temporary = path.with_name(f".{path.name}.new")
+    temporary.write_text(text)
+    temporary.replace(path)
+
+
 def _edit(around: Round, state: Path, chance: random.Random) -> None:
     """Edit, break and mend a file; remove .kubepy; apply an object with the command line."""
     [path] = state.rglob("kept.yaml")
     for number in range(3, 6):
         time.sleep(chance.uniform(0.1, 0.4))
         text = path.read_text()
-        path.write_text("{" + text)
+        _replace(path, "{" + text)
         time.sleep(chance.uniform(0.05, 0.2))
-        path.write_text(text.replace("a: ", "a: 'edit' #", 1) if number == 3 else text.replace(
-            "a: ", f"a: '{number}' #", 1))
-        _await_objects(around, {"kept": "edit" if number == 3 else str(number)}, {"kept"}, "an edit")
-        (path.parent / f"added-{number}.yaml").write_text(dump(config_map(f"added-{number}", "x")))
+        _replace(path, text.replace("a: ", f"a: '{number}' #", 1))
+        _await_objects(around, {"kept": str(number)}, {"kept"}, "an edit")
+        _replace(path.parent / f"added-{number}.yaml", dump(config_map(f"added-{number}", "x")))
         _await_objects(around, {f"added-{number}": "x"}, {f"added-{number}"}, "a new file")
         if number == 4:
-            shutil.rmtree(state / ".kubepy")
+            while (state / ".kubepy").exists():  # others are making files in it
+                shutil.rmtree(state / ".kubepy", ignore_errors=True)
         manifest = state.parent / "applied.yaml"
         manifest.write_text(dump(config_map(f"applied-{number}", "y")))
         done = subprocess.run([sys.executable, "-m", "kubepy", "--state", str(state), "apply", "-f", str(manifest)],
@@ -408,9 +416,9 @@ def _wait(around: Round, state: Path, chance: random.Random) -> None:
 
 
 def _scale(around: Round, state: Path, chance: random.Random) -> None:
-    """Scale a Deployment up and down while a controller of its own process runs."""
-    controller = subprocess.Popen([sys.executable, "-m", "kubepy", "--state", str(state), "controller", "--watch", "-q"],
-                                  stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    """Scale a Deployment up and down; half way the process that runs the controllers is killed, and the server's own
+    take over."""
+    [controller] = around.others
     try:
         labels = {"app": "web"}
         answer = around.servers[0].request("POST", DEPLOYMENTS, {"metadata": {"name": "web"}, "spec": {
@@ -424,6 +432,7 @@ def _scale(around: Round, state: Path, chance: random.Random) -> None:
             while (ready := around.servers[0].request("GET", f"{DEPLOYMENTS}/web").json()["status"].get(
                     "readyReplicas")) != replicas and time.monotonic() < end:
                 time.sleep(0.05)
+            controller.kill()
             if ready != replicas:
                 around.losses.append(f"{ready} of {replicas} replicas are ready (scaled: {status})")
         pods = [pod for pod in around.servers[0].request("GET", "/api/v1/namespaces/default/pods").json()["items"]
@@ -431,10 +440,9 @@ def _scale(around: Round, state: Path, chance: random.Random) -> None:
         if len(pods) != 4:
             around.losses.append(f"there are {len(pods)} pods, not 4")
     finally:
-        controller.terminate()
-        errors = controller.communicate()[1]
-    if errors:
-        around.losses.append(f"the controller ends with {errors}")
+        controller.kill()
+        if errors := controller.communicate()[1]:
+            around.losses.append(f"the controller says {errors}")
 
 
 class Scenario(NamedTuple):
@@ -442,20 +450,23 @@ class Scenario(NamedTuple):
 
     :param log: the beginnings of the lines that the server's log may have.
     :param coalesced: other processes write the same objects: see :func:`check_watchers`.
+    :param controllers: another process runs the controllers, which the server would as well.
     """
 
     fault: Fault
     servers: int = 1
     log: tuple[str, ...] = ()
     coalesced: bool = False
+    controllers: bool = False
 
 
+Process = subprocess.Popen[str]
 SCENARIOS = {
     "killed": Scenario(_kill),
     "checkouts": Scenario(_check_out, log=(LOGGED,)),
     "edits": Scenario(_edit, log=(LOGGED,)),
     "two-servers": Scenario(_wait, servers=2, coalesced=True),
-    "controller": Scenario(_scale),
+    "controller": Scenario(_scale, controllers=True, coalesced=True),
 }
 
 
@@ -489,25 +500,37 @@ def set_up(name: str, place: Path, seed: int) -> list[Point]:
 
 
 @contextmanager
-def _serving(state: Path, count: int) -> Iterator[list[ServerProcess]]:
+def _serving(state: Path, scenario: Scenario) -> Iterator[tuple[list[ServerProcess], list[Process]]]:
     servers: list[ServerProcess] = []
+    others: list[Process] = []
     try:
-        for _ in range(count):
-            servers.append(ServerProcess(state, "--controllers=off"))
-        yield servers
+        if scenario.controllers:
+            others.append(_start_controllers(state))
+        for _ in range(scenario.servers):
+            servers.append(ServerProcess(state, f"--controllers={'on' if scenario.controllers else 'off'}"))
+        yield servers, others
     finally:
-        for server in servers:
-            if server.process.poll() is None:
-                server.process.kill()
+        for process in (*others, *(server.process for server in servers)):
+            if process.poll() is None:
+                process.kill()
             with suppress(ValueError):
-                server.process.communicate()
+                process.communicate()
+
+
+def _start_controllers(state: Path) -> Process:
+    process = subprocess.Popen([sys.executable, "-m", "kubepy", "--state", str(state), "controller", "--watch", "-q"],
+                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    end = time.monotonic() + CATCH_UP_SECONDS
+    while not (state / ".kubepy" / "manager.lock.holder").exists() and time.monotonic() < end:
+        time.sleep(0.01)
+    return process
 
 
 def run(point: Point, place: Path, folder: Path, seed: int) -> Outcome:
     state, scenario = folder / "state", SCENARIOS[point.scenario]
     shutil.copytree(place / "state", state)
-    with _serving(state, scenario.servers) as servers:
-        around = Round(servers, f"{seed} {point.name}")
+    with _serving(state, scenario) as (servers, others):
+        around = Round(servers, others, f"{seed} {point.name}")
         clients = [Client(around, number) for number in range(CLIENTS)]
         watchers = [Watcher(around, number) for number in range(WATCHERS)]
         for thread in (*watchers, *clients):

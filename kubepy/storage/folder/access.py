@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from kubepy.lazy import lazy_imports
-from kubepy.storage.errors import FolderError, LockTimeoutError
+from kubepy.storage.errors import FolderError, LockTimeoutError, RemovedError
 from kubepy.storage.folder import index, settings
 from kubepy.storage.folder.compare import Examiner
 from kubepy.storage.folder.database import DamagedError, Database, Stamp, is_damage
@@ -238,10 +238,10 @@ class Access:
         return database.value("internal", "boot") == (self.boot or "")
 
     def check_in_place(self, database: Database) -> None:
-        """Refuse to commit to an index that was removed meanwhile. Raises FolderError."""
+        """Refuse to commit to an index that was removed meanwhile. Raises RemovedError."""
         settings.check_cluster(self.folder)
         if database.is_replaced():
-            raise FolderError(f"{self.own_path('')} was removed while it was written to")
+            raise RemovedError(f"{self.own_path('')} was removed while it was written to")
 
     # --- errors ---
 

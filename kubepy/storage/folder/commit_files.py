@@ -19,7 +19,7 @@ import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from kubepy.storage.errors import ConflictError, FolderError
+from kubepy.storage.errors import ConflictError, FolderError, RemovedError
 from kubepy.storage.folder.compare import digest_of, managers_path
 from kubepy.storage.folder.database import DURABLE, NO_FILE, PENDING, Database, Row, Stamp
 from kubepy.storage.folder.files import (
@@ -179,6 +179,8 @@ class Journal:
             self._discard_staged(commit)  # the rows are PENDING, and hold all that the files are to be
             if isinstance(error, (FolderError, OSError, sqlite3.OperationalError)):
                 reason = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
+                if database.is_replaced():
+                    raise RemovedError(f"{reason} (.kubepy was removed while it was written to)") from error
                 raise FolderError(f"{reason} ({DONE_NEVERTHELESS})") from error
             raise
 

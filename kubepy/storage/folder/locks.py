@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from kubepy.storage.errors import FolderError, LockTimeoutError
+from kubepy.storage.errors import FolderError, LockTimeoutError, RemovedError
 
 if TYPE_CHECKING:
     from filelock import BaseFileLock
@@ -85,7 +85,8 @@ class Lock:
                 file.write(f"{os.getpid()}\n{command}")
         except OSError as error:
             self.drop()
-            raise FolderError(f"{self._holder_path}: cannot be written: {error.strerror}") from error
+            kind = RemovedError if isinstance(error, FileNotFoundError) else FolderError
+            raise kind(f"{self._holder_path}: cannot be written: {error.strerror}") from error
         return was_left
 
     def try_acquire(self, timeout: float) -> bool:
@@ -100,7 +101,8 @@ class Lock:
         except Timeout:
             return False
         except OSError as error:
-            raise FolderError(f"{self.path}: cannot be locked: {error.strerror}") from error
+            kind = RemovedError if isinstance(error, FileNotFoundError) else FolderError
+            raise kind(f"{self.path}: cannot be locked: {error.strerror}") from error
         self._lock = lock
         return True
 

@@ -30,7 +30,7 @@ unit: $(VENV)/.installed
 acceptance: $(VENV)/.installed
 	$(PYTEST) $(ACCEPTANCE)
 
-# The Python clients kubernetes, kr8s, lightkube and kopf against `kubepy serve`
+# The clients kubernetes, kr8s, lightkube, kopf and helm against `kubepy serve`
 clients: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[clients]'
 	$(BIN)/pytest tests/clients

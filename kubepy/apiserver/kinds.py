@@ -20,7 +20,7 @@ from kubepy.apiserver.strategies import Strategy
 from kubepy.lazy import lazy_imports
 
 with lazy_imports():
-    from kubepy.apiserver.admission import classes, limits, podsecurity, scheduling, serviceaccounts
+    from kubepy.apiserver.admission import certificates, classes, limits, podsecurity, scheduling, serviceaccounts
     from kubepy.apiserver.printers import access as access_printers
     from kubepy.apiserver.printers import core as core_printers
     from kubepy.apiserver.printers import custom as custom_printers
@@ -76,6 +76,8 @@ class ServedKind(NamedTuple):
 
 _CREATE, _WRITE = ("create",), ("create", "update")
 
+CHECK_APPROVAL = AdmissionPlugin("CertificateApproval", ("update/approval",),
+                                 lambda attributes: certificates.check_approval(attributes))
 CHECK_CLAIM_LIMITS = AdmissionPlugin("LimitRanger", _WRITE, lambda attributes: limits.check_limits(attributes))
 CHECK_LIMITS = AdmissionPlugin("LimitRanger", ("create", "update/resize"),
                                lambda attributes: limits.check_limits(attributes))
@@ -100,6 +102,10 @@ PROTECT_VOLUME = AdmissionPlugin("StorageObjectInUseProtection", _CREATE,
                                  lambda attributes: classes.protect_volume(attributes))
 RUNTIME_CLASS = AdmissionPlugin("RuntimeClass", _CREATE, lambda attributes: scheduling.apply_runtime_class(attributes))
 SET_PRIORITY = AdmissionPlugin("Priority", _CREATE, lambda attributes: scheduling.set_priority(attributes))
+CHECK_SIGNING = AdmissionPlugin("CertificateSigning", ("update/status",),
+                                lambda attributes: certificates.check_signing(attributes))
+CHECK_SUBJECT = AdmissionPlugin("CertificateSubjectRestriction", _CREATE,
+                                lambda attributes: certificates.check_subject(attributes))
 CHECK_SERVICE_ACCOUNT = AdmissionPlugin("ServiceAccount", ("create", "update/ephemeralcontainers"),
                                         lambda attributes: serviceaccounts.check_service_account(attributes))
 SET_SERVICE_ACCOUNT = AdmissionPlugin("ServiceAccount", _CREATE,
@@ -176,7 +182,8 @@ KINDS: dict[str, ServedKind] = {
     "jobs.batch": ServedKind(
         lambda: batch.JobStrategy, lambda: workloads_printers.print_job, validating=(WARN_OF_TEMPLATE,)),
     "certificatesigningrequests.certificates.k8s.io": ServedKind(
-        lambda: access.CertificateSigningRequestStrategy, lambda: access_printers.print_certificate_request),
+        lambda: access.CertificateSigningRequestStrategy, lambda: access_printers.print_certificate_request,
+        validating=(CHECK_APPROVAL, CHECK_SIGNING, CHECK_SUBJECT)),
     "leases.coordination.k8s.io": ServedKind(lambda: nodes.LeaseStrategy, lambda: core_printers.print_lease),
     "endpointslices.discovery.k8s.io": ServedKind(
         lambda: endpoints.EndpointSliceStrategy, lambda: networking_printers.print_endpoint_slice),

@@ -11,13 +11,13 @@ import hashlib
 from collections.abc import Iterable
 from functools import lru_cache
 
-from kubepy.api.errors import method_not_allowed, no_such_resource
+from kubepy.api.errors import NotAcceptable, method_not_allowed, no_such_resource
 from kubepy.api.meta import Object
 from kubepy.api.schema.customresources import version_rank
 from kubepy.api.scheme import AGGREGATED, BUILT_IN, CREATE_ONLY, Resource, Subresource
 from kubepy.api.values.goformat import to_json
 from kubepy.server import negotiation
-from kubepy.server.messages import Call, Handler, RequestInfo, Response
+from kubepy.server.messages import PROTOBUF, Call, Handler, RequestInfo, Response
 from kubepy.server.requestinfo import path_not_found
 
 Resources = Iterable[Resource]
@@ -175,10 +175,11 @@ def _aggregated_json(custom: tuple[Resource, ...], version: str, *, is_core: boo
 
 
 class DiscoveryRestrictions(negotiation.Restrictions):
-    """The aggregated documents are the only other representation of ``/api`` and ``/apis``."""
+    """Only the aggregated documents are asked for: they go before others, whatever their quality."""
 
     def allow(self, media_type: str, target: negotiation.GroupVersionKind | None) -> bool:
-        return target is None or (target.group == GROUP and target.kind == KIND and target.version in VERSIONS)
+        return target is not None and media_type != PROTOBUF and target.version in VERSIONS and (
+            target.group, target.kind) == (GROUP, KIND)
 
 
 def find_handler(info: RequestInfo) -> Handler:
@@ -187,12 +188,19 @@ def find_handler(info: RequestInfo) -> Handler:
 
 
 def serve(call: Call) -> Response:
-    """Answer ``/api``, ``/apis`` and the paths of groups and versions below them. Raises NotFound, NotAcceptable."""
+    """Answer ``/api``, ``/apis`` and the paths of groups and versions below them.
+
+    Those of built-in versions are routes of go-restful, which are particular about methods and media types; the others
+    are not. Raises NotFound, MethodNotAllowed, NotAcceptable.
+    """
     scheme = call.cluster.scheme
     scheme.forget_custom()
-    if call.info.parts in (("api",), ("apis",)) and call.info.verb == "get" and (aggregated := _aggregated(call)):
+    parts = call.info.parts
+    is_route = parts[0] == "api" or (len(parts) == 3 and parts[1] in _BUILT_IN_GROUPS)
+    if call.info.path in ("/api", "/api/", "/apis") and (call.info.verb == "get" or not is_route) and (
+            aggregated := _aggregated(call)):
         return aggregated
-    match call.info.parts:
+    match parts:
         case ("api",):
             document = api_versions(call.request.header("host"))
         case ("apis",):
@@ -205,14 +213,19 @@ def serve(call: Call) -> Response:
             document = resource_list(scheme, group, version)
         case _:
             raise path_not_found()
-    if call.info.verb != "get":
+    if is_route and call.info.verb != "get":
         raise method_not_allowed()
+    if is_route and len(parts) > 1:
+        negotiation.require_acceptable(call.request, negotiation.SUPPORTED)
     return negotiation.answer(call.request, document)
 
 
 def _aggregated(call: Call) -> Response | None:
-    """Return the aggregated document if that is what the client prefers. Raises NotAcceptable."""
-    media = negotiation.negotiate(call.request, DiscoveryRestrictions())
+    """Return the aggregated document if the client accepts it."""
+    try:
+        media = negotiation.negotiate(call.request, DiscoveryRestrictions())
+    except NotAcceptable:
+        return None
     if media.target is None:
         return None
     custom = tuple(resource for resource in call.cluster.scheme if resource.custom)

@@ -5,11 +5,13 @@ An encoding is kept by object version, version of the API and media type.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from kubepy.api.meta import Object
 from kubepy.api.scheme import Resource
+from kubepy.api.selectors import parse_fields
 from kubepy.apiserver.request import ListOptions, Request
 from kubepy.lazy import lazy_imports
 from kubepy.server import tables
@@ -22,6 +24,9 @@ from kubepy.storage.memory import MemoryRecord, decode
 
 with lazy_imports():
     from kubepy.api import protobuf
+
+
+LABELS = "labels"  # the form of what most selectors need
 
 
 class View(NamedTuple):
@@ -50,6 +55,12 @@ class View(NamedTuple):
         return bool(self.options.label_selector or self.options.field_selector)
 
     @property
+    def selects_by_content(self) -> bool:
+        """Tell whether a selector depends on more of an object than its name and labels."""
+        return any(term.field not in ("metadata.name", "metadata.namespace")
+                   for term in parse_fields(self.options.field_selector))
+
+    @property
     def form(self) -> object:
         """The part of the view that an encoding depends on."""
         return self.resource.api_version, self.media.media_type, self.media.target, self.definitions
@@ -63,12 +74,29 @@ class View(NamedTuple):
         return self.namespace in ("", key.namespace) and self.name in ("", key.name)
 
 
-def select(call: Call, view: View, records: Sequence[MemoryRecord]) -> list[bool]:
+def select(call: Call, view: View, encodings: Encodings, records: Sequence[MemoryRecord]) -> list[bool]:
     """Tell of each object whether the selectors choose it. Raises Status."""
     if not view.has_selectors:
         return [True] * len(records)
-    chosen = call.client.choose(view.request, [record.object for record in records])
-    return [obj is not None for obj in chosen]
+    request = view.request
+    if view.resource.custom or view.selects_by_content:
+        objects = [decode(record.json or "", record.revision) for record in records]
+    else:
+        request = request._replace(resource=request.resource._replace(version=""))
+        objects = [_labeled(encodings, record) for record in records]
+    return [obj is not None for obj in call.client.choose(request, objects)]
+
+
+def _labeled(encodings: Encodings, record: MemoryRecord) -> Object:
+    """Return an object with no more than its name and labels, which are kept: most selectors need nothing else."""
+    key = record.key, record.revision, LABELS
+    text = encodings.get(key)
+    if text is None:
+        labels = decode(record.json or "", record.revision)["metadata"].get("labels") or {}
+        text = json.dumps(labels, separators=(",", ":")).encode()
+        if not isinstance(record, ImpliedRecord):
+            encodings.put(key, text)
+    return {"metadata": {"name": record.key.name, "namespace": record.key.namespace, "labels": json.loads(text)}}
 
 
 def encode_records(call: Call, view: View, encodings: Encodings, records: Sequence[MemoryRecord]) -> list[bytes]:

@@ -68,6 +68,12 @@ class ServedRequest(NamedTuple):
             return self.call.client.do(request, body)
         except RecursionError:
             raise errors.BadRequest("json: exceeded max depth") from None
+        except errors.Status as error:
+            key, stored_as = self.resource.key, self.resource.storage_key
+            if error.resource == stored_as != key:  # events of events.k8s.io are not called by the name of core's
+                error.message = error.message.replace(f"{stored_as} ", f"{key} ", 1)
+                error.resource = key
+            raise
 
     def respond(self, obj: Object | ListResult, status: int = 200) -> Response:
         """Answer with an object, a Status or a list."""

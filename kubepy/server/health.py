@@ -11,9 +11,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 
 from kubepy import KUBERNETES_VERSION
-from kubepy.api.errors import method_not_allowed
+from kubepy.api.errors import method_not_allowed, no_such_resource
 from kubepy.api.values.goformat import quote, to_json
 from kubepy.lazy import lazy_imports
+from kubepy.server import negotiation
 from kubepy.server.discovery import served_groups
 from kubepy.server.messages import JSON, TEXT, Call, Handler, HttpRequest, RequestInfo, Response
 from kubepy.server.requestinfo import path_not_found
@@ -26,6 +27,7 @@ Check = Callable[[Call | None], str]  # returns what is wrong, "" if nothing is;
 
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}  # Go's names of machines
 NO_SNIFFING = (("X-Content-Type-Options", "nosniff"),)
+KEYS_TYPE = "application/jwk-set+json"
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores"
 OWN_PATHS = ("/.well-known/openid-configuration", "/api", "/api/v1", "/apis", "/apis/", "/metrics", "/openapi/v2",
              "/openapi/v3", "/openapi/v3/", "/openid/v1/jwks", "/version")
@@ -39,22 +41,32 @@ def find_handler(info: RequestInfo) -> Handler:
 def serve(call: Call) -> Response:
     """Answer a path that is neither a resource nor discovery. Raises MethodNotAllowed."""
     match call.info.parts:
-        case () | ("index.html",):
+        case _ if call.info.path in ("/", "/index.html"):
             return json_response({"paths": paths(call)})
         case ("version",):
-            if call.info.verb != "get":
-                raise method_not_allowed()
+            _require_route(call, JSON)
             return json_response(version_info(of_server=True))
+        case ("version", *_):
+            raise no_such_resource()
         case _ if is_check(call.info):
             return check(call.request, call.info, call)
         case ("metrics",):
             return Response(200, metrics(call).encode(), METRICS_TYPE)
         case (".well-known", "openid-configuration") if call.client.tokens.key is not None:
+            _require_route(call, JSON)
             address = f"https://{call.request.header('host')}/openid/v1/jwks"
             return _keys(tokens.openid_configuration(address), JSON)
         case ("openid", "v1", "jwks") if call.client.tokens.key is not None:
-            return _keys({"keys": [call.client.tokens.key.web_key()]}, "application/jwk-set+json")
+            _require_route(call, KEYS_TYPE)
+            return _keys({"keys": [call.client.tokens.key.web_key()]}, KEYS_TYPE)
     raise path_not_found()
+
+
+def _require_route(call: Call, media_type: str) -> None:
+    """Check what go-restful checks of a route. Raises MethodNotAllowed, NotAcceptable."""
+    if call.info.verb != "get":
+        raise method_not_allowed()
+    negotiation.require_acceptable(call.request, (media_type,))
 
 
 def json_response(value: object) -> Response:
@@ -98,7 +110,7 @@ def paths(call: Call) -> list[str]:
 def is_check(info: RequestInfo) -> bool:
     """Tell whether a path is one of health checks."""
     endpoint, *names = info.parts or ("",)
-    return endpoint in CHECKS and (not names or "/".join(names) in CHECKS[endpoint])
+    return endpoint in CHECKS and not info.path.endswith("/") and (not names or "/".join(names) in CHECKS[endpoint])
 
 
 def check(request: HttpRequest, info: RequestInfo, call: Call | None = None) -> Response:

@@ -25,9 +25,9 @@ from kubepy.server.messages import JSON, PROTOBUF, Call
 from kubepy.server.negotiation import MediaType
 from kubepy.server.parameters import ListParameters
 from kubepy.server.tables import ListResult, TableOptions, list_meta
-from kubepy.server.watchcache import Items, Place, WatchCache
+from kubepy.server.watchcache import Encodings, Items, Place, WatchCache
 from kubepy.storage import Key
-from kubepy.storage.memory import MemoryRecord
+from kubepy.storage.memory import MemoryRecord, decode
 from kubepy.storage.model import to_json
 
 TOKEN_VERSION = "meta.k8s.io/v1"
@@ -54,7 +54,7 @@ class Page(NamedTuple):
     def result(self, call: Call) -> ListResult:
         """Return the list with its objects in the version of the request. Raises Status."""
         objects = call.client.choose(self.view.request._replace(options=None),
-                                     [record.object for record in self.records])
+                                     [decode(record.json or "", record.revision) for record in self.records])
         return ListResult([obj for obj in objects if obj is not None], self.resource_version, self.continue_token,
                           self.remaining_item_count)
 
@@ -196,7 +196,8 @@ def read_page(call: Call, resource: Resource, media: MediaType, parameters: List
     else:
         records, revision = _cached_records(call, view, cache, wanted)
     following = list(_from_start(records, view, wanted.start))
-    chosen, has_more = _select(call, view, following, wanted.limit)
+    encodings = cache.encodings if cache is not None else Encodings()
+    chosen, has_more = _select(call, view, encodings, following, wanted.limit)
     if not has_more:
         return Page(view, chosen, str(revision))
     last = chosen[-1].key
@@ -273,12 +274,13 @@ def _from_start(records: list[MemoryRecord], view: View, start: str) -> Iterator
             yield record
 
 
-def _select(call: Call, view: View, records: list[MemoryRecord], limit: int) -> tuple[list[MemoryRecord], bool]:
+def _select(call: Call, view: View, encodings: Encodings, records: list[MemoryRecord],
+            limit: int) -> tuple[list[MemoryRecord], bool]:
     """Return the objects that the selectors choose, at most so many, and whether there is something after them."""
     chosen: list[MemoryRecord] = []
     for start in range(0, len(records), CHUNK):
         part = records[start:start + CHUNK]
-        for index, (record, matches) in enumerate(zip(part, select(call, view, part), strict=True), start):
+        for index, (record, matches) in enumerate(zip(part, select(call, view, encodings, part), strict=True), start):
             if matches:
                 chosen.append(record)
                 if len(chosen) == limit:

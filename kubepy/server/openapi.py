@@ -19,7 +19,6 @@ from typing import Any
 from urllib.parse import urlencode
 
 from kubepy import KUBERNETES_VERSION, __version__
-from kubepy.api.errors import method_not_allowed
 from kubepy.api.meta import Object
 from kubepy.api.schema import definitions
 from kubepy.api.schema.definitions import META, reference, references_in, to_v2, v2_schema, with_references
@@ -30,7 +29,6 @@ from kubepy.server import gnostic, negotiation
 from kubepy.server.discovery import served_groups
 from kubepy.server.messages import JSON, TEXT, Call, Handler, Headers, RequestInfo, Response
 from kubepy.server.operations import information, list_type, paths_of, type_name
-from kubepy.server.requestinfo import path_not_found
 
 V3_PROTOBUF = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf"
 V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
@@ -54,21 +52,20 @@ def find_handler(info: RequestInfo) -> Handler | None:
 
 
 def serve(call: Call) -> Response:
-    """Answer ``/openapi/v2``, ``/openapi/v3`` and the documents below it. Raises NotFound, MethodNotAllowed."""
-    if call.request.method not in ("GET", "HEAD"):
-        raise method_not_allowed()
+    """Answer ``/openapi/v2``, ``/openapi/v3`` and the documents below it, whatever the method."""
     specification = Specification(call)
     match call.info.parts:
         case ("openapi", "v2"):
             return _negotiated(call, "v2", specification.tag(""), V2_PROTOBUF, specification.v2)
-        case ("openapi", "v3"):
-            return _index(call, specification)
+        case ("openapi", "v3") if not call.info.path.endswith("/"):
+            return _index(specification)
     path = "/".join(call.info.parts[2:])
     if path not in specification.paths():
-        raise path_not_found()
+        return Response(404, b"", "")
     tag, wanted = specification.tag(path), call.request.parameter("hash")
     if wanted and wanted != tag:
-        return Response(301, b"", headers=(("Location", _url(path, tag)), ("Vary", "Accept")))
+        return Response(301, b"", headers=(("Location", _url(path, tag)), ("Vary", "Accept"),
+                                           ("Etag", f'"{tag}"')))
     response = _negotiated(call, path, tag, V3_PROTOBUF, lambda form: specification.v3(path, form))
     if wanted and response.status == 200:
         expires = (datetime.now(UTC) + timedelta(days=365)).strftime("%a, %d %b %Y %H:%M:%S UTC")
@@ -77,7 +74,7 @@ def serve(call: Call) -> Response:
     return response
 
 
-def _index(call: Call, specification: Specification) -> Response:
+def _index(specification: Specification) -> Response:
     paths = {path: {"serverRelativeURL": _url(path, specification.tag(path))} for path in specification.paths()}
     body = json.dumps({"paths": paths}, separators=(",", ":")).encode()
     return Response(200, body, TEXT)  # of this type upstream's aggregator is silent, and Go takes it for text

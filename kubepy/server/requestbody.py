@@ -124,7 +124,8 @@ def read_object(request: HttpRequest, resource: Resource) -> Body:
             raise BadRequest(f"{error.subject} cannot be handled as a {resource.kind}: {error}") from None
         raise _unrecognized(resource, request.body, str(error)) from None
     obj = {} if body.object is None else body.object
-    _check_type_meta(request, resource, obj)
+    if reason := _type_meta_error(obj):
+        raise _unrecognized(resource, request.body, f"couldn't get version/kind; json parse error: json: {reason}")
     if resource.custom:
         _check_custom_kind(request, resource, obj)
     else:
@@ -144,14 +145,13 @@ def _unrecognized(resource: Resource, body: bytes, reason: str) -> BadRequest:
     return BadRequest(f"the object provided is unrecognized (must be of type {resource.kind}): {reason} ({summary})")
 
 
-def _check_type_meta(request: HttpRequest, resource: Resource, obj: Any) -> None:
+def _type_meta_error(obj: Any) -> str:
+    """Return the reason why apiVersion and kind of a body cannot be read, "" if they can."""
     if not isinstance(obj, dict):
-        reason = f"cannot unmarshal {json_type_name(obj)} into Go value of type {_TYPE_META}"
-    elif field := next((name for name in ("apiVersion", "kind") if not isinstance(obj.get(name), str | None)), ""):
-        reason = f"cannot unmarshal {json_type_name(obj[field])} into Go struct field .{field} of type string"
-    else:
-        return
-    raise _unrecognized(resource, request.body, f"couldn't get version/kind; json parse error: json: {reason}")
+        return f"cannot unmarshal {json_type_name(obj)} into Go value of type {_TYPE_META}"
+    if field := next((name for name in ("apiVersion", "kind") if not isinstance(obj.get(name), str | None)), ""):
+        return f"cannot unmarshal {json_type_name(obj[field])} into Go struct field .{field} of type string"
+    return ""
 
 
 def _check_kind(resource: Resource, api_version: str, kind: str) -> None:
@@ -192,13 +192,12 @@ def read_delete_options(request: HttpRequest) -> Object:
     except _UnreadableError as error:
         raise BadRequest(str(error)) from None
     options = {} if options is None else options
-    if not isinstance(options, dict):
-        raise BadRequest(f"couldn't get version/kind; json parse error: json: cannot unmarshal "
-                         f"{json_type_name(options)} into Go value of type {_TYPE_META}")
+    if reason := _type_meta_error(options):
+        raise BadRequest(f"couldn't get version/kind; json parse error: json: {reason}")
     kind = options.get("kind") or "DeleteOptions"
     if kind != "DeleteOptions":
         raise BadRequest(f"no kind {quote(kind)} is registered for version "
-                         f"{quote(str(options.get('apiVersion') or 'v1'))} in scheme "
+                         f"{quote(options.get('apiVersion') or 'meta.k8s.io/v1')} in scheme "
                          '"k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27"')
     try:
         return decode_as("meta/v1.DeleteOptions", options).object

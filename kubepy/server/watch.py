@@ -16,6 +16,7 @@ import time
 import weakref
 from bisect import bisect_right
 from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from kubepy.api import errors
@@ -82,7 +83,7 @@ async def watch(application: Application, request: HttpRequest, info: RequestInf
     view = start.view
     watches = Watches.of(application)
     await watches.require_revision(0)
-    channel = watches.channel(view, lambda cluster: Call(request, info, user, cluster, application))
+    channel = Channel(watches, view, lambda cluster: Call(request, info, user, cluster, application))
     seconds = float(start.parameters.timeout_seconds or 0) or MIN_REQUEST_SECONDS * (1 + random.random())
     content_type = JSON if view.media.media_type == JSON else f"{view.media.media_type};stream=watch"
     pieces = Watcher(watches, channel, start, time.monotonic() + seconds).pieces()
@@ -151,14 +152,12 @@ class Watches:
         watches: Watches = cache.watches
         return watches
 
-    def channel(self, view: View, new_call: Callable[[LocalCluster], Call]) -> Channel:
-        """Return the channel of a view.
-
-        :param new_call: makes a call for the thread in which events are encoded.
-        """
-        channel = self._channels.get(view)
-        if channel is None:
-            channel = self._channels[view] = Channel(self, view, new_call)
+    def join(self, channel: Channel) -> Channel:
+        """Return the channel of equal watches for a watcher to read, which leaves it in the end: another one that is
+        there already, or else this one."""
+        channel = self._channels.setdefault(channel.view, channel)
+        channel.watchers += 1
+        channel.wake()  # it may have begun some time ago, unheard
         return channel
 
     def forget(self, channel: Channel) -> None:
@@ -167,7 +166,7 @@ class Watches:
 
     def _hear(self, touched: Touched | None) -> None:
         """Hear from the thread of the cache that something has changed."""
-        if not self._loop.is_closed():
+        with suppress(RuntimeError):  # the loop is closed: the server has ended
             self._loop.call_soon_threadsafe(self._pass_on, touched)
 
     def _pass_on(self, touched: Touched | None) -> None:
@@ -183,6 +182,8 @@ class Watches:
 
 class Channel:
     """The changes of the objects of one view, encoded, for all that watch it.
+
+    :param new_call: makes a call for the thread in which events are encoded.
 
     :ivar position: the revision up to which the frames are complete.
     :ivar floor: the revision after which they begin.
@@ -248,7 +249,8 @@ class Channel:
         def run(call: Call) -> bytes:
             now = call.cluster.clock.now().timestamp()
             alive = [record for record in records if record.is_alive(now)]
-            chosen = [record for record, matches in zip(alive, select(call, view, alive), strict=True) if matches]
+            matches = select(call, view, encodings, alive)
+            chosen = [record for record, is_chosen in zip(alive, matches, strict=True) if is_chosen]
             return b"".join(frame(view, ADDED, encoding) for encoding in encode_records(call, view, encodings, chosen))
 
         return await self.run(run)
@@ -276,6 +278,9 @@ class Channel:
             except errors.Status as error:
                 self.end(error)
                 return
+            except BaseException:  # clients come again, with the last revision that they have
+                self.end(None)
+                raise
             self.position = reached
             self._add(frames)
 
@@ -397,7 +402,7 @@ class Watcher:
 
     async def pieces(self) -> AsyncIterator[bytes]:
         """Yield the events in pieces, each of whole events."""
-        self._channel.watchers += 1
+        self._channel = self._watches.join(self._channel)
         try:
             async for piece in self._begin():
                 yield await self._sent(piece)
@@ -483,10 +488,9 @@ def encode_events(call: Call, view: View, encodings: Encodings, events: list[Cac
     """
     olds = [event.old for event in events if event.old is not None and event.old is not UNKNOWN]
     news = [event.new for event in events if event.new is not None]
-    was_chosen = dict(zip(map(id, olds), select(call, view, olds), strict=True))
-    is_chosen = dict(zip(map(id, news), select(call, view, news), strict=True))
-    selects_changing_fields = bool(view.options.label_selector) or any(
-        term.field not in ("metadata.name", "metadata.namespace") for term in parse_fields(view.options.field_selector))
+    was_chosen = dict(zip(map(id, olds), select(call, view, encodings, olds), strict=True))
+    is_chosen = dict(zip(map(id, news), select(call, view, encodings, news), strict=True))
+    selects_changing_fields = bool(view.options.label_selector) or view.selects_by_content
     types: list[tuple[CachedEvent, str]] = []
     for event in events:
         if event.old is UNKNOWN and selects_changing_fields:

@@ -297,6 +297,7 @@ class WatchCache:
             try:
                 if cluster is None:
                     cluster = self._open_cluster()
+                    cluster.store.lock_timeout = 0.0  # watchers wait for this thread
                     self.attach(cluster)
                 if not self._is_loaded:
                     self._load(cluster)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
 from pathlib import Path
 
@@ -385,6 +386,17 @@ def test_kubeconfig_user_impersonates(kubepy: Kubepy, kubeconfig: Path) -> None:
                                                        "groups": ["glaziers", "system:authenticated"]}
     assert kubepy("get", "pods", "--user=lost", f"--kubeconfig={kubeconfig}").err == (
         "error: requesting uid, groups or user-extra for lost without impersonating a user\n")
+
+
+def test_kubeconfig_is_written_to_no_file_that_was_prepared(kubepy: Kubepy, kubeconfig: Path) -> None:
+    prepared = kubeconfig.with_name(f"{kubeconfig.name}.{os.getpid()}.tmp")
+    prepared.write_text("")
+    prepared.chmod(0o666)
+    with prepared.open() as of_another_user:
+        kubepy("config", "set-credentials", "ann", "--token=secret", f"--kubeconfig={kubeconfig}")
+        assert of_another_user.read() == ""
+    assert "secret" in kubeconfig.read_text()
+    assert stat.S_IMODE(kubeconfig.stat().st_mode) == 0o600
 
 
 def test_kubeconfig_config_commands_change_the_file_alone(kubepy: Kubepy, kubeconfig: Path, folder: Path) -> None:

@@ -11,6 +11,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 
 from kubepy.apiserver.tokens import SigningKey
 from tests.server.conftest import SIGNING_KEY, TOKEN, Answer, Api, ServerProcess
@@ -538,10 +542,55 @@ def test_kubectl_of_service_account_may_what_roles_say(new_server: Callable[...,
     as_bot = f"--token={token.strip()}"
     assert kubectl("auth", "whoami", as_bot, "-o", "jsonpath={.status.userInfo.username}") == (0, bot)
     assert kubectl("get", "pods", as_bot) == (0, "No resources found in default namespace.\n")
-    refused = 'Error from server (Forbidden): {0} is forbidden: User "{3}" cannot {1} resource "{0}" in API group "" {2}\n'
+    refused = ('Error from server (Forbidden): {0} is forbidden: User "{3}" cannot {1} resource "{0}" in API group "" '
+               "{2}\n")
     assert kubectl("get", "secrets", as_bot) == (
         1, refused.format("secrets", "list", 'in the namespace "default"', bot))
     assert kubectl("get", "nodes", as_bot, "--as=ann") == (
         1, refused.format("nodes", "impersonate-on:user-info:list", "at the cluster scope", bot))
     lines = kubectl("auth", "can-i", "--list", as_bot)[1].splitlines()
     assert any(line.split() == ["pods/log", "[]", "[]", "[get", "list", "watch]"] for line in lines)
+
+
+# --- certificates ---------------------------------------------------------------------------------------------------
+
+CERTIFICATES = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
+
+
+def certificate_request(name: str, organization: str = "ops") -> dict[str, Any]:
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "ann"),
+                         x509.NameAttribute(NameOID.ORGANIZATION_NAME, organization)])
+    key = ec.generate_private_key(ec.SECP256R1())
+    request = x509.CertificateSigningRequestBuilder().subject_name(subject).sign(key, hashes.SHA256())
+    pem = base64.b64encode(request.public_bytes(serialization.Encoding.PEM)).decode()
+    return {"metadata": {"name": name}, "spec": {"request": pem, "usages": ["client auth"],
+                                                 "signerName": "kubernetes.io/kube-apiserver-client"}}
+
+
+def test_certificate_of_masters_is_refused(api: Api) -> None:
+    answer = api.post(CERTIFICATES, certificate_request("ann", "system:masters"))
+    assert (answer.status, message(answer)) == (403, (
+        'certificatesigningrequests.certificates.k8s.io "ann" is forbidden: use of kubernetes.io/kube-apiserver-client '
+        "signer with system:masters group is not allowed"))
+
+
+@pytest.mark.parametrize(("signers", "granted"), [
+    (["kubernetes.io/kube-apiserver-client"], True), (["kubernetes.io/*"], True), (["example.com/*"], False)])
+def test_certificate_is_approved_and_signed_by_those_who_may(rbac: Api, signers: list[str], granted: bool) -> None:
+    grant(rbac, "ann", "update,patch", "certificatesigningrequests/approval,certificatesigningrequests/status",
+          "certificates.k8s.io")
+    request = rbac.post(CERTIFICATES, certificate_request("bob")).json()
+    request["status"] = {"conditions": [{"type": "Approved", "status": "True", "reason": "x"}]}
+    refused = rbac.request("PUT", f"{CERTIFICATES}/bob/approval", request, as_user("ann"))
+    assert (refused.status, message(refused)) == (403, (
+        'certificatesigningrequests.certificates.k8s.io "bob" is forbidden: user not permitted to approve requests '
+        'with signerName "kubernetes.io/kube-apiserver-client"'))
+    grant(rbac, "ann", "approve,sign", "signers", "certificates.k8s.io", resourceNames=signers)
+    approved = rbac.request("PUT", f"{CERTIFICATES}/bob/approval", request, as_user("ann"))
+    assert approved.status == (200 if granted else 403)
+    signed = rbac.request("PATCH", f"{CERTIFICATES}/bob/status", {"status": {"conditions": [
+        {"type": "Failed", "status": "True", "reason": "x"}]}},
+        {**as_user("ann"), "Content-Type": "application/merge-patch+json"})
+    assert signed.status == (200 if granted else 403)
+    if not granted:
+        assert "user not permitted to sign requests with signerName" in message(signed)

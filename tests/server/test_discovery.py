@@ -96,6 +96,8 @@ def test_documents_come_as_yaml_and_protobuf_too(api: Api) -> None:
     assert api.get("/apis/apps", {"accept": "application/yaml"}).body.startswith(b"apiVersion: v1\nkind: APIGroup\n")
     assert api.get("/apis", {"accept": "application/vnd.kubernetes.protobuf"}).body.startswith(b"k8s\0")
     assert api.get("/apis", {"accept": "text/csv"}).status == 406
+    assert api.get("/api/v1", {"accept": "text/csv"}).json()["message"].startswith("406: Not Acceptable\n")
+    assert api.get("/version", {"accept": "application/yaml"}).status == 406
 
 
 @pytest.mark.parametrize(("path", "is_text"), [("/apis/nope", True), ("/apis/nope/v1", True), ("/apis/apps/v2", False),
@@ -106,8 +108,9 @@ def test_unknown_paths_are_not_found(api: Api, path: str, *, is_text: bool) -> N
     assert (answer.body == b"404 page not found\n") == is_text
 
 
-def test_other_methods_are_not_allowed(api: Api) -> None:
-    assert api.post("/apis", {}).status == 405
+def test_other_methods_are_not_allowed_on_routes(api: Api) -> None:
+    assert api.post("/api", {}).status == 405
+    assert api.post("/apis", {}).status == 200
     assert api.delete("/apis/apps/v1").json()["reason"] == "MethodNotAllowed"
 
 
@@ -130,7 +133,7 @@ def test_aggregated_documents_answer_client_go_with_etag_and_304(api: Api) -> No
 
 
 @pytest.mark.parametrize(("accept", "content_type"), [
-    (f"{V2_BETA},{V2}", V2_BETA), (f"{V2};q=0.5,application/json", "application/json"),
+    (f"{V2_BETA},{V2}", V2_BETA), (f"{V2};q=0.5,application/json", V2), (f"application/json,{V2_BETA}", V2_BETA),
     (f"application/json;q=0.8,{V2};q=0.9", V2), (f"{AGGREGATED.format('v3')},application/json", "application/json"),
     (f"{V2};profile=nopeer", V2), ("*/*", "application/json"), ("", "application/json"),
 ])

@@ -101,3 +101,36 @@ def test_watch_sends_frames(api: Api) -> None:
     obj = object_of(api.request("GET", f"{CONFIG_MAPS}/web", headers=TYPED))
     assert frame == protobuf.encode_watch_event("ADDED", protobuf.encode(obj))
     stream.close()
+
+
+def causes_of(api: Api, path: str, obj: Any) -> list[str]:
+    """Return the fields and messages of the refusal that a creation gets, [] if it is none."""
+    answer = post(api, f"{path}?dryRun=All", obj)
+    return [f"{cause['field']}: {cause['message']}" for cause in object_of(answer).get("details", {}).get("causes", [])]
+
+
+@pytest.mark.parametrize(("path", "obj", "causes"), [
+    ("/apis/coordination.k8s.io/v1/namespaces/default/leases",
+     {"kind": "Lease", "metadata": {"name": "a", "finalizers": ["plain"]}, "spec": {"leaseDurationSeconds": 1}}, []),
+    ("/apis/policy/v1/namespaces/default/poddisruptionbudgets",
+     {"kind": "PodDisruptionBudget", "metadata": {"name": "A_b", "finalizers": ["plain"]}, "spec": {}}, []),
+    ("/api/v1/namespaces/default/configmaps", {"kind": "ConfigMap", "metadata": {"name": "a", "finalizers": ["plain"]}},
+     ['metadata.finalizers[0]: Invalid value: "plain": name is neither a standard finalizer name nor is it fully '
+      "qualified"]),
+    ("/apis/networking.k8s.io/v1/ipaddresses", {"kind": "IPAddress", "metadata": {"name": "a"}, "spec": {"parentRef": {
+        "resource": "services", "name": "a", "namespace": "default"}}},
+     ['metadata.name: Invalid value: "a": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)']),
+    ("/apis/networking.k8s.io/v1/ipaddresses", {"kind": "IPAddress", "metadata": {"name": "2001:DB8::1"}, "spec": {}},
+     ['metadata.name: Invalid value: "2001:DB8::1": must be in canonical form ("2001:db8::1")',
+      "spec.parentRef: Required value"]),
+    ("/apis/rbac.authorization.k8s.io/v1/clusterroles", {"kind": "ClusterRole", "metadata": {"name": "a"},
+        "aggregationRule": {"clusterRoleSelectors": [{"matchExpressions": [{"key": "a", "operator": "Is"}]}]}},
+     ['aggregationRule.clusterRoleSelectors[0].matchExpressions[0].operator: Invalid value: "Is": not a valid selector '
+      "operator", "aggregationRule.clusterRoleSelectors[0]: Invalid value: null: invalid label selector."]),
+    ("/api/v1/namespaces/default/pods", {"kind": "Pod", "metadata": {"name": "a"}, "spec": {
+        "securityContext": {"seLinuxChangePolicy": "MountOption"}, "containers": [{"name": "a", "image": "a"}]}},
+     ['spec.securityContext.seLinuxChangePolicy: Unsupported value: "MountOption": supported values: "Recursive"']),
+])  # fmt: skip
+def test_refusals_are_those_of_a_real_server(api: Api, path: str, obj: Any, causes: list[str]) -> None:
+    api_version = "/".join(path.split("/")[2:4]) if path.startswith("/apis/") else "v1"
+    assert causes_of(api, path, {"apiVersion": api_version, **obj}) == causes

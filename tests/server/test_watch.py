@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kubepy.api import protobuf
+from kubepy.apiserver.cluster import LocalCluster
+from kubepy.apiserver.server import ADMINISTRATOR
+from kubepy.server import watch, watchcache
+from kubepy.server.messages import HttpRequest
+from kubepy.server.requestinfo import parse_request_info
 
 from .conftest import Api, Stream
 
@@ -357,3 +364,34 @@ def test_watch_begins_while_a_file_cannot_be_read(api: Api, new_api: Callable[[P
     create(other, "c")
     assert told(stream, 1)[0][1] in ("b", "c")
     assert {item["metadata"]["name"] for item in other.get(CONFIG_MAPS).json()["items"]} == {"a", "b", "c"}
+
+
+def test_watch_that_is_too_slow_ends_without_error(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watchcache, "MAX_EVENTS", 20)
+    monkeypatch.setattr(watch, "MAX_FRAMES", 20)
+    request = HttpRequest("GET", CONFIG_MAPS, {"watch": ["1"], "resourceVersion": [newest(api)]}, {})
+    info = parse_request_info(request)
+    answer = api.run(watch.watch(api.application, request, info, ADMINISTRATOR))
+    first = asyncio.run_coroutine_threadsafe(anext(answer.pieces), api.loop)
+    create(api, "object-0")
+    assert b"object-0" in first.result(20)
+    for number in range(1, 60):
+        create(api, f"object-{number}")
+    with pytest.raises(StopAsyncIteration):
+        api.run(anext(answer.pieces))
+    assert not api.application.watch_cache.watches._channels
+
+
+def test_event_whose_time_is_over_is_deleted(new_api: Callable[..., Api], tmp_path: Path) -> None:
+    LocalCluster.make(tmp_path / "state", {"clock": "2026-01-01T00:00:00Z"}).close()
+    api = new_api(tmp_path / "state")
+    event = {"metadata": {"name": "a", "namespace": "default"}, "reason": "Test", "type": "Normal",
+             "involvedObject": {"kind": "Pod", "name": "a", "namespace": "default"}}
+    assert api.post("/api/v1/namespaces/default/events", event).status == 201
+    streams = [api.stream(f"/{path}/namespaces/default/events?watch=1") for path in ("api/v1", "apis/events.k8s.io/v1")]
+    for stream in streams:
+        assert told(stream, 1) == [("ADDED", "a")]
+    api.cluster.client.move_time_to(api.cluster.clock.now() + timedelta(seconds=3601))
+    for stream in streams:
+        assert told(stream, 1) == [("DELETED", "a")]
+    assert api.get("/api/v1/namespaces/default/events").json()["items"] == []

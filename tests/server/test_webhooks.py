@@ -136,3 +136,44 @@ def test_requester_is_the_one_of_the_request(api: Api, hook: Hook) -> None:
     api.post(CONFIG_MAPS, named("a"), {"impersonate-user": "ann"})
     [request] = hook.requests
     assert request["userInfo"]["username"] == "ann"
+
+
+# --- policies and quotas ------------------------------------------------------------------------------------------
+
+
+def test_policies_refuse_served_requests(api: Api) -> None:
+    group = "/apis/admissionregistration.k8s.io/v1"
+    spec = {"matchConstraints": {"resourceRules": [rule("secrets")]}, "validations": [
+        {"expression": "request.userInfo.username != 'ann'", "message": "not ann"}]}
+    policy = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy",
+              "metadata": {"name": "p"}, "spec": spec}
+    binding = {**policy, "kind": "ValidatingAdmissionPolicyBinding", "spec": {
+        "policyName": "p", "validationActions": ["Deny"]}}
+    assert api.post(f"{group}/validatingadmissionpolicies", policy).status == 201
+    assert api.post(f"{group}/validatingadmissionpolicybindings", binding).status == 201
+    answer = api.post(SECRETS, named("s", "Secret"), {"impersonate-user": "ann"})
+    assert (answer.status, answer.json()["message"].rpartition(": ")[2]) == (422, "not ann")
+    assert api.post(SECRETS, named("s", "Secret")).status == 201
+
+
+def test_quota_holds_for_requests_at_the_same_time(api: Api) -> None:
+    quota = {**named("q", "ResourceQuota"), "spec": {"hard": {"secrets": "5"}}}
+    assert api.post("/api/v1/namespaces/default/resourcequotas", quota).status == 201
+    status = {"status": {"hard": {"secrets": "5"}, "used": {"secrets": "0"}}}
+    assert api.patch("/api/v1/namespaces/default/resourcequotas/q/status", status).status == 200
+    with ThreadPoolExecutor(12) as executor:
+        answers = list(executor.map(lambda number: api.post(SECRETS, named(f"s{number}", "Secret")), range(12)))
+    assert sorted(answer.status for answer in answers) == [201] * 5 + [403] * 7
+    used = api.get("/api/v1/namespaces/default/resourcequotas/q").json()["status"]["used"]
+    assert used == {"secrets": "5"}
+
+
+def test_quota_holds_for_requests_that_wait_for_webhooks(api: Api, hook: Hook) -> None:
+    call_for_config_maps(api)
+    quota = {**named("q", "ResourceQuota"), "spec": {"hard": {"configmaps": "3"}}}
+    api.post("/api/v1/namespaces/default/resourcequotas", quota)
+    api.patch("/api/v1/namespaces/default/resourcequotas/q/status", {
+        "status": {"hard": {"configmaps": "3"}, "used": {"configmaps": "0"}}})
+    with ThreadPoolExecutor(8) as executor:
+        answers = list(executor.map(lambda number: api.post(CONFIG_MAPS, named(f"c{number}")).status, range(8)))
+    assert sorted(answers) == [201] * 3 + [403] * 5

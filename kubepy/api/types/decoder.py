@@ -47,6 +47,16 @@ def decode(obj: Object) -> Decoded:
     return Decoded({**obj, "metadata": decoded.object}, [f"metadata.{path}" for path in decoded.unknown_fields])
 
 
+def first_error(obj: Object) -> DecodeError | None:
+    """Return the first error of an object in the order of its keys; :func:`decode` finds that of the sorted keys."""
+    if (type_name := type_of(obj)) is not None:
+        try:
+            decoder(type_name)(obj, None, [])
+        except DecodeError as error:
+            return error
+    return None
+
+
 def type_of(obj: Object) -> str | None:
     """Return the Go type of an object: ``apps/v1.DaemonSet``; None for kinds without a table."""
     package = table.package_of(obj.get("apiVersion", ""))

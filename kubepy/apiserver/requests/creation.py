@@ -143,8 +143,7 @@ def validate_new(strategy: Strategy, obj: Object) -> None:
     """Validate a new object; path segments are checked only if nothing else is wrong. Raises Invalid."""
     resource, metadata = strategy.resource, obj["metadata"]
     problems = validate_object_meta(metadata, namespaced=resource.namespaced, name_rule=strategy.validate_name)
-    if resource.is_core_api:
-        problems += validate_kube_finalizers(metadata)
+    problems += validate_kube_finalizers(resource, metadata)
     problems += strategy.validate(obj)
     problems = problems or validate_path_segments(metadata)
     if problems:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from kubepy.api import errors
 from kubepy.api.meta import Object, owner_references
 from kubepy.api.scheme import Resource
-from kubepy.api.types import Decoded, DecodeError, type_of
+from kubepy.api.types import Decoded, DecodeError, first_error, type_of
 from kubepy.apiserver.request import WriteOptions
 from kubepy.apiserver.server import RequestScope, Server
 from kubepy.quoting import printable, quote
@@ -77,6 +77,8 @@ def decode(server: Server, resource: Resource, obj: Object, options: WriteOption
     try:
         decoded = server.strategy(resource).decode({**obj, "apiVersion": api_version, "kind": resource.kind})
     except DecodeError as error:
+        if options.strict.places:  # a text whose order is known
+            error = first_error({**obj, "apiVersion": api_version, "kind": resource.kind}) or error
         raise cannot_be_handled(str(error)) from error
     return _complete(server, resource, decoded, options, cannot_be_handled)
 

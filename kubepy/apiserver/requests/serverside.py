@@ -95,8 +95,8 @@ def _check(scope: RequestScope, resource: Resource, config: Any) -> None:
 
 def _kind_text(obj: Object) -> str:
     """Write the kind as Go's GroupVersionKind: ``apps/v1, Kind=Deployment``, ``/v1, Kind=Pod``."""
-    version = str(obj.get("apiVersion", ""))
-    return f"{version if '/' in version else f'/{version}'}, Kind={obj.get('kind', '')}"
+    version, kind = (text if isinstance(text := obj.get(name), str) else "" for name in ("apiVersion", "kind"))
+    return f"{version if '/' in version else f'/{version}'.rstrip('/') or '/'}, Kind={kind}"
 
 
 def _untyped(config: Object, detail: str) -> errors.Status:

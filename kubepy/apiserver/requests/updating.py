@@ -157,8 +157,7 @@ def validation_errors(strategy: Strategy, new: Object, old: Object, subresource:
     resource, metadata = strategy.resource, new["metadata"]
     problems: list[FieldError] = validate_common(metadata, namespaced=resource.namespaced)
     problems += validate_object_meta_update(metadata, old["metadata"])
-    if resource.is_core_api:
-        problems += validate_kube_finalizers(metadata)
+    problems += validate_kube_finalizers(resource, metadata)
     if subresource:
         problems += strategy.validate_subresource_update(new, old, subresource)
     else:

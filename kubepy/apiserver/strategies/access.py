@@ -72,6 +72,10 @@ class CertificateSigningRequestStrategy(Strategy):
     has_status = True
     selectable = ("spec.signerName",)
 
+    def validate_name(self, name: str) -> list[str]:
+        """Take any path segment (``ValidateCertificateRequestName``)."""
+        return []
+
     def take_requester(self, obj: Object, requester: Object) -> None:
         spec = obj.setdefault("spec", {})
         for field in _OF_THE_REQUESTER:

@@ -9,6 +9,7 @@ from kubepy.apiserver.validation.fields import semantically_equal
 from kubepy.lazy import lazy_imports
 
 with lazy_imports():
+    from kubepy.apiserver.validation import formats
     from kubepy.apiserver.validation import networking as validation
 
 
@@ -57,7 +58,12 @@ class IngressClassStrategy(_CountedStrategy):
 
 
 class IPAddressStrategy(Strategy):
-    """Addresses have no rules of their own."""
+    def validate_name(self, name: str) -> list[str]:
+        """Require an address as it is usually written."""
+        return formats.canonical_ip(name)
+
+    def validate(self, obj: Object) -> list[FieldError]:
+        return validation.validate_ip_address(obj)
 
 
 class ServiceCIDRStrategy(Strategy):

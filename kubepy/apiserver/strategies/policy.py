@@ -27,6 +27,10 @@ class PodDisruptionBudgetStrategy(Strategy):
     has_observer = True
     allow_unconditional_update = False
 
+    def validate_name(self, name: str) -> list[str]:
+        """Take any path segment: ``ValidatePodDisruptionBudget`` does not look at the metadata."""
+        return []
+
     def empty_status(self) -> Object:
         return {"currentHealthy": 0, "desiredHealthy": 0, "disruptionsAllowed": 0, "expectedPods": 0}
 

@@ -7,10 +7,10 @@ from base64 import b64decode
 from collections.abc import Iterator
 
 from kubepy.api import selectors
-from kubepy.api.errors import FieldError, duplicate, invalid_value, not_supported, required
+from kubepy.api.errors import FieldError, duplicate, invalid_value, not_supported, required, too_long
 from kubepy.api.meta import Object
 from kubepy.api.values.goformat import Ordered
-from kubepy.api.values.names import dns1123_subdomain, path_segment
+from kubepy.api.values.names import NameRule, dns1123_label, dns1123_subdomain, path_segment
 from kubepy.apiserver.validation.fields import (
     Errors,
     json_view,
@@ -20,6 +20,7 @@ from kubepy.apiserver.validation.fields import (
     validate_label_values,
     validate_operator,
 )
+from kubepy.quoting import quote
 
 GROUP = "rbac.authorization.k8s.io"
 SELECTOR_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
@@ -51,7 +52,10 @@ def validate_role(role: Object, *, namespaced: bool) -> list[FieldError]:
         if not selectors:
             errors.append(required(path, "at least one clusterRoleSelector required if aggregationRule is non-nil"))
         for index, selector in enumerate(selectors):
+            known = len(errors)
             validate_label_selector(selector, f"{path}[{index}]", errors)
+            if len(errors) > known:
+                errors.append(invalid_value(f"{path}[{index}]", None, "invalid label selector."))
     return errors
 
 
@@ -130,19 +134,32 @@ def validate_request(request: Object) -> list[FieldError]:
 
 
 def _validate_signer(name: str, errors: Errors) -> None:
-    """Validate a domain and a path, as in ``example.com/my-signer``."""
-    domain, _, path = name.partition("/")
+    """Validate a domain and a path, as in ``example.com/my-signer`` (``ValidateSignerName``)."""
+    path = "spec.signerName"
+    domain, _, rest = name.partition("/")
     if not name:
-        errors.append(required("spec.signerName"))
-    elif not path:
-        detail = 'must be a fully qualified domain and path of the form "example.com/signer-name"'
-        errors.append(invalid_value("spec.signerName", name, detail))
-    else:
-        if "." not in domain:
-            detail = "should be a domain with at least two segments separated by dots"
-            errors.append(invalid_value("spec.signerName", domain, detail))
-        errors.extend(invalid_value("spec.signerName", name, f"validating label {part}: {detail}")
-                      for part in (domain, *path.split(".")) for detail in dns1123_subdomain(part))
+        errors.append(required(path))
+        return
+    if name.count("/") != 1:
+        detail = "must be a fully qualified domain and path of the form 'example.com/signer-name'"
+        errors.append(invalid_value(path, name, detail))
+        return
+    if len(domain) > 253:
+        errors.append(too_long(path, 253))
+    _validate_labels(domain, dns1123_label, path, errors)
+    if "." not in domain:
+        errors.append(invalid_value(path, domain, "should be a domain with at least two segments separated by dots"))
+    _validate_labels(rest, dns1123_subdomain, path, errors)
+    if len(name) > 571:
+        errors.append(too_long(path, 571))
+
+
+def _validate_labels(text: str, rule: NameRule, path: str, errors: Errors) -> None:
+    """Add the errors of the first part between dots that has some."""
+    for label in text.split("."):
+        if details := rule(label):
+            errors.extend(invalid_value(path, text, f"validating label {quote(label)}: {detail}") for detail in details)
+            return
 
 
 # --- reviews --------------------------------------------------------------------------------------------------------

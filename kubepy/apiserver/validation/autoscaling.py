@@ -56,6 +56,8 @@ def validate_autoscaler(autoscaler: Object, old: Object | None = None) -> list[F
         if expected is not None and expected not in present:
             detail = "must populate information for the given metric source"
             errors.append(required(f"{metric_path}.{expected}", detail))
+        if expected is None:
+            errors.append(not_supported(f"{metric_path}.type", kind, METRIC_TYPES))  # a second time, as upstream
         if len(present) != 1:
             errors.extend(forbidden_field(f"{metric_path}.{field}", "must populate the given metric source only")
                           for field in present if field != expected)

@@ -87,6 +87,16 @@ def user_or_group_id(number: int) -> list[str]:
 # --- addresses ----------------------------------------------------------------------------------------------------
 
 
+def canonical_ip(address: str) -> list[str]:
+    """Check an address that must be written as Go writes it (``IsValidIP``)."""
+    import ipaddress
+
+    if problems := ip_address(address):
+        return problems
+    shown = str(ipaddress.ip_address(address))
+    return [] if shown == address else [f"must be in canonical form ({quote(shown)})"]
+
+
 def ip_address(address: str) -> list[str]:
     """Check an IPv4 or IPv6 address as v1.36 wants it in old fields: no leading zeros, no IPv4 inside IPv6."""
     import ipaddress

@@ -7,6 +7,7 @@ from typing import Any
 
 from kubepy.api.errors import FieldError, forbidden_field, invalid_value, required, too_long
 from kubepy.api.meta import FOREGROUND, ORPHAN, Object
+from kubepy.api.scheme import Resource
 from kubepy.api.values.goformat import code_point
 from kubepy.api.values.names import (
     NameRule,
@@ -22,6 +23,14 @@ IMMUTABLE = "field is immutable"
 FIELD_MANAGER_MAX_LENGTH = 128
 ANNOTATIONS_LIMIT = 256 * 1024  # bytes of all keys and values together
 STANDARD_FINALIZERS = frozenset(("kubernetes", ORPHAN, FOREGROUND))
+# Core kinds whose finalizers may have any name: they use the generic check, or none at all.
+FREE_FINALIZERS = frozenset((
+    "events", "leases.coordination.k8s.io", "poddisruptionbudgets.policy",
+    "runtimeclasses.node.k8s.io",
+    *(f"{kind}.admissionregistration.k8s.io" for kind in (
+        "mutatingadmissionpolicies", "mutatingadmissionpolicybindings", "mutatingwebhookconfigurations",
+        "validatingadmissionpolicies", "validatingadmissionpolicybindings", "validatingwebhookconfigurations")),
+))
 # Fields that no update changes; the API server puts the old values of most back before it validates.
 IMMUTABLE_FIELDS = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
 
@@ -65,8 +74,10 @@ def validate_object_meta_update(new: Metadata, old: Metadata) -> list[FieldError
     return errors
 
 
-def validate_kube_finalizers(metadata: Metadata) -> list[FieldError]:
-    """Require qualified finalizers or standard ones, as built-in kinds do (``validateKubeFinalizerName``)."""
+def validate_kube_finalizers(resource: Resource, metadata: Metadata) -> list[FieldError]:
+    """Require qualified finalizers or standard ones, as most built-in kinds do (``validateKubeFinalizerName``)."""
+    if not resource.is_core_api or resource.key in FREE_FINALIZERS:
+        return []
     detail = "name is neither a standard finalizer name nor is it fully qualified"
     return [
         invalid_value(f"metadata.finalizers[{index}]", name, detail)

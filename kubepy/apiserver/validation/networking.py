@@ -265,6 +265,21 @@ def _validate_peer(peer: Object, old_networks: set[str], path: str, errors: Erro
         errors.append(forbidden_field(path, "may not specify both ipBlock and another peer"))
 
 
+def validate_ip_address(obj: Object) -> list[FieldError]:
+    """Validate the reference of an IPAddress to what it is for."""
+    parent, path = (obj.get("spec") or {}).get("parentRef"), "spec.parentRef"
+    if parent is None:
+        return [required(path)]
+    errors = [invalid_value(f"{path}.group", parent["group"], detail)
+              for detail in (dns1123_subdomain(parent["group"]) if parent.get("group") else ())]
+    for field in ("resource", "name", "namespace"):
+        value = parent.get(field, "")
+        if not value and field != "namespace":
+            errors.append(required(f"{path}.{field}"))
+        errors += [invalid_value(f"{path}.{field}", value, detail) for detail in (path_segment(value) if value else ())]
+    return errors
+
+
 def _validate_ip_block(block: Object, old_networks: set[str], path: str, errors: Errors) -> None:
     network = block.get("cidr", "")
     if not network:
@@ -273,12 +288,14 @@ def _validate_ip_block(block: Object, old_networks: set[str], path: str, errors:
     if network not in old_networks:
         validate_cidr(network, f"{path}.cidr", errors)
     whole = _parse(network)
+    if whole is None:
+        return
     for index, exception in enumerate(block.get("except") or ()):
         at = f"{path}.except[{index}]"
         if exception not in old_networks:
             validate_cidr(exception, at, errors)
         part = _parse(exception)
-        if whole is not None and part is not None and not (
+        if part is not None and not (
                 part.version == whole.version and part.subnet_of(whole) and part.prefixlen > whole.prefixlen):
             errors.append(invalid_value(at, exception, "must be a strict subset of `cidr`"))
 

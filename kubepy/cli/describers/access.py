@@ -36,8 +36,8 @@ def role(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None
 
 with lazy_imports():
     from kubepy.api.objects import rbac
+    from kubepy.api.values import x509
     from kubepy.cli import auth
-    from kubepy.cli.describers import x509
 
 
 def compact_rules(rules: Iterable[AnyObject]) -> list[Object]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kubepy.cli.errors import CliError, UnprefixedError, os_error_text
@@ -117,7 +118,9 @@ class ConfigAccess(NamedTuple):
                 os.makedirs(os.path.dirname(path), exist_ok=True)
             else:
                 index.make_own_folder(self.home)
-            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
+            with suppress(FileNotFoundError):
+                os.unlink(temporary)  # of a process that died
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW  # in /tmp it might be another user's
             with open(os.open(temporary, flags, 0o600), "w", encoding="utf-8") as file:
                 file.write(yaml.dump(content) if self.explicit else json.dumps(content, indent=2) + "\n")
             os.replace(temporary, path)

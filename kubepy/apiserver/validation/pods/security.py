@@ -90,7 +90,7 @@ def validate_pod_security_context(spec: Object, path: str, errors: Errors, *, al
     validate_app_armor_profile(context.get("appArmorProfile"), f"{path}.appArmorProfile", errors)
     validate_optional_choice(context.get("supplementalGroupsPolicy"), ("Merge", "Strict"),
                              f"{path}.supplementalGroupsPolicy", errors)
-    validate_optional_choice(context.get("seLinuxChangePolicy"), ("MountOption", "Recursive"),
+    validate_optional_choice(context.get("seLinuxChangePolicy"), ("Recursive",),  # the gate SELinuxMount is off
                              f"{path}.seLinuxChangePolicy", errors)
 
 

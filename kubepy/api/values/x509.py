@@ -1,4 +1,4 @@
-"""Read the subject and the alternative names of a PKCS #10 certificate request, which `describe csr` prints.
+"""Read the subject and the alternative names of a PKCS #10 certificate request.
 
 This is a parser of our own because it is small: it reads DER, and knows the attributes and kinds of names that kubectl
 prints. It verifies nothing. docs/decisions/x509.md compares it with libraries.

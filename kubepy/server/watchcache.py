@@ -337,9 +337,7 @@ class WatchCache:
 
     def _load(self, cluster: LocalCluster) -> None:
         """Begin with everything that is in the store, and tell watchers to list again. Raises StorageError."""
-        state = cluster.store.fork().state()
-        if state.revision > cluster.store.revision():
-            raise LockTimeoutError("another process is busy recording edits")
+        state = cluster.store.recorded_state()
         resources: dict[str, ResourceCache] = {}
         for resource in state.tables:
             records = state.records(resource, None)

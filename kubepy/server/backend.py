@@ -19,7 +19,7 @@ from kubepy.apiserver.client import CRDS
 from kubepy.apiserver.rehearsal import WouldWait
 from kubepy.apiserver.server import ADMINISTRATOR
 from kubepy.storage import StorageError
-from kubepy.storage.errors import RemovedError
+from kubepy.storage.errors import RemovedIndexError
 
 if TYPE_CHECKING:
     from kubepy.apiserver.cluster import LocalCluster
@@ -69,7 +69,7 @@ class Backend:
         cluster.client.requester = ADMINISTRATOR  # not the user of the request before
         try:
             return function(cluster)
-        except RemovedError:
+        except RemovedIndexError:
             return function(cluster)
 
     def _notice_definitions(self, cluster: LocalCluster) -> None:

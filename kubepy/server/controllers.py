@@ -19,7 +19,7 @@ from kubepy.apiserver.cluster import LocalCluster
 from kubepy.controlplane import NAMES, OF_SERVER, build_manager
 from kubepy.controlplane.running import run_controllers
 from kubepy.controlplane.summary import Summary
-from kubepy.storage import NoClusterError, StorageError
+from kubepy.storage import NoClusterError, RemovedError, StorageError
 
 ALL, ONLY_KUBELETS = "all", "kubelets"
 WHICH = {ALL: NAMES, ONLY_KUBELETS: OF_SERVER}
@@ -121,7 +121,8 @@ def main(folder: str, verbosity: int, among: Sequence[str]) -> None:
     def failed(error: Exception) -> None:
         if isinstance(error, NoClusterError):
             raise error
-        say(f"error: controllers: {error}")
+        if not isinstance(error, RemovedError):  # of a moment
+            say(f"error: controllers: {error}")
 
     while not pipe.is_over():
         try:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
-from kubepy.storage.memory import MemoryStore
+from kubepy.storage.memory import MemoryStore, StoreState
 from kubepy.storage.model import (
     Admit,
     Change,
@@ -87,6 +87,9 @@ class Store(Protocol):
 
         Raises CompactedError if the log no longer reaches back that far: list again.
         """
+
+    def recorded_state(self) -> StoreState:
+        """Return everything at the newest revision, from which :meth:`logged_changes` goes on."""
 
     def logged_changes(self, since: int, *, scan: bool) -> tuple[int, LoggedChanges]:
         """Return the newest revision, and what :meth:`changes` does with objects as text.

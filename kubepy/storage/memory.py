@@ -333,6 +333,8 @@ class MemoryStore:
         """Return all that is committed."""
         return self._state
 
+    recorded_state = state
+
     # --- reading ---
 
     def get(self, key: Key) -> Object | None:

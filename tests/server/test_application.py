@@ -12,7 +12,7 @@ import pytest
 from kubepy.api import errors
 from kubepy.server import routes
 from kubepy.server.messages import Call, Response
-from kubepy.storage.errors import RemovedError
+from kubepy.storage.errors import RemovedIndexError
 from tests.server.conftest import Api, scope_of
 
 NAMESPACES = "/api/v1/namespaces"
@@ -138,7 +138,7 @@ def test_kept_folder_is_the_same_for_two_servers(api: Api, new_api: Any) -> None
 
 
 def test_write_whose_index_is_removed_meanwhile_is_made_again(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    failures = [RemovedError("removed")]
+    failures = [RemovedIndexError("removed")]
 
     def answer(call: Call) -> Response:
         if failures:

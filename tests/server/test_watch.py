@@ -351,6 +351,21 @@ def test_yaml_is_no_stream(api: Api) -> None:
     assert b"application/json;stream=watch" in answer.body
 
 
+def test_watch_begins_while_a_file_cannot_be_read(api: Api, new_api: Callable[[Path], Api]) -> None:
+    create(api, "a")
+    create(api, "b")
+    [path] = api.folder.rglob("b.yaml")
+    text = path.read_text()
+    path.write_text("{" + text)
+    other = new_api(api.folder)
+    assert [item["metadata"]["name"] for item in other.get(CONFIG_MAPS).json()["items"]] == ["a"]
+    stream = other.stream(f"{CONFIG_MAPS}?watch=1&resourceVersion={newest(other)}")
+    path.write_text(text + "\n")
+    create(other, "c")
+    assert told(stream, 1)[0][1] in ("b", "c")
+    assert {item["metadata"]["name"] for item in other.get(CONFIG_MAPS).json()["items"]} == {"a", "b", "c"}
+
+
 def test_watch_that_is_too_slow_ends_without_error(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watchcache, "MAX_EVENTS", 20)
     monkeypatch.setattr(watch, "MAX_FRAMES", 20)

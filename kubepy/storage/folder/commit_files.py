@@ -179,7 +179,7 @@ class Journal:
             self._discard_staged(commit)  # the rows are PENDING, and hold all that the files are to be
             if isinstance(error, (FolderError, OSError, sqlite3.OperationalError)):
                 reason = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
-                if database.is_replaced():
+                if isinstance(error, RemovedError) or database.is_replaced():
                     raise RemovedError(f"{reason} (.kubepy was removed while it was written to)") from error
                 raise FolderError(f"{reason} ({DONE_NEVERTHELESS})") from error
             raise
@@ -305,7 +305,8 @@ def settle(folder: StateFolder, staged: Staged) -> Row:
             folder.remove(staged.temporary)
         return row._replace(managers=settle_managers(folder, row, staged.managers))
     except OSError as error:
-        raise FolderError(f"{folder.absolute(path)}: cannot be replaced: {error.strerror}") from error
+        kind = RemovedError if isinstance(error, FileNotFoundError) else FolderError  # staged files are in .kubepy
+        raise kind(f"{folder.absolute(path)}: cannot be replaced: {error.strerror}") from error
 
 
 def settle_managers(folder: StateFolder, row: Row, temporary: str) -> str:

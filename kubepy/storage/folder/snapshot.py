@@ -19,7 +19,7 @@ from kubepy.storage.folder.database import DamagedError, Database, Row
 from kubepy.storage.folder.reader import MAX_COMPARISONS, FolderView, Reader
 from kubepy.storage.folder.settings import with_recorded_changes
 from kubepy.storage.memory import Expiring, MemoryRecord, ObjectTable, Records, StoreState
-from kubepy.storage.model import ADDED, DELETED, MODIFIED, Key, LogEntry
+from kubepy.storage.model import ADDED, DELETED, MODIFIED, Key, LogEntry, Object
 from kubepy.storage.sortedmap import SortedMap
 from kubepy.storage.transaction import StoredChange
 
@@ -123,12 +123,23 @@ def _try_snapshot(access: Access, reader: Reader) -> StoreState | None:
     source = FolderSource(access.database())
     if source.revision != revision or access.settings() != settings:
         return None
+    state = _recorded(source, settings)
+    return _with_unrecorded_edits(state, source, view, access) if view is not None else state
+
+
+def take_recorded(access: Access) -> StoreState:
+    """Return all that the index has: the state at its newest revision, after which the change log goes on. Edits from
+    outside that are not recorded are not in it: those of files that cannot be objects never are. Raises FolderError."""
+    settings = access.settings()
+    return _recorded(FolderSource(access.database()), settings)
+
+
+def _recorded(source: FolderSource, settings: Object) -> StoreState:
     settings = source.read(lambda database: with_recorded_changes(database, settings))
     tables: dict[str, dict[str, ObjectTable]] = {}
     for resource, namespace in source.places():
         tables.setdefault(resource, {})[namespace] = ObjectTable(source=source, place=(resource, namespace))
-    state = StoreState(settings, source.revision, tables, compacted=source.compacted, expiring=None, source=source)
-    return _with_unrecorded_edits(state, source, view, access) if view is not None else state
+    return StoreState(settings, source.revision, tables, compacted=source.compacted, expiring=None, source=source)
 
 
 def _with_unrecorded_edits(state: StoreState, source: FolderSource, view: FolderView, access: Access) -> StoreState:

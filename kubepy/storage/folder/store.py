@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kubepy.storage.folder.transaction import FolderTransaction
-    from kubepy.storage.memory import MemoryStore
+    from kubepy.storage.memory import MemoryStore, StoreState
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -142,6 +142,12 @@ class FolderStore:
         """
         state = snapshot.take_snapshot(self._access, self._reader, self.lock_timeout)
         return memory.MemoryStore(state, volatile=self._volatile, now=self._access.now, lock_timeout=self.lock_timeout)
+
+    @_reads
+    def recorded_state(self) -> StoreState:
+        """Return all that is recorded, after a look at the files: the state that the change log goes on from."""
+        self._reader.view_all()
+        return snapshot.take_recorded(self._access)
 
     def copy_to(self, folder: str) -> None:
         """Copy everything to a new state folder: the files as they are, and the index. Raises FolderError,

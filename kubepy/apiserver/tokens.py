@@ -14,6 +14,7 @@ import hashlib
 import hmac
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -268,17 +269,13 @@ class Tokens:
                 raise errors.BadRequest(f"cannot bind token for serviceaccount {quote(name_of(account))} to pod "
                                         "running with different serviceaccount name.")
             if node := spec.get("nodeName"):
-                claims = {"node": self._node_reference(node), **claims}
+                claims = {"node": {"name": node}, **claims}
+                with suppress(errors.NotFound):
+                    claims["node"] = _reference(self._get("nodes", node))
         if reference.get("uid") and reference["uid"] != uid_of(obj):
             raise errors.conflict(kind, name, f"the UID in the bound object reference ({reference['uid']}) does not "
                                   "match the UID in record. The object might have been deleted and then recreated")
         return claims
-
-    def _node_reference(self, name: str) -> Object:
-        try:
-            return _reference(self._get("nodes", name))
-        except errors.NotFound:
-            return {"name": name}
 
     # --- accepting
 

@@ -35,6 +35,7 @@ MAX_DISCARDED = 64 * 1024 * 1024  # of a body that is too large: a client that i
 REQUEST_SECONDS = 60.0  # ``RequestTimeout``
 SEND_SECONDS = 30.0  # how long a client may take to read one piece of an answer
 PIECE_BYTES = 256 * 1024
+END_SECONDS = 2.0  # … and the end of one
 GZIP_BYTES = 128 * 1024  # ``defaultGzipThresholdBytes``
 WARNING_RUNES, ALL_WARNINGS_RUNES = 256, 4 * 1024  # ``truncateItemRunes``, ``truncateAtTotalRunes``
 CLOSING = (408, 413, 504)
@@ -161,7 +162,8 @@ class HandlerChain:
                 self._application.log_defect("a stream", outcome)
             sender.abort()  # the client must not take what it has for the whole
         else:
-            await sender.send({"type": "http.response.body", "body": b"", "more_body": False})
+            with suppress(TimeoutError):
+                await sender.send({"type": "http.response.body", "body": b"", "more_body": False}, END_SECONDS)
 
 
 class Sender:
@@ -171,10 +173,10 @@ class Sender:
         self._send = send
         self._abort: Callable[[], object] = scope.get("state", {}).get("abort", lambda: None)
 
-    async def send(self, message: Message) -> None:
+    async def send(self, message: Message, patience: float | None = None) -> None:
         """Send a message; a client that does not read loses its connection. Raises TimeoutError."""
         try:
-            async with asyncio.timeout(SEND_SECONDS):
+            async with asyncio.timeout(SEND_SECONDS if patience is None else patience):
                 await self._send(message)
         except TimeoutError:
             self.abort()

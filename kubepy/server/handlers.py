@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple, cast
 
 from kubepy.api import errors
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, name_of, namespace_of
 from kubepy.api.scheme import Resource
 from kubepy.api.values.names import path_segment
 from kubepy.apiserver.request import APPLY_PATCH, CollectionOptions, CreateOptions, ListOptions, Options, Request
@@ -131,6 +131,7 @@ def _require_verb(call: Call, resource: Resource) -> None:
 
 def get(call: Call) -> Response:
     served = ServedRequest.of(call)
+    lists.require_present(lists.parse_revision(call.request.parameter("resourceVersion")), call.client.revision())
     return served.respond(served.do())
 
 
@@ -230,7 +231,14 @@ def delete(call: Call) -> Response:
 def delete_collection(call: Call) -> Response:
     served = ServedRequest.of(call)
     chosen = parameters.list_parameters(call.request, call.info)
-    options = CollectionOptions(ListOptions(chosen.label_selector, chosen.field_selector), _read_deletion(call).options)
+    deletion = _read_deletion(call).options
+    if chosen.limit or chosen.continue_token:  # only the objects of this chunk
+        page = lists.read_page(call, served.resource, served.media, chosen).result(call)
+        for obj in page.items:
+            with suppress(errors.NotFound):
+                call.client.delete(served.resource.gvr, name_of(obj), namespace=namespace_of(obj), options=deletion)
+        return served.respond(page)
+    options = CollectionOptions(ListOptions(chosen.label_selector, chosen.field_selector), deletion)
     deleted = cast("list[Object]", served.do(None, options))
     return served.respond(ListResult(deleted, str(call.client.revision())))
 

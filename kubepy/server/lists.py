@@ -25,7 +25,7 @@ from kubepy.server.messages import JSON, PROTOBUF, Call
 from kubepy.server.negotiation import MediaType
 from kubepy.server.parameters import ListParameters
 from kubepy.server.tables import ListResult, TableOptions, list_meta
-from kubepy.server.watchcache import Encodings, Items, Place, WatchCache
+from kubepy.server.watchcache import Encodings, WatchCache, records_in
 from kubepy.storage import Key
 from kubepy.storage.memory import MemoryRecord, decode
 from kubepy.storage.model import to_json
@@ -217,23 +217,13 @@ def _cached_records(call: Call, view: View, cache: WatchCache, wanted: ListRange
         items, revision = cache.snapshot(key, wanted.exact)
     except errors.Expired:
         raise _expired(wanted) from None
-    records = [record for _, record in _of_namespace(items, namespace)]
+    records = records_in(items, namespace)
     if problems:  # files that cannot be objects: these are left out, with a warning
         listed = call.client.list(view.resource.gvr, namespace=namespace or None).items
         places = {(namespace_of(obj), name_of(obj)) for obj in listed}
         records = [record for record in records if record.key[1:] in places]
     now = call.cluster.clock.now().timestamp()
     return [record for record in records if record.is_alive(now)], max(wanted.exact or 0, revision)
-
-
-def _of_namespace(items: Items, namespace: str) -> Iterator[tuple[Place, MemoryRecord]]:
-    if not namespace:
-        yield from items.items()
-        return
-    for place, record in items.after((namespace, "")):
-        if place[0] != namespace:
-            return
-        yield place, record
 
 
 def _stored_records(call: Call, view: View, wanted: ListRange) -> tuple[list[MemoryRecord], int]:

@@ -21,9 +21,10 @@ from urllib.parse import urlencode
 from kubepy import KUBERNETES_VERSION, __version__
 from kubepy.api.meta import Object
 from kubepy.api.schema import definitions
+from kubepy.api.schema.customresources import resources_of
 from kubepy.api.schema.definitions import META, reference, references_in, to_v2, v2_schema, with_references
 from kubepy.api.schema.structural import EMBEDDED, INT_OR_STRING, PRESERVE
-from kubepy.api.scheme import Resource
+from kubepy.api.scheme import AGGREGATED, BUILT_IN, Resource
 from kubepy.apiserver.client import CRDS
 from kubepy.server import gnostic, negotiation
 from kubepy.server.discovery import served_groups
@@ -140,10 +141,11 @@ class Specification:
     """The documents of the resources that there are when it is made."""
 
     def __init__(self, call: Call) -> None:
-        scheme = call.cluster.scheme
-        scheme.forget_custom()
-        self._groups = served_groups(scheme)
-        self._custom = {crd["metadata"]["name"]: crd for crd in call.client.list(CRDS).items}
+        crds = call.client.list(CRDS).items
+        custom = sorted((resource for crd in crds for resource in resources_of(crd)),
+                        key=lambda resource: (resource.group, resource.plural))
+        self._groups = served_groups((*BUILT_IN, *custom, *AGGREGATED))
+        self._custom = {crd["metadata"]["name"]: crd for crd in crds}
 
     def paths(self) -> list[str]:
         """Return the paths of the documents of version 3, sorted."""

@@ -185,10 +185,11 @@ def list_parameters(request: HttpRequest, info: RequestInfo) -> ListParameters:
 
     Raises BadRequest for what cannot be read, Invalid for what does not go together.
     """
+    timeout_seconds = integer(request, "timeoutSeconds")  # upstream reads it before the limit
     parameters = ListParameters(
         request.parameter("labelSelector"), request.parameter("fieldSelector"), integer(request, "limit") or 0,
         request.parameter("continue"), request.parameter("resourceVersion"), request.parameter("resourceVersionMatch"),
-        integer(request, "timeoutSeconds"), info.verb == "watch", bool(flag(request, "allowWatchBookmarks")),
+        timeout_seconds, info.verb == "watch", bool(flag(request, "allowWatchBookmarks")),
         flag(request, "sendInitialEvents"))
     try:
         parse_labels(parameters.label_selector)

@@ -40,7 +40,7 @@ from kubepy.server.lists import CATCH_UP_SECONDS, parse_revision, require_presen
 from kubepy.server.messages import JSON, YAML, Call, HttpRequest, RequestInfo, StreamResponse
 from kubepy.server.negotiation import STREAMED
 from kubepy.server.parameters import ListParameters, list_parameters
-from kubepy.server.watchcache import UNKNOWN, CachedEvent, Encodings, Touched
+from kubepy.server.watchcache import UNKNOWN, CachedEvent, Encodings, Touched, records_in
 from kubepy.storage.memory import MemoryRecord
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ T = TypeVar("T")
 MIN_REQUEST_SECONDS = 1800.0  # ``MinRequestTimeout``: a watch without timeoutSeconds takes one to two times as long
 BOOKMARK_SECONDS = 60.0
 LAST_BOOKMARK_SECONDS = 2.0  # before the end
-CHUNK_OBJECTS = 250  # of the initial events in one piece
+CHUNK_OBJECTS = 125  # of the initial events in one piece
 CHUNK_EVENTS = 500
 MAX_FRAMES, MAX_FRAME_BYTES = 2_000, 4 << 20  # that a channel keeps
 MAX_PIECE = 256 << 10
@@ -329,16 +329,8 @@ class Channel:
         items, revision = self._watches.cache.snapshot(self.view.resource.storage_key)
         initial = self._initial() if self._initial is not None else None
         if initial is None or initial.revision != revision:
-            if self.view.namespace:
-                place = self.view.namespace, ""
-                records = []
-                for _, record in items.after(place):
-                    if record.key.namespace != self.view.namespace:
-                        break
-                    records.append(record)
-            else:
-                records = items.values()
-            initial = InitialEvents(self, [record for record in records if self.view.concerns(record.key)], revision)
+            records = [record for record in records_in(items, self.view.namespace) if self.view.concerns(record.key)]
+            initial = InitialEvents(self, records, revision)
             self._initial = weakref.ref(initial)
         return initial
 

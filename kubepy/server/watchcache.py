@@ -16,6 +16,7 @@ import time
 import traceback
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kubepy.api import errors
@@ -399,7 +400,8 @@ class WatchCache:
                 if old is not None or new is not None:
                     events.setdefault(key.resource, []).append(CachedEvent(change.revision, key, old, new))
             self._add(events)
-            if self._has_implied and (stale := _with_implied_objects(events.keys())):
+            stale = IMPLIED if NAMESPACES in events else IMPLIED & events.keys()
+            if self._has_implied and stale:
                 implied_events = self._implied_changes(cluster, stale, revision)
                 self._add(implied_events)
                 events = {**events, **implied_events}
@@ -459,6 +461,14 @@ class WatchCache:
             heapq.heapify(self._expiring)
 
 
+def records_in(items: Items, namespace: str) -> list[MemoryRecord]:
+    """Return the objects of a namespace, "" for all, in the order of lists."""
+    if not namespace:
+        return items.values()
+    in_namespace = takewhile(lambda item: item[0][0] == namespace, items.after((namespace, "")))
+    return [record for _, record in in_namespace]
+
+
 def place_of(event: CachedEvent) -> Place:
     return event.key.namespace, event.key.name
 
@@ -468,8 +478,3 @@ def _survivor(state: StoreState, entry: LogEntry) -> MemoryRecord | None:
     record = state.get(Key(*entry[2:5])) if entry.type != DELETED else None
     return record if record is not None and record.revision == entry.revision else None
 
-
-def _with_implied_objects(touched: Iterable[str]) -> frozenset[str]:
-    """Return the resources whose implied objects may be others after changes of some resources."""
-    names = frozenset(touched)
-    return IMPLIED if NAMESPACES in names else IMPLIED & names

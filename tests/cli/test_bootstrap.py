@@ -46,8 +46,8 @@ def test_implied_objects_are_read_and_leave_no_files(kubepy: Kubepy, folder: Pat
     assert kubepy("get", "sa", "-A", "-o", "name").out == "serviceaccount/default\n" * 4
     assert kubepy("get", "svc").out.splitlines()[1].startswith(KUBERNETES_ROW)
     assert "Endpoints:                192.168.0.1:6443" in kubepy("describe", "svc", "kubernetes").out
-    assert kubepy("get", "clusterroles", "-o", "name").out.count("\n") == 71
-    assert kubepy("get", "clusterrolebindings", "-o", "name").out.count("\n") == 52
+    assert kubepy("get", "clusterroles", "-o", "name").out.count("\n") == 70
+    assert kubepy("get", "clusterrolebindings", "-o", "name").out.count("\n") == 51
     assert kubepy("get", "roles,rolebindings", "-A", "-o", "name").out.count("\n") == 14
     assert "service/kubernetes" in kubepy("get", "all").out
     assert kubepy("get", "svc", "-l", "component=apiserver", "-o", "name").out == "service/kubernetes\n"
@@ -184,7 +184,7 @@ def test_full_cluster_has_its_objects_as_files(full: Kubepy, folder: Path) -> No
     assert {f"namespaces/{name}/{file}" for name in ("default", "kube-node-lease", "kube-public", "kube-system")
             for file in ("serviceaccounts/default.yaml", "configmaps/kube-root-ca.crt.yaml")} <= files(folder)
     assert full("get", "svc").out.splitlines()[1].startswith(KUBERNETES_ROW)
-    assert full("get", "clusterroles", "-o", "name").out.count("\n") == 71
+    assert full("get", "clusterroles", "-o", "name").out.count("\n") == 70
     assert read(full, "clusterrole", "view")["rules"]
     assert read(full, "servicecidr", "kubernetes")["status"]["conditions"][0]["status"] == "True"
     assert full("fsck").status == 0

@@ -85,7 +85,7 @@ def busy(bare: Kubepy, folder: Path) -> Kubepy:
     ("kubepy explain daem", ["daemonsets"]),
     ("kubepy create ", ["clusterrole", "clusterrolebinding", "configmap", "cronjob", "deployment", "ingress", "job",
                         "namespace", "poddisruptionbudget", "priorityclass", "quota", "role", "rolebinding", "secret",
-                        "service", "serviceaccount"]),
+                        "service", "serviceaccount", "token"]),
     ("kubepy run x ", []),
     ("kubepy run x -- ", []),
     # what follows an object

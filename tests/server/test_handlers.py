@@ -177,6 +177,23 @@ def test_collection_is_deleted_by_selector(api: Api) -> None:
     assert [item["metadata"]["name"] for item in api.get(MAPS).json()["items"]] == ["c"]
 
 
+def test_collection_is_deleted_in_chunks(api: Api) -> None:
+    for name in ("a", "b", "c"):
+        api.post(MAPS, config_map(name))
+    listed = api.delete(f"{MAPS}?limit=2").json()
+    assert [item["metadata"]["name"] for item in listed["items"]] == ["a", "b"]
+    assert (bool(listed["metadata"]["continue"]), listed["metadata"]["remainingItemCount"]) == (True, 1)
+    assert [item["metadata"]["name"] for item in api.get(MAPS).json()["items"]] == ["c"]
+    assert refusal(api.delete(f"{MAPS}?continue=rubbish"))[:2] == (400, "BadRequest")
+
+
+def test_object_of_a_revision_to_come_is_a_timeout(api: Api) -> None:
+    api.post(MAPS, config_map("a"))
+    assert (api.get(f"{MAPS}/a?resourceVersion=0").status, api.get(f"{MAPS}/a?resourceVersion=1").status) == (200, 200)
+    assert refusal(api.get(f"{MAPS}/a?resourceVersion=99999999999999"))[:2] == (504, "Timeout")
+    assert refusal(api.get(f"{MAPS}/a?resourceVersion=x"))[:2] == (400, "BadRequest")
+
+
 def test_deleted_job_keeps_its_pods_with_a_warning(api: Api) -> None:
     jobs = "/apis/batch/v1/namespaces/default/jobs"
     pod = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 from kubepy.api import protobuf
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.controlplane import build_manager, manager_lock
-from tests.server.conftest import Answer, Api
+from tests.server.conftest import SECONDS, Answer, Api, ServerProcess
 
 Object = dict[str, Any]
 NAMESPACE = "/api/v1/namespaces/default"
@@ -292,3 +293,21 @@ def test_token_requests_come_in_json_and_protobuf(api: Api) -> None:
     for answer in (api.post(place, request), api.post(place, protobuf.encode({**request, "metadata": {}}), typed)):
         assert answer.status == 201, answer.body
         assert answer.json()["status"]["token"].startswith("eyJ")
+
+
+def test_kubelets_run_pods_without_the_controllers(new_folder: Callable[[], Path]) -> None:
+    folder = new_folder()
+    cluster = LocalCluster.open(folder)
+    cluster.client.create("nodes", {"metadata": {"name": "n"}})
+    cluster.close()
+    server = ServerProcess(folder, "--controllers=off")
+    try:
+        assert server.request("POST", PODS, pod("bound", nodeName="n")).status == 201
+        assert server.request("POST", PODS, pod("unbound")).status == 201
+        end = time.monotonic() + SECONDS
+        while server.request("GET", f"{PODS}/bound").json()["status"]["phase"] != "Running":
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        assert "nodeName" not in server.request("GET", f"{PODS}/unbound").json()["spec"]
+    finally:
+        assert server.stop()[0] == 0

@@ -234,8 +234,14 @@ def validate_local_access(review: Object) -> list[FieldError]:
 
 def ignored_selectors(attributes: Object) -> Iterator[tuple[str, str]]:
     """Yield the selectors of a review that cannot be read, each with what becomes of it."""
-    for kind, is_readable, parse in (("fieldSelector", _is_field_requirement, selectors.parse_fields),
-                                     ("labelSelector", _is_label_requirement, selectors.parse_labels)):
+    def is_field(requirement: Object) -> bool:
+        return requirement.get("operator") in ("In", "NotIn") and len(requirement.get("values") or ()) == 1
+
+    def is_label(requirement: Object) -> bool:
+        return requirement.get("operator") in SELECTOR_OPERATORS
+
+    for kind, is_readable, parse in (("fieldSelector", is_field, selectors.parse_fields),
+                                     ("labelSelector", is_label, selectors.parse_labels)):
         selector = attributes.get(kind) or {}
         requirements = selector.get("requirements") or ()
         readable = [requirement for requirement in requirements if is_readable(requirement)]
@@ -246,11 +252,3 @@ def ignored_selectors(attributes: Object) -> Iterator[tuple[str, str]]:
                 parse(raw)
             except selectors.SelectorError:
                 yield kind, "ignored"
-
-
-def _is_field_requirement(requirement: Object) -> bool:
-    return requirement.get("operator") in ("In", "NotIn") and len(requirement.get("values") or ()) == 1
-
-
-def _is_label_requirement(requirement: Object) -> bool:
-    return requirement.get("operator") in SELECTOR_OPERATORS

@@ -94,7 +94,7 @@ class Lock:
         from filelock import FileLock, Timeout
 
         if not os.path.isdir(os.path.dirname(self.path)):  # FileLock would make it, for a state folder that is gone
-            raise FolderError(f"{self.path}: cannot be locked: {os.strerror(errno.ENOENT)}")
+            raise RemovedIndexError(f"{self.path}: cannot be locked: {os.strerror(errno.ENOENT)}")
         lock = FileLock(self.path, timeout=timeout)
         try:
             lock.acquire(poll_interval=POLL_INTERVAL)

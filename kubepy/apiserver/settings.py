@@ -33,7 +33,8 @@ SERVICE = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?/[a-z0-9]([-a-z0-9]*[a-z0-9])?(:(?P<por
 BASE_URL = r"https?://(\[[0-9a-fA-F:.]+\]|[^\s/?#@:\[\]]+)(:(?P<port>[0-9]{1,5}))?(/[^\s?#]*)?"
 MAX_PORT = 65535
 # The plugins that can be turned off: those that look at single kinds (``kubepy.apiserver.kinds``).
-ADMISSION_PLUGINS = ("DefaultIngressClass", "DefaultStorageClass", "DefaultTolerationSeconds", "LimitRanger",
+ADMISSION_PLUGINS = ("CertificateApproval", "CertificateSigning", "CertificateSubjectRestriction",
+                     "DefaultIngressClass", "DefaultStorageClass", "DefaultTolerationSeconds", "LimitRanger",
                      "PersistentVolumeClaimResize", "PodSecurity", "Priority", "RuntimeClass", "ServiceAccount",
                      "StorageObjectInUseProtection", "TaintNodesByCondition")
 

@@ -36,7 +36,7 @@ def test_pod_needs_no_service_account_without_the_plugin() -> None:
     ({"enablePlugins": []}, "admission.enablePlugins: unknown setting: must be disablePlugins"),
     ({"disablePlugins": "Priority"}, "admission.disablePlugins: must be a list of names of admission plugins"),
     ({"disablePlugins": ["Priority", "NamespaceLifecycle"]},
-     'admission.disablePlugins[1]: "NamespaceLifecycle" is not one of DefaultIngressClass, '),
+     'admission.disablePlugins[1]: "NamespaceLifecycle" is not one of CertificateApproval, '),
 ])
 def test_wrong_setting_names_its_field(value: object, message: str) -> None:
     with pytest.raises(FolderError) as error:

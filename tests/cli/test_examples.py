@@ -34,7 +34,7 @@ OF_KUBECTL = {
 WORKING = [(name, entry) for name, entry in walk(COMMANDS)
            if entry.summary and not entry.summary.startswith("Not supported")]
 # Examples for a terminal, for git to call, or of the whole machine; and commands with tests of their examples' kind.
-ELSEWHERE = ("completion", "git", "controller", "init", "fsck", "plugin", "serve", "kuberc", "top", "alpha")
+ELSEWHERE = ("completion", "git", "controller", "init", "fsck", "plugin", "serve", "logs", "kuberc", "top", "alpha")
 SCENE = """
 kubepy init --nodes=2
 kubepy label node node-1 pool=blue zone=a

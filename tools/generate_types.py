@@ -37,7 +37,7 @@ GROUPS = (
     "networking/v1", "node/v1", "policy/v1", "rbac/v1", "resource/v1", "scheduling/v1", "storage/v1",
 )  # fmt: skip
 
-INTERNAL = ("apps", "autoscaling", "batch", "core", "networking", "policy", "storage")
+INTERNAL = ("apps", "autoscaling", "batch", "core", "networking", "policy", "resource", "storage")
 
 GENERATED = re.compile(r"zz_|generated\.pb|.*_swagger_doc|.*_test\.go")
 STRUCT = re.compile(r"^type (\w+) struct \{(?:\}|\n(.*?)^\})", re.MULTILINE | re.DOTALL)

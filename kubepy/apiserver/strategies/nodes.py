@@ -12,7 +12,7 @@ from kubepy.quoting import printable
 with lazy_imports():
     from kubepy.api.values import names
     from kubepy.apiserver.defaults import core as defaults
-    from kubepy.apiserver.validation import fields, resources
+    from kubepy.apiserver.validation import claims, fields, resource_claims, resource_slices, resources
     from kubepy.apiserver.validation.pods import scheduling as pod_scheduling
 
 
@@ -76,18 +76,44 @@ class DeviceClassStrategy(Strategy):
     def spec_changed(self, obj: Object, old: Object) -> bool:
         return not semantically_equal(obj.get("spec"), old.get("spec"))
 
+    def validate(self, obj: Object) -> list[FieldError]:
+        errors: Errors = []
+        resource_claims.validate_class(obj["spec"], None, errors)
+        return errors
+
+    def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
+        errors: Errors = []
+        resource_claims.validate_class(obj["spec"], old["spec"], errors)
+        return errors
+
 
 class ResourceSliceStrategy(DeviceClassStrategy):
+    """Drops the fields of features that are off: lists as attributes, and resources of nodes that devices map to."""
+
     selectable = ("spec.nodeName", "spec.driver")
 
     def not_selectable(self, field: str) -> str:
         return (f"field label not supported for {self.resource.api_version}, Kind={self.resource.kind}: "
                     f"{printable(field)}")
 
+    def prepare_for_create(self, obj: Object) -> None:
+        for device in obj["spec"].get("devices") or ():
+            device.pop("nodeAllocatableResourceMappings", None)
+            for attribute in (device.get("attributes") or {}).values():
+                for field in ("bools", "ints", "strings", "versions"):
+                    attribute.pop(field, None)
+
+    def prepare_for_update(self, obj: Object, old: Object) -> None:
+        self.prepare_for_create(obj)
+
+    def validate(self, obj: Object) -> list[FieldError]:
+        errors: Errors = []
+        resource_slices.validate_slice(obj["spec"], None, errors)
+        return errors
+
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
         errors: Errors = []
-        for field in ("driver", "nodeName"):
-            validate_immutable(obj["spec"].get(field), old["spec"].get(field), f"spec.{field}", errors)
+        resource_slices.validate_slice(obj["spec"], old["spec"], errors)
         return errors
 
 
@@ -98,11 +124,28 @@ class ResourceClaimStrategy(Strategy):
         _default_requests(obj.get("spec") or {})
 
     def prepare_for_status_update(self, obj: Object, old: Object) -> None:
+        """Keep the spec; and drop the statuses of devices that are no longer allocated."""
         restore(obj, old, "spec")
+        status = obj.get("status") or {}
+        before, now = ([resource_claims.device_key(result) for result in resource_claims.allocation_results(part)]
+                       for part in (old.get("status") or {}, status))
+        gone = [key for key in before if key not in now]
+        if devices := status.pop("devices", None):
+            status["devices"] = [device for device in devices if resource_claims.device_key(device) not in gone]
+            if not status["devices"]:
+                del status["devices"]
+
+    def validate(self, obj: Object) -> list[FieldError]:
+        errors: Errors = []
+        resource_claims.validate_claim_spec(obj["spec"], "spec", errors)
+        return errors
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
+        return _refuse_change(obj, old, "resource.ResourceClaimSpec")
+
+    def validate_status_update(self, obj: Object, old: Object) -> list[FieldError]:
         errors: Errors = []
-        validate_immutable(obj.get("spec"), old.get("spec"), "spec", errors)
+        resource_claims.validate_claim_status(obj, old, errors)
         return errors
 
 
@@ -110,10 +153,20 @@ class ResourceClaimTemplateStrategy(Strategy):
     def default(self, obj: Object) -> None:
         _default_requests((obj.get("spec") or {}).get("spec") or {})
 
-    def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
+    def validate(self, obj: Object) -> list[FieldError]:
         errors: Errors = []
-        validate_immutable(obj.get("spec"), old.get("spec"), "spec", errors)
+        claims.validate_template_metadata(obj["spec"].get("metadata") or {}, "spec.metadata", errors)
+        resource_claims.validate_claim_spec(obj["spec"].get("spec") or {}, "spec.spec", errors)
         return errors
+
+    def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
+        return _refuse_change(obj, old, "resource.ResourceClaimTemplateSpec")
+
+
+def _refuse_change(obj: Object, old: Object, type_name: str) -> list[FieldError]:
+    if semantically_equal(obj.get("spec"), old.get("spec")):
+        return []
+    return [invalid_value("spec", fields.go_view(type_name, obj.get("spec")), fields.IMMUTABLE)]
 
 
 def _default_requests(spec: Object) -> None:

@@ -81,13 +81,16 @@ def validate_access_modes(modes: list[str], path: str, errors: Errors) -> None:
 
 def validate_claim_template(template: Object, path: str, errors: Errors) -> None:
     """Validate the template of an ephemeral volume, whose metadata may have labels and annotations only."""
-    metadata = template.get("metadata") or {}
-    if annotations := metadata.get("annotations"):
-        errors.extend(validate_annotations(annotations, f"{path}.metadata.annotations"))
-    validate_labels(metadata.get("labels"), f"{path}.metadata.labels", errors)
-    errors.extend(forbidden_field(f"{path}.metadata.{field}", "cannot be set")
-                  for field in TEMPLATE_METADATA if metadata.get(field))
+    validate_template_metadata(template.get("metadata") or {}, f"{path}.metadata", errors)
     validate_claim_spec(template.get("spec") or {}, f"{path}.spec", errors)
+
+
+def validate_template_metadata(metadata: Object, path: str, errors: Errors) -> None:
+    if annotations := metadata.get("annotations"):
+        errors.extend(validate_annotations(annotations, f"{path}.annotations"))
+    validate_labels(metadata.get("labels"), f"{path}.labels", errors)
+    errors.extend(forbidden_field(f"{path}.{field}", "cannot be set") for field in TEMPLATE_METADATA
+                  if metadata.get(field))
 
 
 # --- claims -------------------------------------------------------------------------------------------------------

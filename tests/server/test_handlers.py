@@ -220,3 +220,95 @@ def test_events_of_both_groups_are_the_same(api: Api) -> None:
     assert (patched.json()["note"], api.get(f"{EVENTS}/e").json()["message"]) == ("m", "m")
     assert api.delete(f"{EVENTS}/e").status == 200
     assert refusal(api.get(f"{NEW_EVENTS}/e"))[:2] == (404, "NotFound")
+
+
+# --- mistakes of clients ------------------------------------------------------------------------------------------
+
+DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
+
+
+def deployment(name: str, *containers: Any) -> dict[str, Any]:
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": {
+        "selector": {"matchLabels": {"a": "b"}},
+        "template": {"metadata": {"labels": {"a": "b"}},
+                     "spec": {"containers": list(containers) or [{"name": "c", "image": "i"}]}}}}
+
+
+def test_applied_list_item_without_its_key_has_the_default_of_the_key(api: Api) -> None:
+    problem = 'Deployment.apps "d" is invalid: spec.template.spec.containers[0].name: Required value'
+    answer = api.patch(f"{DEPLOYMENTS}/d?fieldManager=m", deployment("d", {"image": "i"}), APPLY)
+    assert refusal(answer) == (422, "Invalid", problem)
+    api.post(DEPLOYMENTS, deployment("d"))
+    answer = api.patch(f"{DEPLOYMENTS}/d?fieldManager=m", deployment("d", {"image": "i"}), APPLY)
+    assert refusal(answer) == (422, "Invalid", problem.replace("[0]", "[1]"))
+    twice = api.patch(f"{DEPLOYMENTS}/d?fieldManager=m", deployment("d", {"image": "i"}, {"image": "j"}), APPLY)
+    assert twice.json()["message"].endswith('.spec.template.spec.containers: duplicate entries for key [name=""]')
+
+
+def test_unknown_field_of_a_json_patch_is_an_error_of_strict_decoding(api: Api) -> None:
+    api.post(DEPLOYMENTS, deployment("d"))
+    patch, kind = [{"op": "add", "path": "/spec/paused", "value": True, "foo": 1}], "application/json-patch+json"
+    status, reason, message = refusal(api.patch(f"{DEPLOYMENTS}/d?fieldValidation=Strict", patch, kind))
+    assert (status, reason) == (422, "Invalid")
+    assert message.endswith(': strict decoding error: json patch unknown field "[0].foo"')
+    assert "paused" not in api.get(f"{DEPLOYMENTS}/d").json()["spec"]
+    warned = api.patch(f"{DEPLOYMENTS}/d?fieldValidation=Warn", patch, kind)
+    assert (warned.status, warned.headers["warning"]) == (200, '299 - "json patch unknown field \\"[0].foo\\""')
+
+
+def test_json_patch_replaces_the_whole_object(api: Api) -> None:
+    api.post(MAPS, config_map("a"))
+
+    def replace(value: Any) -> Answer:
+        return api.patch(f"{MAPS}/a", [{"op": "replace", "path": "", "value": value}], "application/json-patch+json")
+
+    whole = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"y": "2"}}
+    replaced = replace(whole)
+    assert (replaced.status, replaced.json()["data"]) == (200, {"y": "2"})
+    assert refusal(replace({})) == (
+        400, "BadRequest", "the name of the object (a based on URL) was undeterminable: name must be provided")
+    assert refusal(replace(3))[:2] == (422, "Invalid")
+    assert "json: cannot unmarshal array into Go value of type struct" in refusal(replace([]))[2]
+
+
+@pytest.mark.parametrize("entries", [[], [{}]])
+def test_empty_managed_fields_reset_them(api: Api, entries: Any) -> None:
+    for number, change in enumerate((api.put, api.patch)):
+        name = f"m{number}"
+        api.post(MAPS, config_map(name))
+        changed = change(f"{MAPS}/{name}", config_map(name, managedFields=entries)).json()
+        assert "managedFields" not in changed["metadata"]
+        later = api.patch(f"{MAPS}/{name}", {"data": {"y": "2"}}).json()
+        assert (later["data"], "managedFields" in later["metadata"]) == ({"x": "1", "y": "2"}, False)
+
+
+def test_deleted_collection_is_answered_as_it_was_listed(api: Api) -> None:
+    api.post(MAPS, config_map("a"))
+    revision = api.get(MAPS).json()["metadata"]["resourceVersion"]
+    for query in ("propagationPolicy=Foreground&dryRun=All", "propagationPolicy=Foreground"):
+        listed = api.delete(f"{MAPS}?{query}").json()
+        assert listed["metadata"]["resourceVersion"] == revision
+        assert not {"deletionTimestamp", "finalizers"} & listed["items"][0]["metadata"].keys()
+    assert api.get(f"{MAPS}/a").json()["metadata"]["finalizers"] == ["foregroundDeletion"]
+    assert refusal(api.delete(f"{MAPS}?resourceVersion=99999999999999"))[:2] == (504, "Timeout")
+
+
+def test_list_of_one_name_has_no_second_chunk(api: Api) -> None:
+    for name in ("a", "b", "c"):
+        api.post(MAPS, config_map(name))
+    listed = api.get(f"{MAPS}?limit=1&fieldSelector=metadata.name%3Da").json()
+    assert [item["metadata"]["name"] for item in listed["items"]] == ["a"]
+    assert not listed["metadata"].get("continue")
+
+
+@pytest.mark.parametrize(("patch", "refused"), [
+    ({"apiVersion": 0}, (422, "Invalid", "cannot unmarshal number into Go struct field .apiVersion of type string")),
+    ({"kind": {}}, (422, "Invalid", "cannot unmarshal object into Go struct field .kind of type string")),
+    ({"apiVersion": None}, (400, "BadRequest", "(a based on URL) was undeterminable: name must be provided")),
+])
+def test_patch_cannot_break_the_type_of_an_object(api: Api, patch: Any, refused: tuple[int, str, str]) -> None:
+    api.post(MAPS, config_map("a"))
+    code, reason, message = refusal(api.patch(f"{MAPS}/a", patch))
+    assert (code, reason) == refused[:2]
+    assert message.endswith(refused[2])
+    assert api.patch(f"{MAPS}/a", {"kind": None}).status == 200

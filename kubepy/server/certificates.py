@@ -137,7 +137,7 @@ class KeyFolder(NamedTuple):
         text = self.read(TOKEN).decode("ascii", "replace").strip()
         if len(text) == 2 * TOKEN_BYTES and all(character in "0123456789abcdef" for character in text):
             return text
-        if text:
+        if TOKEN in self.contents:
             self.say(f"{self.path(TOKEN)} is damaged: made anew")
         text = os.urandom(TOKEN_BYTES).hex()
         self.write(TOKEN, text.encode())
@@ -152,7 +152,7 @@ class KeyFolder(NamedTuple):
                 return key
         except (ValueError, TypeError):
             pass
-        if content:
+        if name in self.contents:
             self.say(f"{self.path(name)} is damaged: made anew")
         key = ec.generate_private_key(ec.SECP256R1())
         self.write(name, pem_of_key(key))
@@ -171,6 +171,8 @@ class KeyFolder(NamedTuple):
                                encipher_only=False, decipher_only=False), True),
                 (x509.SubjectKeyIdentifier.from_public_key(key.public_key()), False),
                 (x509.SubjectAlternativeName([x509.DNSName("kubernetes")]), False)])
+            if CA in self.contents:
+                self.say(f"{self.path(CA)}: made anew; kubeconfigs with the old one no longer work")
             self.write(CA, pem_of(ca))
         return key, ca
 
@@ -208,7 +210,9 @@ class KeyFolder(NamedTuple):
                 self.say(f"{self.path(name)} has expired or soon will: made anew")
                 return None
             return certificate if is_good(certificate) else None
-        except (ValueError, TypeError, InvalidSignature, x509.ExtensionNotFound):
+        except InvalidSignature:  # by a CA that is no more
+            return None
+        except (ValueError, TypeError, x509.ExtensionNotFound):
             self.say(f"{self.path(name)} is damaged: made anew")
             return None
 

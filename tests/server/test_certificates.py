@@ -81,6 +81,14 @@ def test_certificate_of_another_authority_is_made_anew(folder: Path) -> None:
     certificate_of(keys).verify_directly_issued_by(x509.load_pem_x509_certificate(keys.ca))
 
 
+def test_lost_key_of_the_authority_makes_another_one_with_a_word(folder: Path) -> None:
+    told: list[str] = []
+    first = load_keys(str(folder), [], told.append)
+    os.unlink(first.files.path("ca.key"))
+    assert load_keys(str(folder), [], told.append).ca != first.ca
+    assert told == [f"{first.files.path('ca.crt')}: made anew; kubeconfigs with the old one no longer work"]
+
+
 def test_removed_files_are_put_back_where_there_still_is_a_cluster(folder: Path) -> None:
     keys = load_keys(str(folder))
     shutil.rmtree(folder / ".kubepy")

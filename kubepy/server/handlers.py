@@ -231,6 +231,8 @@ def delete(call: Call) -> Response:
 def delete_collection(call: Call) -> Response:
     served = ServedRequest.of(call)
     chosen = parameters.list_parameters(call.request, call.info)
+    if chosen.resource_version not in ("", "0") and not chosen.resource_version_match:
+        chosen = chosen._replace(resource_version_match="Exact")  # it is listed in chunks, and so exactly
     deletion = _read_deletion(call).options
     page = lists.read_page(call, served.resource, served.media, chosen).result(call)
     with call.client.joined():

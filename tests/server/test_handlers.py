@@ -312,3 +312,40 @@ def test_patch_cannot_break_the_type_of_an_object(api: Api, patch: Any, refused:
     assert (code, reason) == refused[:2]
     assert message.endswith(refused[2])
     assert api.patch(f"{MAPS}/a", {"kind": None}).status == 200
+
+
+def test_applied_metadata_may_be_null(api: Api) -> None:
+    api.post(MAPS, config_map("a"))
+    applied = api.patch(f"{MAPS}/a?fieldManager=m", {"apiVersion": "v1", "kind": "ConfigMap", "metadata": None}, APPLY)
+    assert (applied.status, applied.json()["metadata"]["name"]) == (200, "a")
+
+
+CLAIMS = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaim"
+EXACTLY = {"deviceClassName": "gpu.example.org"}
+RULE = "exactly one of `exactly` or `firstAvailable` is required"
+
+
+@pytest.mark.parametrize(("requests", "problems"), [
+    ([{"name": "r"}], [("[0]", f"Required value: {RULE}")]),
+    ([{"name": "r", "exactly": EXACTLY}, {"name": "r", "exactly": EXACTLY}], [("[1]", 'Duplicate value: "r"')]),
+    ([{"name": "r", "exactly": {}}], [("[0].exactly.deviceClassName", "Required value")]),
+    ([{"name": "r", "exactly": EXACTLY, "firstAvailable": [{"name": "q", **EXACTLY}]}],
+     [("[0]", f"Invalid value: null: {RULE}, but multiple fields are set")]),
+    ([{"name": "r", "firstAvailable": [{"name": "q", **EXACTLY, "count": -1},
+                                       {"name": "q", **EXACTLY, "allocationMode": "Foo"}]}],
+     [("[0].firstAvailable[0].count", "Invalid value: -1: must be greater than zero"),
+      ("[0].firstAvailable[1].allocationMode", 'Unsupported value: "Foo": supported values: "All", "ExactCount"'),
+      ("[0].firstAvailable[1]", 'Duplicate value: "q"')]),
+    ([{"name": "r", "exactly": {**EXACTLY, "allocationMode": "All", "count": 3}}],
+     [("[0].exactly.count", "Invalid value: 3: must not be specified when allocationMode is 'All'")]),
+    ([{"name": f"r{number}", "exactly": EXACTLY} for number in range(33)],
+     [("", "Too many: 33: must have at most 32 items")]),
+    ([{"name": "r", "exactly": EXACTLY}], []),
+])
+def test_device_requests_are_validated(api: Api, requests: Any, problems: list[tuple[str, str]]) -> None:
+    devices = {"devices": {"requests": requests}}
+    for kind, spec, path in (("s", devices, "spec"), ("templates", {"spec": devices}, "spec.spec")):
+        answer = api.post(f"{CLAIMS}{kind}", {"metadata": {"name": "c"}, "spec": spec})
+        assert answer.status == (422 if problems else 201)
+        causes = [(cause["field"], cause["message"]) for cause in answer.json().get("details", {}).get("causes", [])]
+        assert causes == [(f"{path}.devices.requests{place}", message) for place, message in problems]

@@ -97,6 +97,11 @@ class ResourceClaimStrategy(Strategy):
     def default(self, obj: Object) -> None:
         _default_requests(obj.get("spec") or {})
 
+    def validate(self, obj: Object) -> list[FieldError]:
+        errors: Errors = []
+        resources.validate_device_requests(obj.get("spec") or {}, "spec", errors)
+        return errors
+
     def prepare_for_status_update(self, obj: Object, old: Object) -> None:
         restore(obj, old, "spec")
 
@@ -109,6 +114,11 @@ class ResourceClaimStrategy(Strategy):
 class ResourceClaimTemplateStrategy(Strategy):
     def default(self, obj: Object) -> None:
         _default_requests((obj.get("spec") or {}).get("spec") or {})
+
+    def validate(self, obj: Object) -> list[FieldError]:
+        errors: Errors = []
+        resources.validate_device_requests((obj.get("spec") or {}).get("spec") or {}, "spec.spec", errors)
+        return errors
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
         errors: Errors = []

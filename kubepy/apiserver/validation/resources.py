@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 
-from kubepy.api.errors import FieldError, duplicate, forbidden_field, invalid_value, not_supported, required
+from kubepy.api.errors import (
+    FieldError,
+    duplicate,
+    forbidden_field,
+    invalid_value,
+    not_supported,
+    required,
+    too_many,
+)
 from kubepy.api.meta import Object
-from kubepy.api.values.names import dns1123_label, qualified_name
+from kubepy.api.values.names import dns1123_label, dns1123_subdomain, qualified_name
 from kubepy.api.values.quantity import NANO, Quantity, QuantityError
 from kubepy.apiserver.validation.fields import NEGATIVE, Errors, validate_format
 from kubepy.quoting import quote
@@ -165,3 +173,56 @@ def _validate_claims(claims: list[Object], claim_names: list[str], path: str, er
             tail = f": {', '.join(sorted(claim_names))}" if claim_names else " which is empty"
             text = f"Not found: {quote(name)}: must be one of the names in pod.spec.resourceClaims{tail}"
             errors.append(FieldError("FieldValueNotFound", at, text))
+
+
+# --- devices (``pkg/apis/resource/validation``) ---------------------------------------------------------------------
+
+_MAX_REQUESTS, _MAX_ALTERNATIVES = 32, 8
+
+
+def validate_device_requests(spec: Object, path: str, errors: Errors) -> None:
+    """Validate the requests of a ResourceClaim's spec."""
+    requests = (spec.get("devices") or {}).get("requests") or []
+    _validate_named(requests, _MAX_REQUESTS, f"{path}.devices.requests", _validate_request, errors)
+
+
+def _validate_named(items: list[Object], maximum: int, path: str,
+                    validate: Callable[[Object, str, Errors], None], errors: Errors) -> None:
+    """Validate a list of requests, whose names are DNS labels and differ."""
+    if len(items) > maximum:
+        errors.append(too_many(path, len(items), maximum))
+        return
+    for index, item in enumerate(items):
+        name = item.get("name", "")
+        validate_format(name, dns1123_label(name), f"{path}[{index}].name", errors)
+        validate(item, f"{path}[{index}]", errors)
+    names = [item.get("name", "") for item in items]
+    errors.extend(duplicate(f"{path}[{index}]", name) for index, name in enumerate(names) if name in names[:index])
+
+
+def _validate_request(request: Object, path: str, errors: Errors) -> None:
+    exactly, alternatives = request.get("exactly"), request.get("firstAvailable") or []
+    rule = "exactly one of `exactly` or `firstAvailable` is required"
+    if exactly is None and not alternatives:
+        errors.append(required(path, rule))
+    elif exactly is None:
+        _validate_named(alternatives, _MAX_ALTERNATIVES, f"{path}.firstAvailable", _validate_devices, errors)
+    elif alternatives:
+        errors.append(invalid_value(path, None, f"{rule}, but multiple fields are set"))
+    else:
+        _validate_devices(exactly, f"{path}.exactly", errors)
+
+
+def _validate_devices(devices: Object, path: str, errors: Errors) -> None:
+    """Validate the class and the number of the devices of a request."""
+    name, mode, count = devices.get("deviceClassName", ""), devices.get("allocationMode", ""), devices.get("count", 0)
+    if name:
+        validate_format(name, dns1123_subdomain(name), f"{path}.deviceClassName", errors)
+    else:
+        errors.append(required(f"{path}.deviceClassName"))
+    if mode not in ("All", "ExactCount"):
+        errors.append(not_supported(f"{path}.allocationMode", mode, ["All", "ExactCount"]))
+    elif mode == "All" and count:
+        errors.append(invalid_value(f"{path}.count", count, "must not be specified when allocationMode is 'All'"))
+    elif mode == "ExactCount" and count <= 0:
+        errors.append(invalid_value(f"{path}.count", count, "must be greater than zero"))

@@ -349,3 +349,19 @@ def test_device_requests_are_validated(api: Api, requests: Any, problems: list[t
         assert answer.status == (422 if problems else 201)
         causes = [(cause["field"], cause["message"]) for cause in answer.json().get("details", {}).get("causes", [])]
         assert causes == [(f"{path}.devices.requests{place}", message) for place, message in problems]
+
+
+@pytest.mark.parametrize(("own", "fields"), [([], None), (["a.b/c"], {".": {}, 'v:"a.b/c"': {}})])
+def test_finalizers_of_a_deletion_have_no_manager(api: Api, own: list[str], fields: Any) -> None:
+    api.post(MAPS, config_map("a", finalizers=own))
+    api.delete(f"{MAPS}/a?propagationPolicy=Foreground")
+    metadata = api.get(f"{MAPS}/a").json()["metadata"]
+    assert metadata["finalizers"] == [*own, "foregroundDeletion"]
+    [entry] = metadata["managedFields"]
+    assert entry["fieldsV1"].get("f:metadata", {}).get("f:finalizers") == fields
+
+
+def test_error_of_an_applied_name_that_is_no_text(api: Api) -> None:
+    config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": {"a": "b"}}}
+    message = api.patch(f"{MAPS}/a?fieldManager=m", config, APPLY).json()["message"]
+    assert message.startswith("failed to create typed patch object (/; /v1, Kind=ConfigMap): .metadata.name:")

@@ -103,7 +103,8 @@ def _kind_text(obj: Object) -> str:
 
 def _untyped(config: Object, detail: str) -> errors.Status:
     metadata = config["metadata"]
-    place = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}; {_kind_text(config)}"
+    namespace, name = (text if isinstance(text := metadata.get(field), str) else "" for field in ("namespace", "name"))
+    place = f"{namespace}/{name}; {_kind_text(config)}"
     return errors.Status(f"failed to create typed patch object ({printable(place)}): {detail}")
 
 

@@ -65,6 +65,7 @@ class Backend:
                 cluster.client.refuse_to_wait()
             self._clusters.append(cluster)
         with suppress(StorageError):  # the function itself may have an answer for that
+            cluster.client.take_over_time()  # another process may have moved it
             self._notice_definitions(cluster)
         cluster.client.requester = ADMINISTRATOR  # not the user of the request before
         try:

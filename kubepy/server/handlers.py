@@ -7,13 +7,13 @@ A handler takes a Call and returns its Response; it raises the Status of a reque
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from kubepy.api import errors
 from kubepy.api.meta import Object, name_of, namespace_of
 from kubepy.api.scheme import Resource
 from kubepy.api.values.names import path_segment
-from kubepy.apiserver.request import APPLY_PATCH, CollectionOptions, CreateOptions, ListOptions, Options, Request
+from kubepy.apiserver.request import APPLY_PATCH, CreateOptions, Options, Request
 from kubepy.quoting import quote
 from kubepy.server import lists, negotiation, parameters, requestbody, tables
 from kubepy.server.messages import Call, Handler, Response
@@ -231,16 +231,15 @@ def delete(call: Call) -> Response:
 def delete_collection(call: Call) -> Response:
     served = ServedRequest.of(call)
     chosen = parameters.list_parameters(call.request, call.info)
+    if chosen.resource_version not in ("", "0") and not chosen.resource_version_match:
+        chosen = chosen._replace(resource_version_match="Exact")  # it is listed in chunks, and so exactly
     deletion = _read_deletion(call).options
-    if chosen.limit or chosen.continue_token:  # only the objects of this chunk
-        page = lists.read_page(call, served.resource, served.media, chosen).result(call)
+    page = lists.read_page(call, served.resource, served.media, chosen).result(call)
+    with call.client.joined():
         for obj in page.items:
             with suppress(errors.NotFound):
                 call.client.delete(served.resource.gvr, name_of(obj), namespace=namespace_of(obj), options=deletion)
-        return served.respond(page)
-    options = CollectionOptions(ListOptions(chosen.label_selector, chosen.field_selector), deletion)
-    deleted = cast("list[Object]", served.do(None, options))
-    return served.respond(ListResult(deleted, str(call.client.revision())))
+    return served.respond(page)
 
 
 def _read_deletion(call: Call) -> parameters.DeleteParameters:

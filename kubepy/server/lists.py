@@ -195,6 +195,8 @@ def read_page(call: Call, resource: Resource, media: MediaType, parameters: List
         records, revision = _stored_records(call, view, wanted)
     else:
         records, revision = _cached_records(call, view, cache, wanted)
+    if call.info.name and (namespace or not resource.namespaced):  # one object, chosen by a field selector
+        records = [record for record in records if record.key.name == call.info.name]
     following = list(_from_start(records, view, wanted.start))
     encodings = cache.encodings if cache is not None else Encodings()
     chosen, has_more = _select(call, view, encodings, following, wanted.limit)

@@ -22,7 +22,7 @@ from kubepy.apiserver.request import (
     Patch,
     StrictErrors,
 )
-from kubepy.apiserver.requests.decoding import conversion_error
+from kubepy.apiserver.requests.decoding import conversion_error, type_meta_error
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
 from kubepy.server.messages import JSON, PROTOBUF, YAML, HttpRequest
@@ -35,7 +35,6 @@ with lazy_imports():
 PATCH_TYPES = (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH)
 CUSTOM_PATCH_TYPES = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
 _SHOWN = 30  # bytes of a body that cannot be read
-_TYPE_META = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 
 
 class Body(NamedTuple):
@@ -124,7 +123,7 @@ def read_object(request: HttpRequest, resource: Resource) -> Body:
             raise BadRequest(f"{error.subject} cannot be handled as a {resource.kind}: {error}") from None
         raise _unrecognized(resource, request.body, str(error)) from None
     obj = {} if body.object is None else body.object
-    if reason := _type_meta_error(obj):
+    if reason := type_meta_error(obj):
         raise _unrecognized(resource, request.body, f"couldn't get version/kind; json parse error: json: {reason}")
     if resource.custom:
         _check_custom_kind(request, resource, obj)
@@ -143,15 +142,6 @@ def _unrecognized(resource: Resource, body: bytes, reason: str) -> BadRequest:
     summary = head.decode(errors="replace") if body.startswith(b"{") else head.hex()
     summary = f"{summary} ..." if len(body) > _SHOWN else summary or "<empty>"
     return BadRequest(f"the object provided is unrecognized (must be of type {resource.kind}): {reason} ({summary})")
-
-
-def _type_meta_error(obj: Any) -> str:
-    """Return the reason why apiVersion and kind of a body cannot be read, "" if they can."""
-    if not isinstance(obj, dict):
-        return f"cannot unmarshal {json_type_name(obj)} into Go value of type {_TYPE_META}"
-    if field := next((name for name in ("apiVersion", "kind") if not isinstance(obj.get(name), str | None)), ""):
-        return f"cannot unmarshal {json_type_name(obj[field])} into Go struct field .{field} of type string"
-    return ""
 
 
 def _check_kind(resource: Resource, api_version: str, kind: str) -> None:
@@ -192,7 +182,7 @@ def read_delete_options(request: HttpRequest) -> Object:
     except _UnreadableError as error:
         raise BadRequest(str(error)) from None
     options = {} if options is None else options
-    if reason := _type_meta_error(options):
+    if reason := type_meta_error(options):
         raise BadRequest(f"couldn't get version/kind; json parse error: json: {reason}")
     kind = options.get("kind") or "DeleteOptions"
     if kind != "DeleteOptions":

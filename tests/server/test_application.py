@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import re
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kubepy.api import errors
+from kubepy.apiserver.cluster import LocalCluster
 from kubepy.server import routes
+from kubepy.server.backend import Backend
 from kubepy.server.messages import Call, Response
 from kubepy.storage.errors import RemovedIndexError
 from tests.server.conftest import Api, scope_of
@@ -158,3 +162,17 @@ def test_error_has_the_warnings_of_its_request(api: Api, monkeypatch: pytest.Mon
     monkeypatch.setattr(routes, "find_handler", lambda info: fail)
     answer = api.get(NAMESPACES)
     assert (answer.status, answer.headers["warning"]) == (400, '299 - "soon gone"')
+
+
+def test_time_that_another_process_moves_counts_at_the_next_request(tmp_path: Path) -> None:
+    LocalCluster.make(tmp_path / "state", {"clock": "2026-01-01T00:00:00Z"}).close()
+    backend, other = Backend(lambda: LocalCluster.open(tmp_path / "state")), LocalCluster.open(tmp_path / "state")
+
+    async def times() -> set[datetime]:
+        return {await run(lambda cluster: cluster.clock.now()) for run in 4 * (backend.read, backend.write)}
+
+    assert asyncio.run(times()) == {other.clock.now()}
+    other.client.move_time_to(other.clock.now() + timedelta(hours=1))
+    assert asyncio.run(times()) == {other.clock.now()}
+    other.close()
+    backend.close()

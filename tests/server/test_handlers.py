@@ -220,3 +220,148 @@ def test_events_of_both_groups_are_the_same(api: Api) -> None:
     assert (patched.json()["note"], api.get(f"{EVENTS}/e").json()["message"]) == ("m", "m")
     assert api.delete(f"{EVENTS}/e").status == 200
     assert refusal(api.get(f"{NEW_EVENTS}/e"))[:2] == (404, "NotFound")
+
+
+# --- mistakes of clients ------------------------------------------------------------------------------------------
+
+DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
+
+
+def deployment(name: str, *containers: Any) -> dict[str, Any]:
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": {
+        "selector": {"matchLabels": {"a": "b"}},
+        "template": {"metadata": {"labels": {"a": "b"}},
+                     "spec": {"containers": list(containers) or [{"name": "c", "image": "i"}]}}}}
+
+
+def test_applied_list_item_without_its_key_has_the_default_of_the_key(api: Api) -> None:
+    problem = 'Deployment.apps "d" is invalid: spec.template.spec.containers[0].name: Required value'
+    answer = api.patch(f"{DEPLOYMENTS}/d?fieldManager=m", deployment("d", {"image": "i"}), APPLY)
+    assert refusal(answer) == (422, "Invalid", problem)
+    api.post(DEPLOYMENTS, deployment("d"))
+    answer = api.patch(f"{DEPLOYMENTS}/d?fieldManager=m", deployment("d", {"image": "i"}), APPLY)
+    assert refusal(answer) == (422, "Invalid", problem.replace("[0]", "[1]"))
+    twice = api.patch(f"{DEPLOYMENTS}/d?fieldManager=m", deployment("d", {"image": "i"}, {"image": "j"}), APPLY)
+    assert twice.json()["message"].endswith('.spec.template.spec.containers: duplicate entries for key [name=""]')
+
+
+def test_unknown_field_of_a_json_patch_is_an_error_of_strict_decoding(api: Api) -> None:
+    api.post(DEPLOYMENTS, deployment("d"))
+    patch, kind = [{"op": "add", "path": "/spec/paused", "value": True, "foo": 1}], "application/json-patch+json"
+    status, reason, message = refusal(api.patch(f"{DEPLOYMENTS}/d?fieldValidation=Strict", patch, kind))
+    assert (status, reason) == (422, "Invalid")
+    assert message.endswith(': strict decoding error: json patch unknown field "[0].foo"')
+    assert "paused" not in api.get(f"{DEPLOYMENTS}/d").json()["spec"]
+    warned = api.patch(f"{DEPLOYMENTS}/d?fieldValidation=Warn", patch, kind)
+    assert (warned.status, warned.headers["warning"]) == (200, '299 - "json patch unknown field \\"[0].foo\\""')
+
+
+def test_json_patch_replaces_the_whole_object(api: Api) -> None:
+    api.post(MAPS, config_map("a"))
+
+    def replace(value: Any) -> Answer:
+        return api.patch(f"{MAPS}/a", [{"op": "replace", "path": "", "value": value}], "application/json-patch+json")
+
+    whole = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"y": "2"}}
+    replaced = replace(whole)
+    assert (replaced.status, replaced.json()["data"]) == (200, {"y": "2"})
+    assert refusal(replace({})) == (
+        400, "BadRequest", "the name of the object (a based on URL) was undeterminable: name must be provided")
+    assert refusal(replace(3))[:2] == (422, "Invalid")
+    assert "json: cannot unmarshal array into Go value of type struct" in refusal(replace([]))[2]
+
+
+@pytest.mark.parametrize("entries", [[], [{}]])
+def test_empty_managed_fields_reset_them(api: Api, entries: Any) -> None:
+    for number, change in enumerate((api.put, api.patch)):
+        name = f"m{number}"
+        api.post(MAPS, config_map(name))
+        changed = change(f"{MAPS}/{name}", config_map(name, managedFields=entries)).json()
+        assert "managedFields" not in changed["metadata"]
+        later = api.patch(f"{MAPS}/{name}", {"data": {"y": "2"}}).json()
+        assert (later["data"], "managedFields" in later["metadata"]) == ({"x": "1", "y": "2"}, False)
+
+
+def test_deleted_collection_is_answered_as_it_was_listed(api: Api) -> None:
+    api.post(MAPS, config_map("a"))
+    revision = api.get(MAPS).json()["metadata"]["resourceVersion"]
+    for query in ("propagationPolicy=Foreground&dryRun=All", "propagationPolicy=Foreground"):
+        listed = api.delete(f"{MAPS}?{query}").json()
+        assert listed["metadata"]["resourceVersion"] == revision
+        assert not {"deletionTimestamp", "finalizers"} & listed["items"][0]["metadata"].keys()
+    assert api.get(f"{MAPS}/a").json()["metadata"]["finalizers"] == ["foregroundDeletion"]
+    assert refusal(api.delete(f"{MAPS}?resourceVersion=99999999999999"))[:2] == (504, "Timeout")
+
+
+def test_list_of_one_name_has_no_second_chunk(api: Api) -> None:
+    for name in ("a", "b", "c"):
+        api.post(MAPS, config_map(name))
+    listed = api.get(f"{MAPS}?limit=1&fieldSelector=metadata.name%3Da").json()
+    assert [item["metadata"]["name"] for item in listed["items"]] == ["a"]
+    assert not listed["metadata"].get("continue")
+
+
+@pytest.mark.parametrize(("patch", "refused"), [
+    ({"apiVersion": 0}, (422, "Invalid", "cannot unmarshal number into Go struct field .apiVersion of type string")),
+    ({"kind": {}}, (422, "Invalid", "cannot unmarshal object into Go struct field .kind of type string")),
+    ({"apiVersion": None}, (400, "BadRequest", "(a based on URL) was undeterminable: name must be provided")),
+])
+def test_patch_cannot_break_the_type_of_an_object(api: Api, patch: Any, refused: tuple[int, str, str]) -> None:
+    api.post(MAPS, config_map("a"))
+    code, reason, message = refusal(api.patch(f"{MAPS}/a", patch))
+    assert (code, reason) == refused[:2]
+    assert message.endswith(refused[2])
+    assert api.patch(f"{MAPS}/a", {"kind": None}).status == 200
+
+
+def test_applied_metadata_may_be_null(api: Api) -> None:
+    api.post(MAPS, config_map("a"))
+    applied = api.patch(f"{MAPS}/a?fieldManager=m", {"apiVersion": "v1", "kind": "ConfigMap", "metadata": None}, APPLY)
+    assert (applied.status, applied.json()["metadata"]["name"]) == (200, "a")
+
+
+CLAIMS = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaim"
+EXACTLY = {"deviceClassName": "gpu.example.org"}
+RULE = "exactly one of `exactly` or `firstAvailable` is required"
+
+
+@pytest.mark.parametrize(("requests", "problems"), [
+    ([{"name": "r"}], [("[0]", f"Required value: {RULE}")]),
+    ([{"name": "r", "exactly": EXACTLY}, {"name": "r", "exactly": EXACTLY}], [("[1]", 'Duplicate value: "r"')]),
+    ([{"name": "r", "exactly": {}}], [("[0].exactly.deviceClassName", "Required value")]),
+    ([{"name": "r", "exactly": EXACTLY, "firstAvailable": [{"name": "q", **EXACTLY}]}],
+     [("[0]", f"Invalid value: null: {RULE}, but multiple fields are set")]),
+    ([{"name": "r", "firstAvailable": [{"name": "q", **EXACTLY, "count": -1},
+                                       {"name": "q", **EXACTLY, "allocationMode": "Foo"}]}],
+     [("[0].firstAvailable[0].count", "Invalid value: -1: must be greater than zero"),
+      ("[0].firstAvailable[1].allocationMode", 'Unsupported value: "Foo": supported values: "All", "ExactCount"'),
+      ("[0].firstAvailable[1]", 'Duplicate value: "q"')]),
+    ([{"name": "r", "exactly": {**EXACTLY, "allocationMode": "All", "count": 3}}],
+     [("[0].exactly.count", "Invalid value: 3: must not be specified when allocationMode is 'All'")]),
+    ([{"name": f"r{number}", "exactly": EXACTLY} for number in range(33)],
+     [("", "Too many: 33: must have at most 32 items")]),
+    ([{"name": "r", "exactly": EXACTLY}], []),
+])
+def test_device_requests_are_validated(api: Api, requests: Any, problems: list[tuple[str, str]]) -> None:
+    devices = {"devices": {"requests": requests}}
+    for kind, spec, path in (("s", devices, "spec"), ("templates", {"spec": devices}, "spec.spec")):
+        answer = api.post(f"{CLAIMS}{kind}", {"metadata": {"name": "c"}, "spec": spec})
+        assert answer.status == (422 if problems else 201)
+        causes = [(cause["field"], cause["message"]) for cause in answer.json().get("details", {}).get("causes", [])]
+        assert causes == [(f"{path}.devices.requests{place}", message) for place, message in problems]
+
+
+@pytest.mark.parametrize(("own", "fields"), [([], None), (["a.b/c"], {".": {}, 'v:"a.b/c"': {}})])
+def test_finalizers_of_a_deletion_have_no_manager(api: Api, own: list[str], fields: Any) -> None:
+    api.post(MAPS, config_map("a", finalizers=own))
+    api.delete(f"{MAPS}/a?propagationPolicy=Foreground")
+    metadata = api.get(f"{MAPS}/a").json()["metadata"]
+    assert metadata["finalizers"] == [*own, "foregroundDeletion"]
+    [entry] = metadata["managedFields"]
+    assert entry["fieldsV1"].get("f:metadata", {}).get("f:finalizers") == fields
+
+
+def test_error_of_an_applied_name_that_is_no_text(api: Api) -> None:
+    config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": {"a": "b"}}}
+    message = api.patch(f"{MAPS}/a?fieldManager=m", config, APPLY).json()["message"]
+    assert message.startswith("failed to create typed patch object (/; /v1, Kind=ConfigMap): .metadata.name:")

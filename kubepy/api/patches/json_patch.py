@@ -74,6 +74,11 @@ class Patcher:
 
     def replace(self, operation: Mapping[str, Any]) -> None:
         path = _path(operation, "replace")
+        if not path:
+            if not isinstance(operation.get("value"), dict | list):
+                raise OperationError("replace operation value must be object or array")
+            self.document = copy.deepcopy(operation["value"])
+            return
         place = self._place(path, f"replace operation does not apply: doc is missing path: {path}")
         try:
             self._read(place)
@@ -98,9 +103,11 @@ class Patcher:
 
     def test(self, operation: Mapping[str, Any]) -> None:
         path = _path(operation, "test")
-        place = self._place(path, f"test operation does not apply: is missing path: {path}")
-        with _context(f"error in test for path: '{path}'"):
-            value = place.value()
+        value: Any = self.document
+        if path:
+            place = self._place(path, f"test operation does not apply: is missing path: {path}")
+            with _context(f"error in test for path: '{path}'"):
+                value = place.value()
         if not same(value, operation.get("value")):
             raise OperationError(f"testing value {path} failed: test failed")
 

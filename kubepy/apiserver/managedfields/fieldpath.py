@@ -86,8 +86,8 @@ def _collect(node: Any, path: Path, paths: set[Path]) -> None:
             paths.add(path)
         elif element[:2] in ("f:", "k:", "v:", "i:"):
             _collect(child, (*path, element), paths)
-        else:
-            raise ValueError(f"unknown path element {element}")
+        elif element[1:2] != ":":
+            raise ValueError(f"missing colon: {element}")  # other kinds of elements, of a later version, are left out
 
 
 # --- order and words ----------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from contextlib import suppress
 from functools import reduce
 from typing import Any, NamedTuple
 
-from kubepy.api.meta import Object, controller_of
+from kubepy.api.meta import FOREGROUND, ORPHAN, Object, controller_of, is_being_deleted
 from kubepy.api.schema.openapi import Schema
 from kubepy.api.scheme import Resource
 from kubepy.apiserver.managedfields.entries import (
@@ -30,7 +30,7 @@ from kubepy.apiserver.managedfields.entries import (
     encode_all,
     manager_of,
 )
-from kubepy.apiserver.managedfields.fieldpath import EMPTY, Fields, Path, fields_path, in_order
+from kubepy.apiserver.managedfields.fieldpath import EMPTY, Fields, Path, fields_path, in_order, item
 from kubepy.apiserver.managedfields.stamps import is_stamp, is_whole, stamp, unset
 from kubepy.apiserver.managedfields.typed import TypedError, compare, path_at
 from kubepy.apiserver.managedfields.updater import STRIPPED, Write, update, without
@@ -44,6 +44,7 @@ STATUS = fields_path("status")
 # Fields of pods without managers: bindings leave no entry, and admission comes after tracking.
 _UNTRACKED = (*(fields_path("spec", name) for name in ("nodeName", "preemptionPolicy", "priority")),
               fields_path("status", "qosClass"))
+_FINALIZERS = fields_path("metadata", "finalizers")
 _FIRST_PHASES = {"namespaces": "Active", "persistentvolumeclaims": "Pending", "persistentvolumes": "Pending",
                  "pods": "Pending"}
 _DELETION = tuple(fields_path("metadata", name) for name in ("deletionGracePeriodSeconds", "deletionTimestamp"))
@@ -292,7 +293,16 @@ def _set_by_anyone(resource: Resource, schema: Schema | None, obj: Object) -> Fi
     if resource.key in _FIRST_PHASES and status.get("phase") == _FIRST_PHASES[resource.key] and (
             "startTime" not in status):  # a new object has it, nobody has written it
         ignored += (fields_path("status", "phase"), fields_path("status", "lastPhaseTransitionTime"))
-    return without((changes.added | changes.modified) - STRIPPED, ignored)
+    return without((changes.added | changes.modified) - STRIPPED, (*ignored, *_set_by_deletion(obj)))
+
+
+def _set_by_deletion(obj: Object) -> list[Path]:
+    """Return the paths of the garbage collector's finalizers, which the deletion of an object has set."""
+    finalizers = obj["metadata"].get("finalizers") or []
+    if not is_being_deleted(obj):
+        return []
+    collecting = [name for name in finalizers if name in (FOREGROUND, ORPHAN)]
+    return [_FINALIZERS] if len(collecting) == len(finalizers) else [(*_FINALIZERS, item(name)) for name in collecting]
 
 
 def _newest_time(value: Any) -> str:

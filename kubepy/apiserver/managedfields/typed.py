@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from kubepy.api.schema.openapi import Schema
+from kubepy.api.schema.openapi import Schema, only_v3
 from kubepy.apiserver.managedfields.fieldpath import Fields, Path, field, item, keys
 from kubepy.quoting import quote
 
 # Not there, which is something else than null.
 ABSENT: Any = object()
-# The schemas of built-in types come without their defaults; among keys of list items these are all.
-_BUILT_IN_DEFAULTS = {"protocol": "TCP"}
 
 
 class TypedError(Exception):
@@ -83,7 +81,8 @@ def element_of(schema: Schema, value: Any) -> str:
     items = schema.items()  # the server sets the defaults of keys before it looks for them
     fields = {name: items and items.field(name) for name in keys_of_list}
     defaults = {name: field.default for name, field in fields.items() if field and field.default is not None}
-    known = {**(_BUILT_IN_DEFAULTS if items and items.name else {}), **defaults, **value}
+    built_in = only_v3()["defaults"].get(items.name, {}) if items and len(keys_of_list) > len(defaults) else {}
+    known = {**built_in, **defaults, **value}
     key_values = {name: known[name] for name in keys_of_list if name in known}
     if not key_values:
         names = " ".join(quote(name) for name in keys_of_list)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kubepy.api import errors
 from kubepy.api.meta import Object, owner_references
 from kubepy.api.scheme import Resource
 from kubepy.api.types import Decoded, DecodeError, first_error, type_of
+from kubepy.api.values.goformat import json_type_name
 from kubepy.apiserver.request import WriteOptions
 from kubepy.apiserver.server import RequestScope, Server
 from kubepy.quoting import printable, quote
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 DUPLICATE_OWNERS = (
     ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject "
     "such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: ")
+_TYPE_META = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 _SCHEME = "pkg/api/legacyscheme/scheme.go:30"  # Go names the scheme by the place where it is made
 # Versions that are not served any more, but that the server's scheme still has, with their groups.
 _OLD_VERSIONS = {
@@ -52,6 +54,15 @@ def conversion_error(resource: Resource, api_version: str, kind: str) -> str:
     return ""
 
 
+def type_meta_error(obj: Any) -> str:
+    """Return the reason why apiVersion and kind of a body cannot be read, "" if they can."""
+    if not isinstance(obj, dict):
+        return f"cannot unmarshal {json_type_name(obj)} into Go value of type {_TYPE_META}"
+    if field := next((name for name in ("apiVersion", "kind") if not isinstance(obj.get(name), str | None)), ""):
+        return f"cannot unmarshal {json_type_name(obj[field])} into Go struct field .{field} of type string"
+    return ""
+
+
 # --- decoding -----------------------------------------------------------------------------------------------------
 
 
@@ -62,7 +73,7 @@ def decode_request(scope: RequestScope, resource: Resource, obj: Object) -> Obje
 
     Raises BadRequest for values of the wrong type and, with ``Strict``, for unknown fields; ``Warn`` warns of them.
     """
-    return decode(scope.server, resource, obj, scope.request.write_options)
+    return _with_reset(scope, decode(scope.server, resource, obj, scope.request.write_options), obj)
 
 
 def decode(server: Server, resource: Resource, obj: Object, options: WriteOptions) -> Object:
@@ -114,6 +125,14 @@ def _complete(server: Server, resource: Resource, decoded: Decoded, options: Wri
     return decoded.object
 
 
+def _with_reset(scope: RequestScope, decoded: Object, obj: Object) -> Object:
+    """Keep the empty managedFields of a request, which reset those of its object; decoding drops empty lists."""
+    metadata = obj.get("metadata")
+    if isinstance(metadata, dict) and metadata.get("managedFields") == [] and not scope.request.subresource:
+        decoded["metadata"]["managedFields"] = []
+    return decoded
+
+
 class PatchErrorStyle(NamedTuple):
     """The words of an error about the result of a patch: the value that it shows, and the text of the problem.
 
@@ -135,8 +154,14 @@ def decode_patched(scope: RequestScope, resource: Resource, obj: Object, style: 
         return errors.invalid("", "", [errors.invalid_value("patch", style.value(), detail)])
 
     strategy = scope.server.strategy(resource)
-    if not resource.custom and style.is_json:
-        api_version, kind = obj.get("apiVersion") or resource.api_version, obj.get("kind") or resource.kind
+    if (style.is_json or not isinstance(obj, dict)) and (reason := type_meta_error(obj)):
+        raise invalid_patch(f"couldn't get version/kind; json parse error: json: {reason}")
+    if resource.custom:
+        _check_custom_kind(resource, obj)
+    elif style.is_json:
+        if not obj.get("apiVersion"):  # Go decodes an object of no version into nothing
+            raise _unnamed(scope)
+        api_version, kind = obj["apiVersion"], obj.get("kind") or resource.kind
         if (api_version, kind) != (resource.api_version, resource.kind) and (
                 detail := conversion_error(resource, str(api_version), str(kind))):
             raise invalid_patch(detail)
@@ -145,9 +170,20 @@ def decode_patched(scope: RequestScope, resource: Resource, obj: Object, style: 
     except DecodeError as error:
         raise invalid_patch(style.detail(error)) from None
     new = _complete(scope.server, resource, decoded, scope.request.write_options, invalid_patch)
+    _with_reset(scope, new, obj)
     match_namespace(new, scope)
     match_name(new, scope)
     return new
+
+
+def _check_custom_kind(resource: Resource, obj: Object) -> None:
+    """Check that a patch leaves a custom resource what it is. Raises Invalid."""
+    for field, expected in (("apiVersion", resource.api_version), ("kind", resource.kind)):
+        if (value := obj.get(field) or expected) != expected:
+            metadata = obj.get("metadata")
+            name = metadata.get("name", "") if isinstance(metadata, dict) else ""
+            problem = errors.invalid_value(field, value, f"must be {expected}")
+            raise errors.invalid(f"{obj.get('kind')}.{resource.group}", name, [problem])
 
 
 # --- agreement with the request -----------------------------------------------------------------------------------
@@ -189,14 +225,18 @@ def ensure_namespace(metadata: Object, requested: str) -> None:
         del metadata["namespace"]
 
 
+def _unnamed(scope: RequestScope) -> errors.BadRequest:
+    return errors.BadRequest(f"the name of the object ({scope.name} based on URL) was undeterminable: name must be "
+                             "provided")
+
+
 def match_name(obj: Object, scope: RequestScope) -> None:
     """Check that the object of an update has the name in the request (``checkName``). Raises BadRequest."""
     name = obj["metadata"].get("name", "")
     if name == scope.name:
         return
     if not name:
-        raise errors.BadRequest(f"the name of the object ({scope.name} based on URL) was undeterminable: name must be "
-                                "provided")
+        raise _unnamed(scope)
     raise errors.BadRequest(f"the name of the object ({printable(name)}) does not match the name on the URL "
                             f"({printable(scope.name)})")
 

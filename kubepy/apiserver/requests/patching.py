@@ -12,7 +12,7 @@ from kubepy.api.meta import Object
 from kubepy.api.scheme import Resource
 from kubepy.api.types import DecodeError, as_encoded, in_key_order
 from kubepy.api.values.goformat import format_value, to_json
-from kubepy.apiserver.request import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Patch
+from kubepy.apiserver.request import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Patch, StrictErrors
 from kubepy.apiserver.requests.decoding import (
     PatchErrorStyle,
     check_subresource,
@@ -60,8 +60,10 @@ def patch_object(scope: RequestScope, patch: Patch) -> Object:
 def _patched(scope: RequestScope, resource: Resource, obj: Object, patch: Patch) -> Object:
     """Apply a patch and decode the result, in the version that is stored."""
     patched = apply(resource, obj, patch)
-    if patch.type == JSON_PATCH and scope.request.write_options.field_validation == "Warn":
-        scope.server.warn_all(documents.unknown_operation_fields(patch.data))
+    if patch.type == JSON_PATCH and (unknown := documents.unknown_operation_fields(patch.data)):
+        options = scope.request.write_options
+        strict = StrictErrors((*options.strict.repeated, *((0, error) for error in unknown)), options.strict.places)
+        scope = scope._replace(request=scope.request._replace(options=options._replace(strict=strict)))
     if patch.type == STRATEGIC_MERGE_PATCH:  # errors show the patch, as Go prints a map
         style = PatchErrorStyle(lambda: format_value(patch.data), _converter_error)
     else:  # errors show the patched object, as JSON

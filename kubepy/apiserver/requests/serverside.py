@@ -85,7 +85,9 @@ def _check(scope: RequestScope, resource: Resource, config: Any) -> None:
     if not scope.request.write_options.field_manager:
         problem = errors.required("fieldManager", "is required for apply patch")
         raise errors.invalid("PatchOptions.meta.k8s.io", "", [problem])
-    if not isinstance(config, dict) or not isinstance(config.setdefault("metadata", {}), dict):
+    if isinstance(config, dict) and config.get("metadata") is None:
+        config["metadata"] = {}
+    if not isinstance(config, dict) or not isinstance(config["metadata"], dict):
         raise errors.BadRequest("error decoding YAML: the applied configuration is not an object with metadata")
     if (config.get("apiVersion"), config.get("kind")) != (resource.api_version, resource.kind):
         raise errors.BadRequest(f"invalid object type: {_kind_text(config)}")
@@ -101,7 +103,8 @@ def _kind_text(obj: Object) -> str:
 
 def _untyped(config: Object, detail: str) -> errors.Status:
     metadata = config["metadata"]
-    place = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}; {_kind_text(config)}"
+    namespace, name = (text if isinstance(text := metadata.get(field), str) else "" for field in ("namespace", "name"))
+    place = f"{namespace}/{name}; {_kind_text(config)}"
     return errors.Status(f"failed to create typed patch object ({printable(place)}): {detail}")
 
 

@@ -50,9 +50,13 @@ def test_fields_of_value(value: Any, tree: dict[str, Any]) -> None:
 
 
 def test_invalid_field_set_is_refused() -> None:
-    for tree in ({"x:a": {}}, {"f:a": 1}, []):
-        with pytest.raises(ValueError, match=r"unknown path element|must be an object"):
+    for tree in ({"xa": {}}, {"f:a": 1}, []):
+        with pytest.raises(ValueError, match=r"missing colon|must be an object"):
             from_fields_v1(tree)
+
+
+def test_elements_of_later_versions_are_left_out() -> None:
+    assert from_fields_v1({"x:a": {"f:b": {}}, "f:c": {}}) == {("f:c",)}
 
 
 def test_members_come_before_what_is_below_them_and_keys_in_their_order() -> None:
@@ -156,10 +160,9 @@ def test_items_that_leave_key_out_go_by_default_of_their_schema() -> None:
     ({"replicas": "x"}, ".spec.replicas: expected numeric (int or float), got string"),
     ({"paused": "x"}, '.spec.paused: expected boolean, got &value.valueUnstructured{Value:"x"}'),
     ({"selector": []}, ".spec.selector: expected map, got &{[]}"),
-    ({"template": {"spec": {"containers": [{"name": "a"}, {"name": "a"}, {"image": "b"}]}}},
+    ({"template": {"spec": {"containers": [{"name": "a"}, {"name": "a"}, {"image": "b"}, None]}}},
      'errors:\n  .spec.template.spec.containers: duplicate entries for key [name="a"]\n'
-     "  .spec.template.spec.containers: element 2: associative list with keys has an element that omits all key fields "
-     '["name"] (and doesn\'t have default values for any key fields)'),
+     "  .spec.template.spec.containers: element 3: associative list with keys may not have a null element"),
 ])
 def test_invalid_configuration_is_refused(change: Any, why: str) -> None:
     assert text_of(problems({"spec": change}, schema_for("apps/v1", "Deployment"))) == why

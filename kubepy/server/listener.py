@@ -223,6 +223,7 @@ def listen(address: str, port: int) -> list[socket.socket]:
                 listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
             where: Any = (place[0], sockets[0].getsockname()[1], *place[2:]) if sockets and not port else place
             listener.bind(where)
+            listener.listen(BACKLOG)  # who comes before the server is ready waits, and is not refused
         except OSError:
             listener.close()
             for other in sockets:

@@ -365,3 +365,11 @@ def test_error_of_an_applied_name_that_is_no_text(api: Api) -> None:
     config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": {"a": "b"}}}
     message = api.patch(f"{MAPS}/a?fieldManager=m", config, APPLY).json()["message"]
     assert message.startswith("failed to create typed patch object (/; /v1, Kind=ConfigMap): .metadata.name:")
+
+
+@pytest.mark.parametrize("first", ["Foreground", "Orphan"])
+def test_later_policy_ends_a_deletion(api: Api, first: str) -> None:
+    api.post(MAPS, config_map("a"))
+    assert api.delete(f"{MAPS}/a?propagationPolicy={first}").json()["kind"] == "ConfigMap"
+    ended = api.delete(f"{MAPS}/a?propagationPolicy=Background").json()
+    assert (ended["kind"], ended["status"], api.get(f"{MAPS}/a").status) == ("Status", "Success", 404)

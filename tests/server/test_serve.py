@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from kubepy.server import listener
 from kubepy.storage import yaml
 from tests.cli.conftest import run
 from tests.server.conftest import SECONDS, ServerProcess
@@ -223,3 +224,9 @@ def test_stale_kubeconfig_of_the_folder_is_replaced(new_folder: Callable[[], Pat
     process.communicate()
     assert str(kubeconfig) in line
     assert "certificate-authority-data" in kubeconfig.read_text()
+
+
+def test_client_that_comes_before_the_server_is_ready_is_not_refused() -> None:
+    [listening] = listener.listen("127.0.0.1", 0)
+    with listening, socket.create_connection(listening.getsockname(), SECONDS):
+        pass

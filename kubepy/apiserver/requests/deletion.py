@@ -52,6 +52,8 @@ def delete(scope: RequestScope) -> Object:
     deletion = decide(scope.strategy, state, options, now)
     if deletion.removed:
         last = transaction.delete(scope.key)
+        last = {**last, "metadata": dict(last["metadata"])}
+        _set_finalizers(last["metadata"], [])  # it may have had one that a new policy takes back
         return deletion.state if scope.resource.key == "pods" else last
     return scope.update(deletion.state, old)
 

@@ -27,7 +27,7 @@ from tests.apiserver.test_stored_objects import manifests
 
 Object = dict[str, Any]
 
-EXAMPLES = int(os.environ.get("RANDOM_REQUESTS", "60"))
+EXAMPLES = int(os.environ.get("RANDOM_REQUESTS", "40"))
 SOME = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
 TYPES = {resource: f"{table.package_of(resource.api_version)}.{resource.kind}" for resource in BUILT_IN
          if "update" in resource.verbs and table.package_of(resource.api_version)}
@@ -142,3 +142,10 @@ def test_random_status_is_stored_or_refused(cluster: LocalCluster, pair: tuple[O
     resource = cluster.scheme.for_kind(manifest["apiVersion"], manifest["kind"])
     assert resource is not None
     play(cluster, resource, manifest, {**manifest, "status": status})
+
+
+def test_kind_that_is_no_text_is_refused(cluster: LocalCluster) -> None:
+    with pytest.raises(Status) as error:
+        cluster.client.create("configmaps", {"kind": {"a": "b"}, "metadata": {"name": "a"}}, namespace="default")
+    assert error.value.code == 400
+    assert "Go struct field .kind of type string" in error.value.message

@@ -26,8 +26,8 @@ WATCHED = {"cli", "daemonset", "deployment", "statefulset"}  # folders whose cas
 # ALL_CASES=1 in the environment they are all played.
 IS_WHOLE = bool(os.environ.get("ALL_CASES"))
 ONCE_CASES = [case for index, case in enumerate(case for case in CASES if case.parent.name in ONCE)
-              if IS_WHOLE or index % 4 == 0]
-OWN_TIME = [case for index, case in enumerate(CASES) if IS_WHOLE or index % 30 == 0
+              if IS_WHOLE or index % 6 == 0]
+OWN_TIME = [case for index, case in enumerate(CASES) if IS_WHOLE or index % 60 == 0
             or re.search(r"^\$ .*\bsleep [0-9]", case.read_text(), re.MULTILINE)]
 
 

@@ -124,7 +124,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Any]:
 # --- what holds ---------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=25, deadline=None, derandomize=True,
+@settings(max_examples=14, deadline=None, derandomize=True,
           suppress_health_check=[HealthCheck.too_slow])
 @given(spec=SPECS, operations=SCENARIOS, faults=FAULTS)
 @example(faults=None, spec={"surge": 1, "unavailable": 0}, operations=[

@@ -140,7 +140,7 @@ def play(lab: DeploymentLab, operations: list[tuple[tuple[Any, ...], bool]]) -> 
 
 # --- what holds ---------------------------------------------------------------------------------------------------
 
-QUICK = settings(max_examples=25, deadline=None, derandomize=True,
+QUICK = settings(max_examples=14, deadline=None, derandomize=True,
                  suppress_health_check=[HealthCheck.too_slow])
 
 

@@ -167,7 +167,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Any]:
     return lambda: tmp_path_factory.mktemp("set") / "state"
 
 
-@settings(max_examples=35, deadline=None, derandomize=True,
+@settings(max_examples=20, deadline=None, derandomize=True,
           suppress_health_check=[HealthCheck.too_slow])
 @given(spec=SPECS, claims=st.booleans(), operations=st.lists(st.tuples(OPERATIONS, SETTLE), min_size=3, max_size=12),
        faults=FAULTS)

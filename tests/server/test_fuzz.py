@@ -29,7 +29,7 @@ from tests.apiserver.test_random_requests import TYPES
 from tests.apiserver.test_stored_objects import manifests
 from tests.server.conftest import TOKEN, Answer, Api
 
-EXAMPLES = int(os.environ.get("FUZZ_REQUESTS", "150"))
+EXAMPLES = int(os.environ.get("FUZZ_REQUESTS", "80"))
 SOME = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
 SECONDS = 10.0  # that a request may take on a machine with other work: a hang is longer
 JSON, YAML, PROTOBUF = "application/json", "application/yaml", "application/vnd.kubernetes.protobuf"

@@ -104,6 +104,8 @@ def _check_kind(resource: Resource, obj: Object) -> str:
     if api_version not in versions:
         raise errors.BadRequest(f"the API version in the data ({api_version}) does not match the expected API version "
                                 f"({resource.api_version})")
+    if not isinstance(kind, str):
+        raise errors.BadRequest(f"couldn't get version/kind; json parse error: json: {type_meta_error(obj)}")
     if kind != resource.kind:
         version = api_version.rpartition("/")[2]
         detail = f'no kind {quote(kind)} is registered for version {quote(api_version)} in scheme "{_SCHEME}"'

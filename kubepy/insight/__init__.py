@@ -1,0 +1,126 @@
+"""Insight: what will happen (``plan``), why something does not (``why``), and what did (``timeline``).
+
+All three speak of one model, which is defined here. A :class:`Step` is what one object did at one moment; a
+:class:`Timeline` has the steps between two moments, and the :class:`Course` of each workload: its numbers after each
+step, beside the bounds that its spec and its budgets set. The timeline of what happened is read from the journal that
+storage keeps (``timeline``); that of a plan is the same, read from a fork on which the controllers have worked
+(``prediction``). ``why`` finds out why an object is not where it should be. Nothing here writes to the cluster that is
+asked about.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import NamedTuple
+
+from kubepy.storage import Key
+
+
+class Step(NamedTuple):
+    """What one object did at one moment. Fields that do not apply are "".
+
+    :ivar action: ``created``, ``scheduled``, ``ready``, ``terminating``, ``deleted`` … (docs/timeline.md lists them).
+    :ivar key: the object: resource with its group (``pods``, ``daemonsets.apps``), namespace, name.
+    :ivar owner: its controller, of the same namespace: ``replicasets.apps/web-5d4c4ff75b``.
+    :ivar node: the node of a pod.
+    :ivar revision: the hash of the pod template: of a pod, a ReplicaSet or a ControllerRevision.
+    :ivar reason: why, in the API's words where it has some: ``CrashLoopBackOff``, ``3 to 5``.
+    """
+
+    at: datetime
+    action: str
+    key: Key
+    owner: str = ""
+    node: str = ""
+    revision: str = ""
+    reason: str = ""
+
+
+class Numbers(NamedTuple):
+    """The pods of a workload at one moment. Terminating pods count nowhere but in ``pods``.
+
+    :ivar desired: how many there should be; for a DaemonSet, on how many nodes.
+    :ivar pods: how many there are.
+    :ivar ready: of those that stay, how many are ready.
+    :ivar available: of those, how many have been ready for ``minReadySeconds``.
+    :ivar updated: of those that stay, how many have the newest revision.
+    """
+
+    desired: int = 0
+    pods: int = 0
+    ready: int = 0
+    available: int = 0
+    updated: int = 0
+
+    @property
+    def unavailable(self) -> int:
+        return max(self.desired - self.available, 0)
+
+    @property
+    def surge(self) -> int:
+        return max(self.pods - self.desired, 0)
+
+
+class Bounds(NamedTuple):
+    """What a workload's spec and the budgets of its pods allow while it is rolled out; None: no bound.
+
+    :ivar min_available: how many pods must stay available.
+    :ivar max_unavailable: how many of the desired pods may be unavailable, by the strategy.
+    :ivar max_surge: how many pods there may be beyond the desired ones.
+    :ivar budget: the PodDisruptionBudget that says ``min_available``, "" where the strategy does.
+    """
+
+    min_available: int | None = None
+    max_unavailable: int | None = None
+    max_surge: int | None = None
+    budget: str = ""
+
+
+class Course(NamedTuple):
+    """How one workload fared.
+
+    :ivar key: the workload: that which no other workload controls (a Deployment, not its ReplicaSets).
+    :ivar numbers: (number of steps so far, numbers): those at the beginning (0), then each time they change.
+    :ivar bounds: those at the end.
+    """
+
+    key: Key
+    numbers: tuple[tuple[int, Numbers], ...]
+    bounds: Bounds = Bounds()
+
+
+class Timeline(NamedTuple):
+    """What happened between two moments, both included. Steps stand in the order of their writes."""
+
+    since: datetime
+    until: datetime
+    steps: tuple[Step, ...]
+    courses: tuple[Course, ...]
+
+
+class Link(NamedTuple):
+    """A link of the chain from an object that is asked about to the one that is to blame.
+
+    :ivar key: the object of this link.
+    :ivar field: the path of the field that shows it (``status.containerStatuses[0].state.waiting.reason``); "" for none.
+    :ivar value: the field's value, as the API has it; None where the field is missing.
+    :ivar text: one plain sentence about it, without a full stop.
+    """
+
+    key: Key
+    field: str
+    value: object
+    text: str
+
+
+class Finding(NamedTuple):
+    """The cause that a diagnosis has found.
+
+    :ivar cause: its identifier in the closed list of docs/why/.
+    :ivar chain: from the object that was asked about (or the one below it) to the leaf.
+    :ivar remedies: command lines, without the program's name, each of which might alone bring the object to done.
+    """
+
+    cause: str
+    chain: tuple[Link, ...]
+    remedies: tuple[tuple[str, ...], ...] = ()

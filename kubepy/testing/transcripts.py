@@ -50,7 +50,7 @@ class TranscriptError(Exception):
     """A transcript cannot be read. The message names the file and the line."""
 
 
-class Step(NamedTuple):
+class TranscriptStep(NamedTuple):
     """A command of a transcript, and the lines expected from it.
 
     :ivar line: the number of the command's line, from 1.
@@ -69,14 +69,14 @@ class Transcript(NamedTuple):
     path: Path
     lines: Sequence[str]
     settings: Mapping[str, str]
-    steps: Sequence[Step]
+    steps: Sequence[TranscriptStep]
     files: Mapping[str, str]
 
 
 class StepDifference(NamedTuple):
     """A step that printed something else: the lines that it printed."""
 
-    step: Step
+    step: TranscriptStep
     printed: Sequence[str]
 
 
@@ -104,7 +104,7 @@ class _Reader:
         self._path = path
         self._lines = lines
         self.settings: dict[str, str] = {}
-        self.steps: list[Step] = []
+        self.steps: list[TranscriptStep] = []
         self.files: dict[str, str] = {}
 
     def read(self) -> None:
@@ -148,7 +148,7 @@ class _Reader:
             last += 1
         expected = tuple(_ESCAPED.sub(lambda match: match[0][1:], line, count=1) if line.startswith("\\") else line
                          for line in self._lines[first:last])
-        self.steps.append(Step(command, start + 1, first, expected))
+        self.steps.append(TranscriptStep(command, start + 1, first, expected))
 
     def _read_files(self, index: int) -> None:
         name = ""
@@ -239,7 +239,7 @@ def aligned(expected: Sequence[str], printed: Sequence[str]) -> list[tuple[str, 
     return lines
 
 
-def is_as_expected(step: Step, printed: Sequence[str]) -> bool:
+def is_as_expected(step: TranscriptStep, printed: Sequence[str]) -> bool:
     """Return whether a step printed what is expected."""
     expected = step.expected
     if len(expected) == len(printed) and all(map(line_matcher(expected), expected, printed)):

@@ -54,3 +54,17 @@ def test_act_that_lets_time_go_on_is_left_at_the_limit() -> None:
     prediction = predict(local(cluster), lambda fork: Cluster(fork).run("wait deploy/web --for=condition=Never "
                                                                        "--timeout=100h"))
     assert not prediction.settled
+
+
+def test_done_ends_prediction() -> None:
+    def has_four_ready(fork: LocalCluster) -> bool:
+        status = fork.client.get("deployments.apps", "web", namespace="default")["status"]
+        return bool(status["readyReplicas"] > 3)
+
+    cluster = rolled_out()
+    cluster.client.patch("deploy/web", {"spec": {"template": {"metadata": {"annotations": {
+        "kubepy.dev/ready-after": "9s"}}}}})
+    prediction = predict(local(cluster), scale, done=has_four_ready)
+    assert not prediction.settled
+    assert 0 < prediction.settled_after < predict(local(cluster), scale).settled_after
+    assert has_four_ready(prediction.cluster)

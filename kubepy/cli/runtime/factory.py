@@ -26,7 +26,7 @@ with lazy_imports():
     from kubepy.apiserver import cluster as clusters
     from kubepy.apiserver import roundtrips
     from kubepy.cli.runtime import driver as drivers
-    from kubepy.cli.runtime import faults, notes
+    from kubepy.cli.runtime import faults, notes, terminal
     from kubepy.cli.runtime import kubeconfig as kubeconfigs
     from kubepy.cli.runtime import progress as progresses
     from kubepy.runtime import checkpoint as checkpoints
@@ -326,9 +326,7 @@ class Factory:
         """``Warning: …`` on stderr, each only once in a command, as client-go's warning writer does."""
         if text not in self._warned:
             self._warned[text] = None
-            # As AllowsColorOutput of client-go decides it.
-            in_colour = self.stderr.isatty() and os.environ.get("TERM") != "dumb" and "NO_COLOR" not in os.environ
-            self.say(text, f"{YELLOW}Warning:{PLAIN} " if in_colour else "Warning: ")
+            self.say(text, f"{YELLOW}Warning:{PLAIN} " if terminal.shows_colours(self.stderr) else "Warning: ")
 
     def log(self, place: str, text: str) -> None:
         """A warning on stderr as Go's klog writes it: month, day, time, process, place. Each only once."""

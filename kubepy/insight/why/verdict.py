@@ -17,7 +17,19 @@ from kubepy.apiserver.cluster import LocalCluster
 from kubepy.controlplane import MANAGER_LOCK, OF_SERVER
 from kubepy.insight import Finding
 from kubepy.insight.prediction import predict
-from kubepy.insight.why import DONE, PROGRESSING, STUCK, Next, Remedy, Why, goals, workloads
+from kubepy.insight.why import (
+    DONE,
+    PROGRESSING,
+    STUCK,
+    Next,
+    Remedy,
+    Why,
+    deletions,
+    disruption,
+    goals,
+    jobs,
+    workloads,
+)
 from kubepy.insight.why.scene import Diagnoses, Scene, Words, merged
 from kubepy.runtime.checkpoint import CHECKPOINT, latest
 from kubepy.storage import Key
@@ -25,8 +37,8 @@ from kubepy.storage import Key
 MANY_PODS = 200  # in a cluster with more of them only the first remedy is tried
 # For each kind first what keeps an object from going, then what refuses its pods, what keeps them from a node, what
 # breaks their containers, and last what only says how far it is.
-DIAGNOSES = merged((workloads.DIAGNOSES,))
-NOTES = merged((workloads.NOTES,))  # of objects that are done
+DIAGNOSES = merged((deletions.DIAGNOSES, jobs.DIAGNOSES, disruption.DIAGNOSES, workloads.DIAGNOSES))
+NOTES = merged((jobs.NOTES, disruption.NOTES, workloads.NOTES))  # of objects that are done
 Run = Callable[[LocalCluster, Words], int]
 """Runs a command line on a cluster; returns its exit status."""
 
@@ -51,10 +63,11 @@ class Question(NamedTuple):
         return Scene(cluster or self.cluster, diagnoses, reconciles=runs, namespace=self.namespace,
                      asked_at=self.cluster.clock.now())
 
-    def is_done(self, cluster: LocalCluster, asked: Object) -> bool:
-        """Return whether the object is done in a fork."""
+    def is_done(self, cluster: LocalCluster, asked: Object, *, or_goes_on: bool = False) -> bool:
+        """Return whether the object is done in a fork, or is on its way there though nothing is due."""
         scene = Scene(cluster, DIAGNOSES)
-        return goals.is_done(scene, scene.get(*self.key), asked)
+        obj = scene.get(*self.key)
+        return goals.is_done(scene, obj, asked) or (or_goes_on and goals.goes_on(scene, obj))
 
 
 def explain(question: Question) -> Why:
@@ -68,7 +81,7 @@ def explain(question: Question) -> Why:
         state, finding = DONE, question.scene(diagnoses=NOTES).diagnose(asked) or up_to_date(scene, asked)
     else:
         prediction = predict(question.cluster, lambda fork: None, done=lambda fork: question.is_done(fork, asked))
-        reaches = question.is_done(prediction.cluster, asked)
+        reaches = question.is_done(prediction.cluster, asked, or_goes_on=True)
         at_first = scene.diagnose(asked)
         if reaches and scene.reconciles:
             state, finding = PROGRESSING, at_first or rolling_out(scene, asked)

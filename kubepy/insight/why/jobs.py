@@ -161,7 +161,7 @@ def goes_on(scene: Scene, job: Object) -> bool:
 # --- CronJobs -----------------------------------------------------------------------------------------------------
 
 
-class Start(NamedTuple):
+class CronJobStarts(NamedTuple):
     """The starts of a CronJob.
 
     :ivar due: the latest start that is due and has not been made; None: there is none.
@@ -176,13 +176,13 @@ class Start(NamedTuple):
     is_too_late: bool
 
 
-def starts_of(scene: Scene, cron_job: Object) -> Start:
+def starts_of(scene: Scene, cron_job: Object) -> CronJobStarts:
     """Return the starts of a CronJob. Raises CronError, ScheduleError."""
     typed = cast("CronJob", cron_job)
     times = read_times(typed)
     latest = latest_start(typed, times, scene.now, heed_deadline=False)
     is_late = latest.due is not None and is_too_late(typed, latest.due, scene.now)
-    return Start(latest.due, latest.missed or int(latest.due is not None), next_start(typed, times, scene.now), is_late)
+    return CronJobStarts(latest.due, latest.missed or int(latest.due is not None), next_start(typed, times, scene.now), is_late)
 
 
 def schedule_error(scene: Scene, cron_job: Object) -> str:
@@ -227,7 +227,7 @@ def has_new_schedule(cron_job: Object, since: datetime) -> bool:
                for entry in cron_job["metadata"].get("managedFields") or ())
 
 
-def missed_link(scene: Scene, cron_job: Object, start: Start) -> Link:
+def missed_link(scene: Scene, cron_job: Object, start: CronJobStarts) -> Link:
     are = "has" if start.missed == 1 else "have"
     many = "more than 100 starts have" if start.missed > MANY_MISSED else f"{plural(start.missed, 'start')} {are}"
     last = f", the last one at {format_time(start.due)}" if start.due else ""

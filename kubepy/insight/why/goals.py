@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from kubepy.api.meta import Object, is_being_deleted, name_of, namespace_of, uid_of
 from kubepy.api.objects.pods import phase_of
+from kubepy.insight.why import disruption, jobs
 from kubepy.insight.why.scene import condition_status
 
 if TYPE_CHECKING:
@@ -78,16 +79,13 @@ def pod(scene: Scene, obj: Object) -> bool:
     return phase_of(obj) == "Succeeded" or (phase_of(obj) == "Running" and condition_status(obj, "Ready") == "True")
 
 
-def node(scene: Scene, obj: Object) -> bool:
-    return condition_status(obj, "Ready") == "True" and not (obj.get("spec") or {}).get("unschedulable")
-
-
 def job(scene: Scene, obj: Object) -> bool:
     return condition_status(obj, "Complete") == "True"
 
 
-def cron_job(scene: Scene, obj: Object) -> bool:
-    return not obj["spec"].get("suspend")
+def goes_on(scene: Scene, obj: Object | None) -> bool:
+    """Return whether an object is on its way though nothing is due: a Job whose pods run, nobody knows for how long."""
+    return obj is not None and scene.key(obj).resource == "jobs.batch" and jobs.goes_on(scene, obj)
 
 
 def claim(scene: Scene, obj: Object) -> bool:
@@ -126,10 +124,6 @@ def autoscaler(scene: Scene, obj: Object) -> bool:
     return not refused and count(obj, "currentReplicas") == count(obj, "desiredReplicas")
 
 
-def budget(scene: Scene, obj: Object) -> bool:
-    return is_observed(obj) and count(obj, "currentHealthy") >= count(obj, "desiredHealthy")
-
-
 def generic(scene: Scene, obj: Object) -> bool:
     """Return whether nothing in its status says that it is not done: a generation unseen, a condition not True."""
     status = obj.get("status")
@@ -143,16 +137,16 @@ def generic(scene: Scene, obj: Object) -> bool:
 
 
 GOALS: dict[str, Goal] = {
-    "cronjobs.batch": cron_job,
+    "cronjobs.batch": jobs.cron_job_is_done,
     "daemonsets.apps": daemon_set,
     "deployments.apps": deployment,
     "horizontalpodautoscalers.autoscaling": autoscaler,
     "jobs.batch": job,
     "namespaces": namespace,
-    "nodes": node,
+    "nodes": disruption.node_is_done,
     "persistentvolumeclaims": claim,
     "persistentvolumes": volume,
-    "poddisruptionbudgets.policy": budget,
+    "poddisruptionbudgets.policy": disruption.budget_is_done,
     "pods": pod,
     "replicasets.apps": replica_set,
     "replicationcontrollers": replica_set,

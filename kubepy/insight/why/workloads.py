@@ -20,7 +20,7 @@ from kubepy.insight.why.goals import count, desired_replicas
 from kubepy.insight.why.scene import Diagnosis, Scene, Words, condition_status, plural
 
 if TYPE_CHECKING:
-    from kubepy.insight import Finding, Link
+    from kubepy.insight import Finding
 
 # Causes that say only that something is not there yet: a pod with another one is blamed first.
 WEAK = frozenset(("min-ready-seconds", "not-ready", "rolling-out"))
@@ -97,23 +97,6 @@ def waits_for_min_ready_seconds(scene: Scene, obj: Object, pods: Iterable[Object
 
 
 # --- all workloads ------------------------------------------------------------------------------------------------
-
-
-def unseen(scene: Scene, obj: Object) -> Finding | None:
-    """Say that the controllers have not acted on a change, and whether anybody runs them."""
-    if scene.reconciles or goals.is_done(scene, obj, obj):
-        return None
-    return scene.finding("no-controllers", no_controllers_link(scene, obj), remedies=CONTROLLER_COMMANDS)
-
-
-CONTROLLER_COMMANDS: tuple[Words, ...] = (("controller", "--once"), ("controller", "--until-settled"))
-
-
-def no_controllers_link(scene: Scene, obj: Object) -> Link:
-    """Return the link that shows a change on which no controller has acted."""
-    has_generation = "generation" in obj["metadata"] and obj["kind"] not in ("Pod", "Node", "Namespace")
-    return scene.link(obj, "status.observedGeneration" if has_generation else "status",
-                      "nobody runs the controllers, and they have not acted on it as it is now")
 
 
 def selector_conflict(scene: Scene, obj: Object) -> Finding | None:
@@ -354,14 +337,13 @@ def misscheduled(scene: Scene, obj: Object) -> Finding | None:
         obj, "status.numberMisscheduled", f"{plural(number, 'pod')} on nodes where it should have none"))
 
 
-ALL = (unseen,)
 DIAGNOSES: dict[str, tuple[Diagnosis, ...]] = {
-    "daemonsets.apps": (*ALL, selector_conflict, on_delete, dead_nodes, daemon_set),
-    "deployments.apps": (*ALL, paused, selector_conflict, deployment, deadline_exceeded),
+    "daemonsets.apps": (selector_conflict, on_delete, dead_nodes, daemon_set),
+    "deployments.apps": (paused, selector_conflict, deployment, deadline_exceeded),
     "pods": (readiness_gate, not_ready),
-    "replicasets.apps": (*ALL, selector_conflict, replica_set),
-    "replicationcontrollers": (*ALL, replica_set),
-    "statefulsets.apps": (*ALL, selector_conflict, on_delete, stateful_set),
+    "replicasets.apps": (selector_conflict, replica_set),
+    "replicationcontrollers": (replica_set,),
+    "statefulsets.apps": (selector_conflict, on_delete, stateful_set),
 }
 NOTES: dict[str, tuple[Diagnosis, ...]] = {
     "daemonsets.apps": (misscheduled,),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kubepy.api.errors import Status
@@ -29,15 +30,27 @@ PART = re.compile(r"""([^.\[\]]+)|\[(\d+)\]|\[['"](.*?)['"]\]|\[\?\(@\.(\w+)==['
 class Diagnoses(NamedTuple):
     """The diagnoses by resource, in the order in which they are tried; the first that applies is the answer.
 
-    :ivar first: tried for every kind before those of the kind; ``last``: after them.
+    :ivar first: tried for every kind, before those of the kind.
     """
 
     by_resource: Mapping[str, tuple[Diagnosis, ...]]
     first: tuple[Diagnosis, ...] = ()
-    last: tuple[Diagnosis, ...] = ()
 
     def of(self, resource: str) -> tuple[Diagnosis, ...]:
-        return *self.first, *self.by_resource.get(resource, ()), *self.last
+        return *self.first, *self.by_resource.get(resource, ())
+
+
+Table = Mapping[str, tuple[Diagnosis, ...]]
+EVERY_KIND = "*"  # in a table: tried for every kind, before those of the kind itself
+
+
+def merged(tables: Iterable[Table]) -> Diagnoses:
+    """Put tables of diagnoses together in their order."""
+    listed = list(tables)
+    resources = {resource for table in listed for resource in table} - {EVERY_KIND}
+    by_resource = {resource: tuple(diagnosis for table in listed for diagnosis in table.get(resource, ()))
+                   for resource in sorted(resources)}
+    return Diagnoses(by_resource, tuple(diagnosis for table in listed for diagnosis in table.get(EVERY_KIND, ())))
 
 
 class Scene:
@@ -45,13 +58,16 @@ class Scene:
 
     :param reconciles: whether anybody runs the controllers of the cluster that is asked about.
     :param namespace: the namespace that a command line without ``-n`` works in.
+    :ivar now: the moment of the scene.
+    :ivar asked_at: the moment of the question: before ``now`` where the scene is the end of a prediction.
     """
 
     def __init__(self, cluster: LocalCluster, diagnoses: Diagnoses, *, reconciles: bool = True,
-                 namespace: str = "default") -> None:
+                 namespace: str = "default", asked_at: datetime | None = None) -> None:
         self.cluster = cluster
         self.client = cluster.client
         self.now = cluster.clock.now()
+        self.asked_at = asked_at or self.now
         self.settings = cluster.settings
         self.reconciles = reconciles
         self.namespace = namespace
@@ -145,7 +161,7 @@ class Scene:
         return Link(self.key(obj), field, value_at(obj, field) if field else None, text)
 
     def condition_link(self, obj: Object, condition_type: str, text: str, field: str = "status") -> Link:
-        """Return a link that shows a field of one of the object's conditions: its ``status``, ``reason``, ``message``."""
+        """Return a link that shows a field of a condition: its ``status``, ``reason``, ``message``."""
         return self.link(obj, f'status.conditions[?(@.type=="{condition_type}")].{field}', text)
 
     def finding(self, cause: str, *chain: Link, remedies: Iterable[Words] = ()) -> Finding:

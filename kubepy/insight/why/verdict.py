@@ -1,70 +1,34 @@
 """The verdict about an object: done, on its way or stuck, by running a fork of the cluster forward.
 
-An object whose goal is not reached is *progressing* if the controllers of a fork bring it there, else *stuck*. What is to
-blame is read off the cluster as it is now, if that shows the same cause as the end of the run; else off the end. Each
-remedy is tried on a fork of its own.
+An object whose goal is not reached is *progressing* if the controllers of a fork bring it there, else *stuck*. What is
+to blame is read off the cluster as it is now, if that shows the same cause as the end of the run; else off the end.
+Each remedy is tried on a fork of its own.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from datetime import datetime
 from typing import NamedTuple
 
-from kubepy.api.clock import format_exact_time
 from kubepy.api.errors import not_found
 from kubepy.api.meta import Object
-from kubepy.api.values.goformat import format_duration
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.controlplane import MANAGER_LOCK, OF_SERVER
-from kubepy.insight import Finding, Link
-from kubepy.insight.prediction import DAY, predict
-from kubepy.insight.why import goals
-from kubepy.insight.why.diagnoses import DIAGNOSES, NOTES
-from kubepy.insight.why.scene import Diagnoses, Scene, Words
+from kubepy.insight import Finding
+from kubepy.insight.prediction import predict
+from kubepy.insight.why import DONE, PROGRESSING, STUCK, Next, Remedy, Why, goals, workloads
+from kubepy.insight.why.scene import Diagnoses, Scene, Words, merged
 from kubepy.runtime.checkpoint import CHECKPOINT, latest
 from kubepy.storage import Key
 
-DONE, PROGRESSING, STUCK = "done", "progressing", "stuck"
 MANY_PODS = 200  # in a cluster with more of them only the first remedy is tried
+# For each kind first what keeps an object from going, then what refuses its pods, what keeps them from a node, what
+# breaks their containers, and last what only says how far it is.
+DIAGNOSES = merged((workloads.DIAGNOSES,))
+NOTES = merged((workloads.NOTES,))  # of objects that are done
 Run = Callable[[LocalCluster, Words], int]
 """Runs a command line on a cluster; returns its exit status."""
-
-
-class Remedy(NamedTuple):
-    """A command line that might bring the object to done.
-
-    :ivar proven: it did so on a fork, so many seconds later.
-    """
-
-    command: Words
-    proven: bool = False
-    finishes_after: float | None = None
-
-
-class Next(NamedTuple):
-    """The next thing that a controller does by itself about the object, or one that it waits for."""
-
-    at: datetime
-    controller: str
-    key: Key
-
-
-class Why(NamedTuple):
-    """The answer of ``why`` about one object.
-
-    :ivar state: ``done``, ``progressing`` or ``stuck``.
-    :ivar now: the moment of the question.
-    """
-
-    key: Key
-    state: str
-    cause: str
-    chain: tuple[Link, ...]
-    remedies: tuple[Remedy, ...]
-    next: Next | None
-    now: datetime
 
 
 class Question(NamedTuple):
@@ -84,7 +48,8 @@ class Question(NamedTuple):
     def scene(self, cluster: LocalCluster | None = None, diagnoses: Diagnoses = DIAGNOSES) -> Scene:
         """Return the scene of the cluster, or of a fork of it."""
         runs = is_run(self.cluster, self.reconciles)
-        return Scene(cluster or self.cluster, diagnoses, reconciles=runs, namespace=self.namespace)
+        return Scene(cluster or self.cluster, diagnoses, reconciles=runs, namespace=self.namespace,
+                     asked_at=self.cluster.clock.now())
 
     def is_done(self, cluster: LocalCluster, asked: Object) -> bool:
         """Return whether the object is done in a fork."""
@@ -104,12 +69,12 @@ def explain(question: Question) -> Why:
     else:
         prediction = predict(question.cluster, lambda fork: None, done=lambda fork: question.is_done(fork, asked))
         reaches = question.is_done(prediction.cluster, asked)
-        finding = scene.diagnose(asked)
+        at_first = scene.diagnose(asked)
         if reaches and scene.reconciles:
-            state, finding = PROGRESSING, finding or rolling_out(scene, asked)
+            state, finding = PROGRESSING, at_first or rolling_out(scene, asked)
         else:
-            state = STUCK
-            finding = _at_end(question.scene(prediction.cluster), question.key, finding) or not_there(scene, asked)
+            at_end = question.scene(prediction.cluster)
+            state, finding = STUCK, _at_end(at_end, question.key, at_first) or not_there(scene, asked)
             remedies = try_remedies(question, asked, finding)
     return Why(question.key, state, finding.cause, finding.chain, remedies, next_for(scene, asked, finding), scene.now)
 
@@ -192,22 +157,3 @@ def _concerns(scene: Scene, key: Key, concerned: set[Key]) -> bool:
     obj = scene.get(*key)
     owner = scene.owner(obj) if obj is not None else None
     return owner is not None and _concerns(scene, scene.key(owner), concerned)
-
-
-# --- documents ----------------------------------------------------------------------------------------------------
-
-
-def why_document(why: Why) -> Object:
-    """Return the answer as JSON data."""
-    upcoming = why.next and {
-        "at": format_exact_time(why.next.at), "after": format_duration((why.next.at - why.now).total_seconds()),
-        "controller": why.next.controller, "object": why.next.key._asdict()}
-    return {
-        "kind": "Why", "object": why.key._asdict(), "state": why.state, "cause": why.cause,
-        "chain": [{"object": link.key._asdict(), "field": link.field, "value": link.value, "text": link.text}
-                  for link in why.chain],
-        "remedies": [{"command": ["kubepy", *remedy.command], "proven": remedy.proven,
-                      "finishesAfter": None if remedy.finishes_after is None else format_duration(remedy.finishes_after)}
-                     for remedy in why.remedies],
-        "next": upcoming or None,
-    }

@@ -1,5 +1,4 @@
-"""Diagnoses of workloads and of pods that are not ready: the way from a Deployment, ReplicaSet, DaemonSet or StatefulSet
-down to the pod that holds it up.
+"""Diagnoses of workloads and of pods that are not ready: the way from a workload down to the pod that holds it up.
 
 The causes of a pod itself are other modules': a workload's diagnosis picks the pods to blame, and puts its own link in
 front of what they say.
@@ -173,8 +172,7 @@ def deployment(scene: Scene, obj: Object) -> Finding | None:
         finding = blame(scene, leaving) or finding or scene.diagnose_any(
             rs for rs in old if not goals.replica_set(scene, rs))
     if finding is None:
-        finding = waits_for_min_ready_seconds(scene, obj, scene.owned(newest, "pods") if newest else [])
-        return finding
+        return waits_for_min_ready_seconds(scene, obj, scene.owned(newest, "pods") if newest else [])
     if updated < desired:
         link = scene.link(obj, "status.updatedReplicas", f"{updated} of {plural(desired, 'replica')} updated")
     elif available < desired:

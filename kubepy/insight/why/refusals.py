@@ -26,7 +26,7 @@ from kubepy.controllers import cronjob
 from kubepy.controllers.daemonset.placement import node_should_run_daemon_pod
 from kubepy.controllers.daemonset.pods import for_node, new_pod, target_node_name
 from kubepy.controllers.deployment.replica_sets import new_replica_set
-from kubepy.controllers.job.backoff import new_backoff_record
+from kubepy.controllers.job.backoff import BackoffRecord
 from kubepy.controllers.job.decide import manage
 from kubepy.controllers.job.state import is_finished, new_job_state
 from kubepy.controllers.pod_control import is_namespace_terminating, pod_from_template
@@ -35,16 +35,18 @@ from kubepy.controllers.statefulset.pods import is_ordered, new_stateful_pod, or
 from kubepy.controlplane.users import user_of
 from kubepy.insight.why.goals import desired_replicas
 from kubepy.insight.why.remedies import (
+    absent,
     compact_json,
     field_path,
     json_patch,
     merge_patch,
-    pods_of,
+    replace_in_place,
     replaces_pods,
+    scale_down,
     top_owner,
 )
 from kubepy.insight.why.scene import Diagnosis, value_at
-from kubepy.runtime.reconcile import Informers, Key
+from kubepy.runtime.reconcile import Informers
 
 if TYPE_CHECKING:
     from kubepy.apiserver.cluster import LocalCluster
@@ -109,8 +111,8 @@ def daemon_pods(scene: Scene, owner: Object) -> Iterator[Any]:
     return (pod for pod in scene.owned(owner, PODS) if is_pod_active(pod))
 
 
-def typed(obj: Object) -> Any:
-    """Return an object for a function that asks for one of the types of ``kubepy.api.typed``."""
+def typed(obj: Any) -> Any:
+    """Return an object, or a list of objects, for a function that asks for a type of ``kubepy.api.typed``."""
     return obj
 
 
@@ -131,7 +133,7 @@ def of_job(scene: Scene, owner: Object) -> Iterator[Creation]:
     job, pods = typed(owner), [typed(pod) for pod in scene.owned(owner, PODS)]
     if is_finished(job):
         return
-    state = new_job_state(scene.key(owner), job, pods, new_backoff_record(NO_BACKOFF, (), ()), scene.now)
+    state = new_job_state(scene.key(owner), job, pods, BackoffRecord(), scene.now)
     pods_to_create = manage(state).create
     if pods_to_create:
         yield Creation(PODS, dict(pods_to_create[0]), len(pods_to_create))
@@ -192,7 +194,7 @@ class Trial(NamedTuple):
 
     def named(self) -> Object:
         """Return the object under a name that stays the same: generated ones would make every answer another one."""
-        obj = clone(self.creation.obj)
+        obj: Object = clone(self.creation.obj)
         if not obj["metadata"].get("name"):
             obj["metadata"]["name"] = f"{obj['metadata']['generateName']}xxxxx"
         return obj
@@ -229,15 +231,15 @@ def creation_error(scene: Scene, owner: Object) -> Status | None:
 def changed(obj: Object, parts: Iterable[str | int], value: Any = None) -> Object:
     """Return a copy of an object with another value of a field; None: without the field."""
     *path, last = parts
-    copy: Any = clone(obj)
-    inner = copy
+    copy: Object = clone(obj)
+    inner: Any = copy
     for part in path:
         inner = inner[part]
     if value is None:
         del inner[last]
     else:
         inner[last] = value
-    return typed(copy)
+    return copy
 
 
 def in_quotas(scene: Scene, namespace: str) -> Iterator[Suspect]:
@@ -349,7 +351,7 @@ def refused(scene: Scene, owner: Object) -> Finding | None:
     return scene.finding(suspect.cause, refused_link(case), *links, remedies=remedies)
 
 
-NOUNS = {PODS: "pod", CLAIMS: "claim", "jobs.batch": "Job", "replicasets.apps": "ReplicaSet"}
+NOUNS = {PODS: "pods", CLAIMS: "claim", "jobs.batch": "Jobs", "replicasets.apps": "ReplicaSet"}
 COUNTS = {"DaemonSet": "status.currentNumberScheduled", "Job": "status.active", "CronJob": "status.lastScheduleTime",
           "StatefulSet": "status.replicas"}
 
@@ -357,13 +359,10 @@ COUNTS = {"DaemonSet": "status.currentNumberScheduled", "Job": "status.active", 
 def refused_link(case: Refusal) -> Link:
     """Return the link that shows the refusal at the owner: its condition where it has one, else a count."""
     owner, noun = case.trial.owner, NOUNS[case.trial.creation.resource]
-    text = f"its {noun} is refused: {case.error.message}"
-    for condition in ("ReplicaFailure", "Progressing"):
-        if str(case.error) in str((get_condition(owner, condition) or {}).get("message")):
-            return case.scene.condition_link(owner, condition, text, field="message")
     if get_condition(owner, "ReplicaFailure"):
-        return case.scene.condition_link(owner, "ReplicaFailure", text, field="message")
-    return case.scene.link(owner, COUNTS.get(owner["kind"], "status.replicas"), text)
+        return case.scene.condition_link(owner, "ReplicaFailure", f"the API refuses its {noun}", field="message")
+    return case.scene.link(owner, COUNTS.get(owner["kind"], "status.replicas"),
+                           f"the API refuses its {noun}: {case.error.message}")
 
 
 Evidence = tuple[list["Link"], list["Words"]]
@@ -378,42 +377,17 @@ def quota_exceeded(case: Refusal) -> Evidence:
     if name is None:
         return unnamed_resource(case)
     missing = case.trial.creation.missing
-    needed = used[name]
-    for _ in range(missing):
-        needed = needed + usage[name]
-    links = [case.link(field_path("spec.hard", name), "the quota allows no more"),
-             case.link(field_path("status.used", name), f"{usage[name]} more would be too much")]
-    raised = {over: str(max(hard[over], sum_of(used[over], usage[over], missing))) for over in usage
-              if sum_of(used[over], usage[over], missing) > hard[over]}
-    return links, [merge_patch(scene, quota, {"spec": {"hard": raised}}), *scale_to_present(case),
-                   *less_surge(scene, case.trial.owner)]
+    links = [case.link(field_path("status.used", name),
+                       f"{used[name]} of {hard[name]} {name} are in use, and {usage[name]} more would be too many")]
+    raised = {over: str(sum_of(used.get(over, quotas.ZERO), usage[over], missing)) for over in usage
+              if sum_of(used.get(over, quotas.ZERO), usage[over], missing) > hard[over]}
+    return links, [merge_patch(scene, quota, {"spec": {"hard": raised}}), *scale_down(scene, case.trial.owner),
+                   *replace_in_place(scene, case.trial.owner)]
 
 
 def sum_of(start: Quantity, each: Quantity, number: int) -> Quantity:
     """Return a quantity plus another one so many times."""
-    return start if number < 1 else sum_of(start + each, each, number - 1) if number < 100 else \
-        Quantity.of(start.value() + each.value() * number, start.format)
-
-
-def scale_to_present(case: Refusal) -> list[Words]:
-    """Return the command that scales the workload to the pods that it has."""
-    workload = top_owner(case.scene, case.trial.owner)
-    present = len(pods_of(case.scene, workload))
-    if workload["kind"] not in ("Deployment", "ReplicaSet", "ReplicationController", "StatefulSet"):
-        return []
-    if not 0 < present < desired_replicas(workload):
-        return []
-    return [case.scene.command(workload, "scale", case.scene.word(workload), f"--replicas={present}")]
-
-
-def less_surge(scene: Scene, owner: Object) -> list[Words]:
-    """Return the command that lets a rollout delete an old pod before it makes a new one."""
-    workload = top_owner(scene, owner)
-    rolling = (workload["spec"].get("strategy") or {}).get("rollingUpdate") or {}
-    if workload["kind"] != "Deployment" or not rolling.get("maxSurge") or not pods_of(scene, workload):
-        return []
-    return [merge_patch(scene, workload, {"spec": {"strategy": {"rollingUpdate": {"maxSurge": 0,
-                                                                                 "maxUnavailable": 1}}}})]
+    return Quantity(start.nanos + each.nanos * number, start.format)
 
 
 def unnamed_resource(case: Refusal) -> Evidence:
@@ -428,7 +402,7 @@ def unnamed_resource(case: Refusal) -> Evidence:
                  if name.startswith(f"{flag}.") or (flag == "requests" and "." not in name)]
         if names:
             words.append(f"--{flag}=" + ",".join(f"{name}={modest(hard, name, flag)}" for name in names))
-    links = [case.link(case.suspect.field, "the quota is about pods that all name this resource; its pods do not")]
+    links = [case.link(case.suspect.field, "so each container must name the resource, and those of the pods do not")]
     workload = top_owner(scene, case.trial.owner)
     named = [scene.command(workload, "set", "resources", scene.word(workload), *words)] \
         if words and replaces_pods(workload) else []
@@ -444,7 +418,7 @@ def modest(hard: Object, name: str, flag: str) -> str:
 
 def limit_range(case: Refusal) -> Evidence:
     scene, limits = case.scene, case.suspect.obj
-    links = [case.link(case.suspect.field, "the LimitRange demands it of what is created in its namespace")]
+    links = [case.link(case.suspect.field, "it demands this of all that is created in its namespace")]
     return links, [*within_limits(case), scene.command(limits, "delete", scene.word(limits))]
 
 
@@ -468,7 +442,7 @@ def within_limits(case: Refusal) -> list[Words]:
 
 def pod_security(case: Refusal) -> Evidence:
     scene, namespace, workload = case.scene, case.suspect.obj, top_owner(case.scene, case.trial.owner)
-    links = [case.link(case.suspect.field, "the namespace takes only pods of this level")]
+    links = [case.link(case.suspect.field, "it takes only pods of this level")]
     remedies: list[Words] = []
     pod = case.trial.creation.obj
     template = (workload["spec"].get("template") or {}).get("spec") or {}
@@ -478,7 +452,8 @@ def pod_security(case: Refusal) -> Evidence:
             container["securityContext"] = {**(container.get("securityContext") or {}), **RESTRICTED}
         level = podsecurity.LevelVersion(labels_of(namespace)[ENFORCE], None)
         if not podsecurity.violations(level, pod["metadata"], hardened):
-            patch = {field: [{"name": container["name"], "securityContext": RESTRICTED} for container in template[field]]
+            patch = {field: [{"name": container["name"], "securityContext": RESTRICTED}
+                             for container in template[field]]
                      for field in ("containers", "initContainers") if template.get(field)}
             remedies.append(scene.command(workload, "patch", scene.word(workload), "-p",
                                           compact_json({"spec": {"template": {"spec": patch}}})))
@@ -492,7 +467,7 @@ def admission_policy(case: Refusal) -> Evidence:
     scene, blamed = case.scene, case.suspect.obj
     bindings = [blamed] if case.suspect.resource == BINDINGS else [
         binding for binding in scene.list(BINDINGS) if binding["spec"].get("policyName") == name_of(blamed)]
-    links = [scene.link(binding, "spec.validationActions", "the binding makes the policy count")
+    links = [scene.link(binding, "spec.validationActions", "it makes the policy count")
              for binding in bindings[:1]]
     links.append(case.link(case.suspect.field, "it does not hold" if case.suspect.resource == POLICIES
                            else "its parameters are missing"))
@@ -508,22 +483,17 @@ def webhook_unreachable(case: Refusal) -> Evidence:
     service = configuration["webhooks"][index]["clientConfig"].get("service")
     if service:
         present = scene.get("services", service["namespace"], service["name"])
-        links.append(absent("services", service) if present is None else
+        links.append(absent("services", service["namespace"], service["name"], "there is no such Service")
+                     if present is None else
                      scene.link(present, "spec.selector", "the Service has nothing behind it that answers"))
     ignore = json_patch(scene, configuration, {"op": "replace", "path": f"/webhooks/{index}/failurePolicy",
                                                "value": "Ignore"})
     return links, [ignore, scene.command(configuration, "delete", scene.word(configuration))]
 
 
-def absent(resource: str, reference: Object) -> Link:
-    from kubepy.insight import Link
-
-    return Link(Key(resource, reference["namespace"], reference["name"]), "", None, "there is no such Service")
-
-
 def webhook_refused(case: Refusal) -> Evidence:
     scene, configuration = case.scene, case.suspect.obj
-    links = [case.link(case.suspect.field, "the webhook has denied it")]
+    links = [case.link(case.suspect.field, "this webhook denies it")]
     return links, [scene.command(configuration, "delete", scene.word(configuration))]
 
 

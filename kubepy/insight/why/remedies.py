@@ -9,9 +9,11 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from kubepy.api.meta import Object, uid_of
+from kubepy.api.meta import Object, is_controlled_by
 from kubepy.api.objects.pods import is_pod_active, node_name
+from kubepy.insight import Link
 from kubepy.insight.why.goals import desired_replicas
+from kubepy.storage import Key
 
 if TYPE_CHECKING:
     from kubepy.insight.why.scene import Scene, Words
@@ -43,6 +45,11 @@ def merge_patch(scene: Scene, obj: Object, patch: Object) -> Words:
 def pointer(*parts: str | int) -> str:
     """Return the JSON pointer of a field."""
     return "".join(f"/{str(part).replace('~', '~0').replace('/', '~1')}" for part in parts)
+
+
+def absent(resource: str, namespace: str, name: str, text: str) -> Link:
+    """Return the link of an object that does not exist."""
+    return Link(Key(resource, namespace, name), "", None, text)
 
 
 # --- owners ---------------------------------------------------------------------------------------------------------
@@ -91,9 +98,9 @@ def patch_template(scene: Scene, pod: Object, *operations: tuple[str, Sequence[s
     return [json_patch(scene, workload, *patch)]
 
 
-def scale_down(scene: Scene, pod: Object) -> list[Words]:
-    """Return the command that scales a pod's workload to the number of pods that have a node."""
-    workload = top_owner(scene, pod)
+def scale_down(scene: Scene, obj: Object) -> list[Words]:
+    """Return the command that scales an object's workload to the number of pods that have a node."""
+    workload = top_owner(scene, obj)
     if workload["kind"] not in SCALED:
         return []
     pods = pods_of(scene, workload)
@@ -103,22 +110,21 @@ def scale_down(scene: Scene, pod: Object) -> list[Words]:
     return [scene.command(workload, "scale", scene.word(workload), f"--replicas={placed}")]
 
 
-def replace_in_place(scene: Scene, pod: Object) -> list[Words]:
-    """Return the command that lets a rollout delete an old pod before it makes the new one, where one is under way."""
-    workload = top_owner(scene, pod)
+def replace_in_place(scene: Scene, obj: Object) -> list[Words]:
+    """Return the command that lets a rollout delete an old pod before it makes the new one, where one is under way.
+
+    :param obj: a new pod, or the new ReplicaSet.
+    """
+    workload = top_owner(scene, obj)
     field = {"Deployment": "strategy", "DaemonSet": "updateStrategy"}.get(workload["kind"])
     others = [other for other in pods_of(scene, workload) if node_name(other)]
     if workload["kind"] == "Deployment":
-        owner = scene.owner(pod)
-        others = [other for other in others if owner is None or not is_owned_by(other, owner)]
+        newest = scene.owner(obj) if obj["kind"] == "Pod" else obj
+        others = [other for other in others if newest is None or not is_controlled_by(other, newest)]
     strategy = workload["spec"].get(field) or {} if field else {}
     if not others or not (strategy.get("rollingUpdate") or {}).get("maxSurge"):
         return []
     return [merge_patch(scene, workload, {"spec": {field: {"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}}})]
-
-
-def is_owned_by(obj: Object, owner: Object) -> bool:
-    return any(reference["uid"] == uid_of(owner) for reference in obj["metadata"].get("ownerReferences") or ())
 
 
 def tolerate(scene: Scene, pod: Object, taints: Iterable[Object]) -> list[Words]:
@@ -150,7 +156,7 @@ def show_amount(resource: str, amount: int) -> str:
     if resource == "cpu":
         return f"{amount // 1000}" if amount % 1000 == 0 else f"{amount}m"
     if resource in SMALLEST and amount >= MEBI:
-        return f"{amount // MEBI}Mi"
+        return f"{amount // (MEBI * 1024)}Gi" if amount % (MEBI * 1024) == 0 else f"{amount // MEBI}Mi"
     return str(amount)
 
 

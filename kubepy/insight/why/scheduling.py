@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-from kubepy.api.meta import Object, is_being_deleted, name_of, namespace_of
+from kubepy.api.meta import Object, is_being_deleted, is_controlled_by, name_of, namespace_of
 from kubepy.api.objects.nodes import (
     TAINT_UNSCHEDULABLE,
     find_untolerated_taint,
@@ -32,6 +32,7 @@ from kubepy.insight.why.remedies import (
     field_path,
     json_patch,
     largest_share,
+    merge_patch,
     on_nodes,
     patch_template,
     pods_of,
@@ -75,6 +76,7 @@ ROLE = "node-role.kubernetes.io/"  # taints that keep a node for its role
 STATE = "node.kubernetes.io/"  # taints that say in what state a node is
 NOT_TO_RELABEL = ("kubernetes.io/hostname", "kubernetes.io/os", "kubernetes.io/arch")  # facts about a machine
 MAX_NODES = 10  # in one command
+SYSTEM_PRIORITY = 2_000_000_000
 
 CAUSE_OF_REASON = {
     "Too many pods": "too-many-pods",
@@ -110,7 +112,7 @@ EFFORT = {
 RULED_OUT = 4  # the pod, or the node's role, rules the node out
 
 
-class Obstacle(NamedTuple):
+class NodeObstacle(NamedTuple):
     """A reason why a pod cannot run on a node.
 
     :ivar reason: in the words of the FailedScheduling event.
@@ -124,7 +126,7 @@ class Obstacle(NamedTuple):
     hopeless: bool = False
 
 
-class Attempt(NamedTuple):
+class SchedulingAttempt(NamedTuple):
     """One attempt to schedule a pod.
 
     :ivar obstacles: by node: all of its reasons, not only those of the first filter that rejects it.
@@ -133,7 +135,7 @@ class Attempt(NamedTuple):
     pod: PodInfo
     handle: Handle
     result: FitResult
-    obstacles: dict[str, list[Obstacle]]
+    obstacles: dict[str, list[NodeObstacle]]
 
     def node(self, name: str) -> NodeInfo:
         node_info = self.handle.cache.get(name)
@@ -161,20 +163,20 @@ def handle_of(scene: Scene) -> Handle:
     return handles[scene]
 
 
-def attempt(scene: Scene, pod: Object) -> Attempt:
+def attempt(scene: Scene, pod: Object) -> SchedulingAttempt:
     """Try to schedule a pod, and ask every filter about each node that the pod may be meant for."""
     handle = handle_of(scene)
     info = PodInfo(scene.key(pod), pod)  # type: ignore[arg-type]
     result = find_nodes_that_fit_pod(info, handle, FILTER_PLUGINS)
-    obstacles: dict[str, list[Obstacle]] = {}
+    obstacles: dict[str, list[NodeObstacle]] = {}
     if not result.feasible:
         names = result.diagnosis.node_to_status
         obstacles = {name: obstacles_on(info, result, node_info) for name in names
                      if (node_info := handle.cache.get(name)) is not None}
-    return Attempt(info, handle, result, obstacles)
+    return SchedulingAttempt(info, handle, result, obstacles)
 
 
-def obstacles_on(pod: PodInfo, result: FitResult, node_info: NodeInfo) -> list[Obstacle]:
+def obstacles_on(pod: PodInfo, result: FitResult, node_info: NodeInfo) -> list[NodeObstacle]:
     """Return the reasons of all filters that reject a node."""
     answers = [(plugin, plugin.filter(pod, state, node_info)) for plugin, state in result.cycle.states]
     statuses = [status for plugin, status in answers
@@ -197,7 +199,7 @@ def untolerated_taints(pod: PodInfo, node_info: NodeInfo) -> list[Object]:
             if find_untolerated_taint([taint], tolerations, DO_NOT_SCHEDULE_EFFECTS) is not None]
 
 
-def read_status(status: PluginStatus, pod: PodInfo, node_info: NodeInfo) -> Iterator[Obstacle]:
+def read_status(status: PluginStatus, pod: PodInfo, node_info: NodeInfo) -> Iterator[NodeObstacle]:
     """Turn a filter's answer into obstacles, each with its cause."""
     for reason in status.reasons:
         cause = CAUSE_OF_REASON.get(reason) or CAUSE_OF_PLUGIN[status.plugin]
@@ -210,7 +212,7 @@ def read_status(status: PluginStatus, pod: PodInfo, node_info: NodeInfo) -> Iter
                 effort = RULED_OUT
             elif all(key.startswith(STATE) for key in keys):
                 effort = 0
-        yield Obstacle(cause, reason, effort, status.plugin == "NodeResourcesFit" and not status.resolvable)
+        yield NodeObstacle(cause, reason, effort, status.plugin == "NodeResourcesFit" and not status.resolvable)
 
 
 def wrong_labels(pod: PodInfo, node_info: NodeInfo) -> list[str]:
@@ -218,13 +220,13 @@ def wrong_labels(pod: PodInfo, node_info: NodeInfo) -> list[str]:
     return [key for key, value in (pod.spec.get("nodeSelector") or {}).items() if node_info.labels.get(key) != value]
 
 
-def distance(obstacles: Sequence[Obstacle]) -> tuple[int, ...]:
+def distance(obstacles: Sequence[NodeObstacle]) -> tuple[int, ...]:
     """Return how far a node is from fitting; see the top of this module."""
     effort = max(obstacle.effort for obstacle in obstacles)
     return effort // RULED_OUT, sum(obstacle.hopeless for obstacle in obstacles), len(obstacles), effort
 
 
-def nearest(obstacles: dict[str, list[Obstacle]]) -> tuple[str, list[str]]:
+def nearest(obstacles: dict[str, list[NodeObstacle]]) -> tuple[str, list[str]]:
     """Return the cause, and the nodes closest to fitting for which it is the first reason, by name."""
     shortest = min(map(distance, obstacles.values()))
     first = {name: of_node[0].cause for name, of_node in sorted(obstacles.items()) if distance(of_node) == shortest}
@@ -235,11 +237,11 @@ def nearest(obstacles: dict[str, list[Obstacle]]) -> tuple[str, list[str]]:
 # --- evidence and remedies ------------------------------------------------------------------------------------------
 
 
-class Case(NamedTuple):
+class PlacementCase(NamedTuple):
     """The nodes that are closest to fitting, for one cause."""
 
     scene: Scene
-    attempt: Attempt
+    attempt: SchedulingAttempt
     pod: Object
     cause: str
     nodes: list[str]
@@ -262,35 +264,37 @@ class Case(NamedTuple):
 Evidence = tuple[list["Link"], list["Words"]]
 
 
-def cordoned(case: Case) -> Evidence:
-    links = [case.node_link("spec.unschedulable", "the node is cordoned")]
+def cordoned(case: PlacementCase) -> Evidence:
+    links = [case.node_link("spec.unschedulable", "it is cordoned")]
     return links, on_nodes(case.scene, case.pod, case.nodes[:MAX_NODES], "uncordon")
 
 
-def taint(case: Case) -> Evidence:
+def taint(case: PlacementCase) -> Evidence:
     taints = untolerated_taints(case.attempt.pod, case.node)
     index = next(index for index, taint in enumerate(case.node.taints) if dict(taint) == taints[0])
-    links = [case.node_link(f"spec.taints[{index}]", "the pod does not tolerate this taint of the node")]
+    links = [case.node_link(f"spec.taints[{index}]", "the pod does not tolerate this taint")]
     same = [name for name in case.nodes[:MAX_NODES]
             if untolerated_taints(case.attempt.pod, case.attempt.node(name)) == taints]
+    if all(taint["key"].startswith(STATE) for taint in taints):
+        return links, []  # they come back as long as the node is in that state
     removals = [f"{taint['key']}:{taint['effect']}-" for taint in taints]
     return links, [*on_nodes(case.scene, case.pod, same, "taint", "nodes", after=removals),
                    *tolerate(case.scene, case.pod, taints)]
 
 
-def node_selector(case: Case) -> Evidence:
+def node_selector(case: PlacementCase) -> Evidence:
     labels = wrong_labels(case.attempt.pod, case.node)
     selector = case.pod["spec"]["nodeSelector"]
     wanted = field_path("spec.nodeSelector", labels[0])
-    links = [case.pod_link(wanted, "the pod wants a node with this label"),
+    links = [case.pod_link(wanted, "it wants a node with this label"),
              case.node_link(field_path("metadata.labels", labels[0]),
-                            f"the node has another value than {selector[labels[0]]}" if labels[0] in case.node.labels
-                            else "the node does not have the label")]
+                            f"its label is not {selector[labels[0]]}" if labels[0] in case.node.labels
+                            else "it does not have the label")]
     return links, [*label_node(case, {key: selector[key] for key in labels}),
                    *patch_template(case.scene, case.pod, ("remove", ("nodeSelector",), None))]
 
 
-def label_node(case: Case, labels: dict[str, str | None]) -> list[Words]:
+def label_node(case: PlacementCase, labels: dict[str, str | None]) -> list[Words]:
     """Return the command that gives the node labels (None: takes one away), unless they are facts about the machine."""
     if not labels or any(key in NOT_TO_RELABEL for key in labels):
         return []
@@ -299,11 +303,11 @@ def label_node(case: Case, labels: dict[str, str | None]) -> list[Words]:
     return on_nodes(case.scene, case.pod, case.nodes[:MAX_NODES], "label", "nodes", after=[*words, *overwrite])
 
 
-def node_affinity(case: Case) -> Evidence:
+def node_affinity(case: PlacementCase) -> Evidence:
     selector: Any = required_node_selector(case.pod["spec"]) or {}
     terms = selector.get("nodeSelectorTerms") or []
     path = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
-    links = [case.pod_link(path, "the pod wants a node that meets one of these terms")]
+    links = [case.pod_link(path, "it wants a node that meets one of these terms")]
     labels: dict[str, str | None] = {}
     term = next((term for term in terms if not term.get("matchFields")), None)
     for expression in (term or {}).get("matchExpressions") or ():
@@ -313,9 +317,9 @@ def node_affinity(case: Case) -> Evidence:
         labels[expression["key"]] = label_that_meets(expression)
         if len(links) == 1:
             links.append(case.node_link(field_path("metadata.labels", expression["key"]),
-                                        f"the node's label does not meet {show_expression(expression)}"))
+                                        f"its label does not meet {show_expression(expression)}"))
     if len(links) == 1:
-        links.append(case.node_link("metadata.name", "the node is none of those that the pod names"))
+        links.append(case.node_link("metadata.name", "it is none of the nodes that the pod names"))
     affinity = case.pod["spec"]["affinity"]
     gone = ("affinity",) if set(affinity) == {"nodeAffinity"} else ("affinity", "nodeAffinity")
     return links, [*label_node(case, labels), *patch_template(case.scene, case.pod, ("remove", gone, None))]
@@ -341,18 +345,31 @@ def show_expression(expression: Object) -> str:
     return f"{expression['key']} {expression['operator']}" + (f" ({', '.join(values)})" if values else "")
 
 
-def make_room(case: Case) -> list[Words]:
-    """Return the commands that need fewer places for the pod's workload."""
-    return [*scale_down(case.scene, case.pod), *replace_in_place(case.scene, case.pod)]
+def make_room(case: PlacementCase) -> list[Words]:
+    """Return the commands that need fewer places for the pod's workload, or let a DaemonSet's pod displace others."""
+    if any(obstacle.hopeless for obstacle in case.attempt.obstacles[case.nodes[0]]):
+        return []
+    return [*scale_down(case.scene, case.pod), *replace_in_place(case.scene, case.pod), *displace_others(case)]
 
 
-def resources(case: Case) -> Evidence:
+def displace_others(case: PlacementCase) -> list[Words]:
+    """Return the command that makes a DaemonSet's pods more important than all that is not critical to the system."""
+    workload = top_owner(case.scene, case.pod)
+    has_others = any(not is_controlled_by(other.pod, workload) and other.priority < SYSTEM_PRIORITY
+                     for other in case.node.pods.values())
+    if workload["kind"] != "DaemonSet" or not has_others or case.attempt.pod.priority >= SYSTEM_PRIORITY:
+        return []
+    patch = {"spec": {"template": {"spec": {"priorityClassName": "system-node-critical"}}}}
+    return [merge_patch(case.scene, workload, patch)]
+
+
+def resources(case: PlacementCase) -> Evidence:
     lacking = insufficient_resources(case.attempt.pod.requests, case.node)
     amount = next((lack for lack in lacking
                    if CAUSE_OF_REASON.get(f"Insufficient {lack.resource}", "insufficient-resource") == case.cause),
                   lacking[0] if lacking else None)
     if amount is None:  # the room is kept for nominated pods
-        return [case.node_link("status.allocatable", "the room of the node is kept for pods of higher priority")], []
+        return [case.node_link("status.allocatable", "its room is kept for pods of higher priority")], []
     name = amount.resource
 
     def show(number: int) -> str:
@@ -363,15 +380,15 @@ def resources(case: Case) -> Evidence:
     links = []
     if asking is not None:
         links.append(case.pod_link(field_path(f"spec.containers[{asking}].resources.requests", name),
-                                   f"the pod requests {show(amount.requested)} of {name}"))
+                                   f"it requests {name} {show(amount.requested)}"))
     links.append(case.node_link(
         field_path("status.allocatable", name),
-        f"the node has {show(amount.capacity)}, of which its pods request {show(amount.used)}"))
+        f"it has {name} {show(amount.capacity)}, of which its pods request {show(amount.used)}"))
     smaller = request_less(case.scene, case.pod, name, amount.requested, sensible_request(case, name))
     return links, [*make_room(case), *smaller]
 
 
-def sensible_request(case: Case, resource: str) -> int:
+def sensible_request(case: PlacementCase, resource: str) -> int:
     """Return the largest request with which all pods of the workload would fit, and one right now."""
     workload = top_owner(case.scene, case.pod)
     own = {name_of(pod) for pod in pods_of(case.scene, workload)}
@@ -396,21 +413,22 @@ def sensible_request(case: Case, resource: str) -> int:
     return amount - amount % 10 if resource == "cpu" else amount
 
 
-def too_many_pods(case: Case) -> Evidence:
+def too_many_pods(case: PlacementCase) -> Evidence:
     taken = len(case.node.pods)
-    return [case.node_link("status.allocatable.pods", f"the node has {plural(taken, 'pod')} already")], make_room(case)
+    link = case.node_link("status.allocatable.pods", f"it has {plural(taken, 'pod')} already, and may have no more")
+    return [link], make_room(case)
 
 
-def host_port(case: Case) -> Evidence:
+def host_port(case: PlacementCase) -> Evidence:
     wanted = case.attempt.pod.ports
     holder = next((pod for pod in case.node.pods.values()
                    if any(port.clashes(used) for used in host_ports(pod.pod) for port in wanted)), None)
     if holder is None:
-        return [case.node_link("metadata.name", "the ports of the node are kept for other pods")], make_room(case)
+        return [case.node_link("metadata.name", "its ports are kept for other pods")], make_room(case)
     path = next((path for path, port in port_paths(case.obj(holder))
                  if any(port == own.port for own in wanted)), "spec.containers")
-    links = [case.pod_link(next(iter(port_paths(case.pod)))[0], "the pod wants this port of its node"),
-             case.scene.link(case.obj(holder), path, f"this pod has the port on {case.node.name}")]
+    links = [case.pod_link(next(iter(port_paths(case.pod)))[0], "it wants this port of its node"),
+             case.scene.link(case.obj(holder), path, f"it has the port on {case.node.name}")]
     return links, [*make_room(case), *delete_bare(case, case.obj(holder))]
 
 
@@ -423,14 +441,14 @@ def port_paths(pod: Object) -> Iterator[tuple[str, int]]:
                     yield f"spec.{field}[{index}].ports[{place}].hostPort", port["hostPort"]
 
 
-def delete_bare(case: Case, other: Object) -> list[Words]:
+def delete_bare(case: PlacementCase, other: Object) -> list[Words]:
     """Return the command that deletes a pod that nobody would make again; other pods would only come back."""
     if case.scene.owner(other) is not None:
         return []
     return [case.scene.command(other, "delete", case.scene.word(other))]
 
 
-def matching_pods(case: Case, term: AffinityTerm) -> Iterator[PodInfo]:
+def matching_pods(case: PlacementCase, term: AffinityTerm) -> Iterator[PodInfo]:
     """Yield the pods in the node's domain that an affinity term selects."""
     domain = case.node.labels.get(term.topology_key)
     for node_info in case.attempt.handle.cache.nodes():
@@ -443,15 +461,15 @@ def matching_pods(case: Case, term: AffinityTerm) -> Iterator[PodInfo]:
 TERMS = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
-def pod_anti_affinity(case: Case) -> Evidence:
+def pod_anti_affinity(case: PlacementCase) -> Evidence:
     pod, handle, scene = case.attempt.pod, case.attempt.handle, case.scene
     path = f"spec.affinity.podAntiAffinity.{TERMS}"
     for index, term in enumerate(pod.terms.required_anti_affinity):
         if (other := next(matching_pods(case, term), None)) is not None and term.topology_key in case.node.labels:
-            links = [case.pod_link(f"{path}[{index}]", f"no such pod may be in the same {term.topology_key}"),
-                     scene.link(case.obj(other), "spec.nodeName", f"this pod is, in that of {case.node.name}")]
-            return links, [*make_room(case), *without_affinity(case, "podAntiAffinity"),
-                           *delete_bare(case, case.obj(other))]
+            key = term.topology_key
+            links = [case.pod_link(f"{path}[{index}]", f"it must not be in the {key} of such a pod"),
+                     scene.link(case.obj(other), "spec.nodeName", f"it is such a pod, in that of {case.node.name}")]
+            return links, [*make_room(case), *delete_bare(case, case.obj(other))]
     own = handle.namespace_labels(pod.namespace)
     for node_info in handle.cache.with_anti_affinity.values():
         for other in node_info.with_anti_affinity.values():
@@ -459,29 +477,24 @@ def pod_anti_affinity(case: Case) -> Evidence:
                 key = term.topology_key
                 if (term.matches(pod.namespace, pod.labels, own) and key in node_info.labels
                         and node_info.labels[key] == case.node.labels.get(key)):
-                    text = f"this pod on {node_info.name} keeps such pods out of its {key}"
+                    text = f"it runs on {node_info.name} and keeps such pods out of its {key}"
                     return [scene.link(case.obj(other), f"{path}[{index}]", text)], make_room(case)
     return [], make_room(case)
 
 
-def without_affinity(case: Case, field: str) -> list[Words]:
-    """Return the command that removes a field of the template's affinity."""
-    return patch_template(case.scene, case.pod, ("remove", ("affinity", field), None))
-
-
-def pod_affinity(case: Case) -> Evidence:
+def pod_affinity(case: PlacementCase) -> Evidence:
     path = f"spec.affinity.podAffinity.{TERMS}"
     terms = case.attempt.pod.terms.required_affinity
     index = next((index for index, term in enumerate(terms) if not any(matching_pods(case, term))), 0)
     key = terms[index].topology_key
-    text = f"no pod that it selects is in the same {key} as a node with room"
+    text = f"it must be in the {key} of such a pod, and there is none with room"
     links = [case.pod_link(f"{path}[{index}]", text)]
     if key not in case.node.labels:
-        links.append(case.node_link(field_path("metadata.labels", key), f"the node is in no {key}"))
-    return links, without_affinity(case, "podAffinity")
+        links.append(case.node_link(field_path("metadata.labels", key), f"it is in no {key}"))
+    return links, patch_template(case.scene, case.pod, ("remove", ("affinity", "podAffinity"), None))
 
 
-def topology_spread(case: Case) -> Evidence:
+def topology_spread(case: PlacementCase) -> Evidence:
     pod, cache = case.attempt.pod, case.attempt.handle.cache
     constraints = constraints_of(pod, DO_NOT_SCHEDULE)
     positions = [index for index, item in enumerate(pod.spec.get("topologySpreadConstraints") or ())
@@ -492,8 +505,8 @@ def topology_spread(case: Case) -> Evidence:
     constraint = constraints[positions.index(index)]
     key = constraint.topology_key
     if missing is not None:
-        links = [case.pod_link(f"spec.topologySpreadConstraints[{index}].topologyKey", "the pods are spread over it"),
-                 case.node_link(field_path("metadata.labels", key), "the node does not have the label")]
+        links = [case.pod_link(f"spec.topologySpreadConstraints[{index}].topologyKey", "such pods are spread over it"),
+                 case.node_link(field_path("metadata.labels", key), "it does not have the label")]
     else:
         counts: Counter[str] = Counter()
         for node_info in cache.nodes():
@@ -507,13 +520,13 @@ def topology_spread(case: Case) -> Evidence:
     return links, [*make_room(case), *patch_template(case.scene, case.pod, anyway)]
 
 
-def volume_in_use(case: Case) -> Evidence:
+def volume_in_use(case: PlacementCase) -> Evidence:
     links, users = volumes.users_of_volumes(case.scene, case.pod, case.node)
     return links, [*make_room(case), *replace_at_once(case), *(
         command for user in users for command in delete_bare(case, user))]
 
 
-def replace_at_once(case: Case) -> list[Words]:
+def replace_at_once(case: PlacementCase) -> list[Words]:
     """Return the command that lets a Deployment delete its old pods before it makes new ones."""
     workload = top_owner(case.scene, case.pod)
     if workload["kind"] != "Deployment" or not replace_in_place(case.scene, case.pod):
@@ -522,29 +535,29 @@ def replace_at_once(case: Case) -> list[Words]:
     return [json_patch(case.scene, workload, *patch)]
 
 
-def volume_limit(case: Case) -> Evidence:
+def volume_limit(case: PlacementCase) -> Evidence:
     csi_node = case.scene.get(CSI_NODES, "", case.node.name)
     drivers = (csi_node or {"spec": {}})["spec"].get("drivers") or []
     index = next((index for index, driver in enumerate(drivers) if driver.get("allocatable")), 0)
     links = [] if csi_node is None else [case.scene.link(
-        csi_node, f"spec.drivers[{index}].allocatable.count", "the node has as many volumes of the driver already")]
+        csi_node, f"spec.drivers[{index}].allocatable.count", "it has as many volumes of the driver already")]
     return links, make_room(case)
 
 
-def volume_zone(case: Case) -> Evidence:
+def volume_zone(case: PlacementCase) -> Evidence:
     links, labels = volumes.elsewhere(case.scene, case.pod, case.node)
     return links, label_node(case, labels)
 
 
-def claim_without_volume(case: Case) -> Evidence:
+def claim_without_volume(case: PlacementCase) -> Evidence:
     return volumes.nothing_to_bind(case.scene, case.pod)
 
 
-def claim_lost(case: Case) -> Evidence:
+def claim_lost(case: PlacementCase) -> Evidence:
     return volumes.lost_volume(case.scene, case.pod), []
 
 
-EVIDENCE: dict[str, Callable[[Case], Evidence]] = {
+EVIDENCE: dict[str, Callable[[PlacementCase], Evidence]] = {
     "claim-lost": claim_lost,
     "claim-without-volume": claim_without_volume,
     "cordoned": cordoned,
@@ -583,7 +596,7 @@ def unscheduled(scene: Scene, pod: Object) -> Finding | None:
         return rejected_at_once(scene, pod, tried)
     if tried.result.feasible:
         waiting = volumes.unbound(scene, pod)
-        return scene.lead(waiting, scene.link(pod, "spec.volumes", "the pod waits for its volumes")) \
+        return scene.lead(waiting, scene.link(pod, "spec.volumes", "it fits on a node, and waits for its volumes")) \
             if waiting is not None else None
     return held_by_terminating(scene, pod, tried) or no_node_fits(scene, pod, tried)
 
@@ -603,16 +616,22 @@ def of_other_scheduler(scene: Scene, pod: Object) -> Finding:
     return scene.finding("other-scheduler", link, remedies=remedies)
 
 
-def head(scene: Scene, pod: Object, tried: Attempt) -> Link:
-    """Return the link that says what the scheduler says: its message, or its words as of now."""
+def head(scene: Scene, pod: Object, tried: SchedulingAttempt) -> Link:
+    """Return the link with the scheduler's message; where that is older, its words as of now are in the sentence."""
     number = len(tried.handle.cache.nodes())
     message = fit_error_message(number, tried.result.diagnosis, "")
-    return scene.condition_link(pod, SCHEDULED, message.replace("nodes are available", "nodes fit").rstrip("."),
-                                field="message")
+    text = "the only node does not fit" if number == 1 else f"none of the {number} nodes fits"
+    names = tried.result.diagnosis.node_names
+    if names is not None and len(names) == 1:
+        text = f"it is meant for {min(names)}, and does not fit there"
+    link = scene.condition_link(pod, SCHEDULED, text, field="message")
+    if str(link.value).startswith(message):
+        return link
+    return link._replace(text=message.replace("nodes are available", "nodes fit").rstrip("."))
 
 
-def rejected_at_once(scene: Scene, pod: Object, tried: Attempt) -> Finding | None:
-    """Find out why a pod was rejected before any node was looked at: its claims, or terms that contradict each other."""
+def rejected_at_once(scene: Scene, pod: Object, tried: SchedulingAttempt) -> Finding | None:
+    """Find out why a pod was rejected before any node was looked at: its claims, or contradictory terms."""
     link = head(scene, pod, tried)
     if "NodeAffinity" in tried.result.diagnosis.unschedulable_plugins:
         terms = scene.link(pod, "spec.affinity.nodeAffinity", "the terms contradict each other: no node can meet them")
@@ -622,7 +641,7 @@ def rejected_at_once(scene: Scene, pod: Object, tried: Attempt) -> Finding | Non
     return scene.lead(finding, link) if finding is not None else None
 
 
-def held_by_terminating(scene: Scene, pod: Object, tried: Attempt) -> Finding | None:
+def held_by_terminating(scene: Scene, pod: Object, tried: SchedulingAttempt) -> Finding | None:
     """Find out whether the pod fits as soon as pods are gone that are being deleted; those are to blame then."""
     for name in tried.obstacles:
         going = [other for other in tried.node(name).pods.values() if is_being_deleted(other.pod)]
@@ -639,7 +658,7 @@ def held_by_terminating(scene: Scene, pod: Object, tried: Attempt) -> Finding | 
     return None
 
 
-def no_node_fits(scene: Scene, pod: Object, tried: Attempt) -> Finding:
+def no_node_fits(scene: Scene, pod: Object, tried: SchedulingAttempt) -> Finding:
     """Name the cause that keeps the pod from the nodes closest to fitting, with the other reasons before it."""
     link = head(scene, pod, tried)
     if not tried.obstacles:
@@ -647,14 +666,14 @@ def no_node_fits(scene: Scene, pod: Object, tried: Attempt) -> Finding:
         return scene.finding("node-affinity", link, terms,
                              remedies=patch_template(scene, pod, ("remove", ("affinity", "nodeAffinity"), None)))
     cause, names = nearest(tried.obstacles)
-    case = Case(scene, tried, pod, cause, names)
+    case = PlacementCase(scene, tried, pod, cause, names)
     if cause == "taint" and (finding := state_of_node(case)) is not None:
         return scene.lead(finding, link)
     links, remedies = EVIDENCE[cause](case)
     return scene.finding(cause, link, *other_reasons(scene, tried, cause), *links, remedies=remedies)
 
 
-def state_of_node(case: Case) -> Finding | None:
+def state_of_node(case: PlacementCase) -> Finding | None:
     """Return the finding of a node that is tainted for the state that it is in (not ready, unreachable)."""
     taints = untolerated_taints(case.attempt.pod, case.node)
     if not all(taint["key"].startswith(STATE) for taint in taints):
@@ -664,7 +683,7 @@ def state_of_node(case: Case) -> Finding | None:
     return case.scene.lead(finding, links[0]) if finding is not None else None
 
 
-def other_reasons(scene: Scene, tried: Attempt, cause: str) -> Iterator[Link]:
+def other_reasons(scene: Scene, tried: SchedulingAttempt, cause: str) -> Iterator[Link]:
     """Yield a link for each further reason that nodes were rejected for, with the first of these nodes."""
     examples: dict[str, str] = {}
     for name, obstacles in sorted(tried.obstacles.items()):

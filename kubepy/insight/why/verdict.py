@@ -17,7 +17,19 @@ from kubepy.apiserver.cluster import LocalCluster
 from kubepy.controlplane import MANAGER_LOCK, OF_SERVER
 from kubepy.insight import Finding
 from kubepy.insight.prediction import predict
-from kubepy.insight.why import DONE, PROGRESSING, STUCK, Next, Remedy, Why, goals, workloads
+from kubepy.insight.why import (
+    DONE,
+    PROGRESSING,
+    STUCK,
+    Next,
+    Remedy,
+    Why,
+    goals,
+    refusals,
+    scheduling,
+    volumes,
+    workloads,
+)
 from kubepy.insight.why.scene import Diagnoses, Scene, Words, merged
 from kubepy.runtime.checkpoint import CHECKPOINT, latest
 from kubepy.storage import Key
@@ -25,7 +37,8 @@ from kubepy.storage import Key
 MANY_PODS = 200  # in a cluster with more of them only the first remedy is tried
 # For each kind first what keeps an object from going, then what refuses its pods, what keeps them from a node, what
 # breaks their containers, and last what only says how far it is.
-DIAGNOSES = merged((workloads.DIAGNOSES,))
+DIAGNOSES = merged((
+    refusals.DIAGNOSES, scheduling.DIAGNOSES, volumes.DIAGNOSES, workloads.DIAGNOSES))
 NOTES = merged((workloads.NOTES,))  # of objects that are done
 Run = Callable[[LocalCluster, Words], int]
 """Runs a command line on a cluster; returns its exit status."""

@@ -32,14 +32,12 @@ from kubepy.api.objects.volumes import (
 )
 from kubepy.api.selectors import from_label_selector
 from kubepy.controllers.persistentvolume.provisioner import PROVISIONER
-from kubepy.insight import Link
-from kubepy.insight.why.remedies import field_path, json_patch, merge_patch
+from kubepy.insight.why.remedies import absent, field_path, json_patch, merge_patch
 from kubepy.insight.why.scene import Diagnosis
 from kubepy.scheduler.plugins.volumes import NO_PROVISIONER, ZONE_LABELS, is_volume_conflict
-from kubepy.storage import Key
 
 if TYPE_CHECKING:
-    from kubepy.insight import Finding
+    from kubepy.insight import Finding, Link
     from kubepy.insight.why.scene import Scene, Words
     from kubepy.scheduler.cache import NodeInfo
 
@@ -67,13 +65,8 @@ def lost_claim(scene: Scene, claim: Object) -> Finding:
     volume = scene.get(VOLUMES, "", name)
     link = scene.link(claim, "status.phase", "it has lost its volume, and with that its data")
     if volume is None:
-        return scene.finding("claim-lost", link, missing(VOLUMES, "", name, "the volume does not exist any more"))
+        return scene.finding("claim-lost", link, absent(VOLUMES, "", name, "the volume does not exist any more"))
     return scene.finding("claim-lost", link, scene.link(volume, "spec.claimRef", "the volume is another claim's"))
-
-
-def missing(resource: str, namespace: str, name: str, text: str) -> Link:
-    """Return the link of an object that does not exist."""
-    return Link(Key(resource, namespace, name), "", None, text)
 
 
 def class_object(scene: Scene, claim: Object) -> Object | None:
@@ -120,13 +113,14 @@ def without_class(scene: Scene, claim: Object, near: tuple[list[Link], list[Word
     links, remedies = near
     if name := class_of(claim):
         link = scene.link(claim, "spec.storageClassName", "it asks for a class that does not exist")
-        last = missing(CLASSES, "", name, "there is no such StorageClass")
+        last = absent(CLASSES, "", name, "there is no such StorageClass")
         return scene.finding("claim-without-class", link, *links, last, remedies=remedies)
     classes = scene.list(CLASSES)
     assert default_class(classes) is None
     link = scene.link(claim, "spec.storageClassName", "it names no class, no class is the default, and no free volume "
                                                       "without a class matches it")
-    links = [scene.link(storage_class, field_path("metadata.annotations", DEFAULT_CLASS), "the class is not the default")
+    annotation = field_path("metadata.annotations", DEFAULT_CLASS)
+    links = [scene.link(storage_class, annotation, "the class is not the default")
              for storage_class in classes[:1]] or links
     able = [storage_class for storage_class in classes if storage_class.get("provisioner") == PROVISIONER]
     return scene.finding("claim-without-class", link, *links, remedies=[
@@ -153,7 +147,7 @@ def refused_by_named(scene: Scene, claim: Object, name: str) -> Finding | None:
     link = scene.link(claim, "spec.volumeName", "it asks for this volume and no other")
     volume = scene.get(VOLUMES, "", name)
     if volume is None:
-        return scene.finding("claim-without-volume", link, missing(VOLUMES, "", name, "there is no such volume"))
+        return scene.finding("claim-without-volume", link, absent(VOLUMES, "", name, "there is no such volume"))
     defects = list(defects_of(scene, volume, claim, is_named=True))
     if not defects:
         return None
@@ -234,13 +228,16 @@ def unusable_claim(scene: Scene, pod: Object) -> Finding | None:
                 field = "ephemeral" if use.ephemeral else "persistentVolumeClaim.claimName"
                 link = scene.link(pod, f"spec.volumes[{index}].{field}", "the pod mounts this claim")
                 return scene.finding("claim-missing", link,
-                                     missing(CLAIMS, namespace, use.claim, "there is no such claim"))
+                                     absent(CLAIMS, namespace, use.claim, "there is no such claim"))
             if use.ephemeral and (reason := not_made_for(claim, pod)):
                 return scene.finding("claim-missing", scene.link(claim, "metadata.ownerReferences", reason))
-            if is_being_deleted(claim) or phase_of(claim) == "Lost" or not is_bound(claim):
-                if (finding := scene.diagnose(claim)) is not None:
-                    return finding
+            if not is_usable(claim) and (finding := scene.diagnose(claim)) is not None:
+                return finding
     return None
+
+
+def is_usable(claim: Object) -> bool:
+    return is_bound(claim) and not is_being_deleted(claim) and phase_of(claim) != "Lost"
 
 
 def lost_volume(scene: Scene, pod: Object) -> list[Link]:
@@ -249,7 +246,7 @@ def lost_volume(scene: Scene, pod: Object) -> list[Link]:
         name = claim["spec"].get("volumeName", "")
         if is_bound(claim) and scene.get(VOLUMES, "", name) is None:
             return [scene.link(claim, "spec.volumeName", "the pod's claim is bound to this volume"),
-                    missing(VOLUMES, "", name, "the volume does not exist")]
+                    absent(VOLUMES, "", name, "the volume does not exist")]
     return []
 
 
@@ -258,13 +255,14 @@ def nothing_to_bind(scene: Scene, pod: Object) -> tuple[list[Link], list[Words]]
     for claim in claims_of(scene, pod):
         if is_bound(claim):
             continue
-        link = scene.link(claim, "spec.storageClassName", "no free volume that the node reaches matches the pod's claim")
+        link = scene.link(claim, "spec.storageClassName", "no free volume that a node reaches matches the claim")
         storage_class = class_object(scene, claim) or {}
         if (selected := annotations_of(claim).get(SELECTED_NODE)) is not None:
             path = field_path("metadata.annotations", SELECTED_NODE)
             return [link, scene.link(claim, path, f"its volume is being provisioned for {selected}")], []
         if storage_class.get("allowedTopologies"):
-            return [link, scene.link(storage_class, "allowedTopologies", "the class provisions only for other nodes")], []
+            topologies = scene.link(storage_class, "allowedTopologies", "the class provisions for other nodes only")
+            return [link, topologies], []
         links, remedies = nearest_volume(scene, claim)
         if not links and storage_class:
             links = [scene.link(storage_class, "provisioner", "the class leaves it to people to make volumes")]

@@ -249,14 +249,25 @@ def in_quotas(scene: Scene, namespace: str) -> Iterator[Suspect]:
                           changed(quota, ("spec", "hard", name)))
 
 
+LIMITS = ("max", "min", "maxLimitRequestRatio", "default", "defaultRequest")
+
+
 def in_limit_ranges(scene: Scene, namespace: str) -> Iterator[Suspect]:
+    """Yield each rule, then all rules about a resource together: a maximum without a default is one by itself."""
     for limits in scene.list(LIMIT_RANGES, namespace):
         for index, item in enumerate(limits["spec"].get("limits") or ()):
-            for field in ("max", "min", "maxLimitRequestRatio", "default", "defaultRequest"):
-                for name in item.get(field) or ():
-                    path = ("spec", "limits", index, field, name)
-                    yield Suspect("limit-range", LIMIT_RANGES, limits,
-                                  field_path(f"spec.limits[{index}].{field}", name), changed(limits, path))
+            rules = [(field, name) for field in LIMITS for name in item.get(field) or ()]
+            for field, name in rules:
+                yield Suspect("limit-range", LIMIT_RANGES, limits, field_path(f"spec.limits[{index}].{field}", name),
+                              changed(limits, ("spec", "limits", index, field, name)))
+            for name in dict.fromkeys(name for _, name in rules):
+                free = limits
+                for field in LIMITS:
+                    if name in (item.get(field) or ()):
+                        free = changed(free, ("spec", "limits", index, field, name))
+                first = next(field for field, other in rules if other == name)
+                yield Suspect("limit-range", LIMIT_RANGES, limits, field_path(f"spec.limits[{index}].{first}", name),
+                              free)
 
 
 def in_namespace(scene: Scene, name: str) -> Iterator[Suspect]:

@@ -30,6 +30,9 @@ from kubepy.insight.why import (
     disruption,
     goals,
     jobs,
+    refusals,
+    scheduling,
+    volumes,
     workloads,
 )
 from kubepy.insight.why.scene import Diagnoses, Scene, Words, condition_status, merged
@@ -42,8 +45,9 @@ OF_EACH_LOOK = 3  # of many pods that look alike, so many go on while a fork run
 KUBELET = "kubelet"
 # For each kind first what keeps an object from going, then what refuses its pods, what keeps them from a node, what
 # breaks their containers, and last what only says how far it is.
-DIAGNOSES = merged((deletions.DIAGNOSES, jobs.DIAGNOSES, disruption.DIAGNOSES, workloads.DIAGNOSES))
-NOTES = merged((jobs.NOTES, disruption.NOTES, workloads.NOTES))  # of objects that are done
+TABLES = (deletions, jobs, disruption, refusals, scheduling, volumes, workloads)
+DIAGNOSES = merged(module.DIAGNOSES for module in TABLES)
+NOTES = merged(getattr(module, "NOTES", {}) for module in TABLES)  # of objects that are done
 Run = Callable[[LocalCluster, Words], int]
 """Runs a command line on a cluster; returns its exit status."""
 

@@ -113,6 +113,7 @@ def explain(question: Question) -> Why:
 
 def _at_end(scene: Scene, key: Key, at_first: Finding | None) -> tuple[Finding | None, bool]:
     """Return the finding about an object that is stuck, and whether the cluster shows it now, not only in the end."""
+    scene.is_end = True
     obj = scene.get(*key)
     at_end = scene.diagnose(obj) if obj is not None else None
     is_same = at_end is None or (at_first is not None and at_first.cause == at_end.cause)

@@ -28,6 +28,7 @@ from kubepy.insight.why import (
     Why,
     deletions,
     disruption,
+    generic,
     goals,
     jobs,
     refusals,
@@ -45,7 +46,7 @@ OF_EACH_LOOK = 3  # of many pods that look alike, so many go on while a fork run
 KUBELET = "kubelet"
 # For each kind first what keeps an object from going, then what refuses its pods, what keeps them from a node, what
 # breaks their containers, and last what only says how far it is.
-TABLES = (deletions, jobs, disruption, refusals, scheduling, volumes, workloads)
+TABLES = (deletions, jobs, disruption, refusals, scheduling, volumes, generic, workloads)
 DIAGNOSES = merged(module.DIAGNOSES for module in TABLES)
 NOTES = merged(getattr(module, "NOTES", {}) for module in TABLES)  # of objects that are done
 Run = Callable[[LocalCluster, Words], int]
@@ -103,7 +104,7 @@ def explain(question: Question) -> Why:
             state, finding = PROGRESSING, at_first or rolling_out(scene, asked)
         else:
             blamed, is_acted_on = _at_end(question.scene(end), question.key, at_first)
-            state, finding = STUCK, blamed or not_there(scene, asked)
+            state, finding = STUCK, blamed or generic.not_there(scene, asked)
             if scene.reconciles or (is_acted_on and not reaches):
                 remedies = try_remedies(question, asked, finding)
             else:
@@ -193,10 +194,6 @@ def up_to_date(scene: Scene, obj: Object) -> Finding:
 
 def rolling_out(scene: Scene, obj: Object) -> Finding:
     return scene.finding("rolling-out", scene.link(obj, "", "the controllers bring it there by themselves"))
-
-
-def not_there(scene: Scene, obj: Object) -> Finding:
-    return scene.finding("not-ready", scene.link(obj, "status", "nothing brings it further"))
 
 
 def no_controllers(question: Question, scene: Scene, obj: Object) -> tuple[Finding, tuple[Remedy, ...]]:

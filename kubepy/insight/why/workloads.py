@@ -375,7 +375,8 @@ def misscheduled(scene: Scene, obj: Object) -> Finding | None:
         if node is not None and not is_being_deleted(pod) and not placement(cast("Node", node)).should_run:
             taints = (node.get("spec") or {}).get("taints")
             return scene.finding(
-                "misscheduled", scene.link(pod, "spec.nodeName", "it may stay, but would not be made there again"),
+                "misscheduled", scene.link(obj, "status.numberMisscheduled", "it leaves a pod where it makes none"),
+                scene.link(pod, "spec.nodeName", "it may stay, but would not be made there again"),
                 scene.link(node, "spec.taints" if taints else "metadata.labels",
                            "it has a taint that the pod does not tolerate" if taints else "it is not one for the pod"))
     return None

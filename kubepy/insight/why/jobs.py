@@ -182,7 +182,8 @@ def starts_of(scene: Scene, cron_job: Object) -> CronJobStarts:
     times = read_times(typed)
     latest = latest_start(typed, times, scene.now, heed_deadline=False)
     is_late = latest.due is not None and is_too_late(typed, latest.due, scene.now)
-    return CronJobStarts(latest.due, latest.missed or int(latest.due is not None), next_start(typed, times, scene.now), is_late)
+    missed, upcoming = latest.missed or int(latest.due is not None), next_start(typed, times, scene.now)
+    return CronJobStarts(latest.due, missed, upcoming, is_late)
 
 
 def schedule_error(scene: Scene, cron_job: Object) -> str:

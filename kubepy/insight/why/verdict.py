@@ -27,7 +27,9 @@ from kubepy.insight.why import (
     deletions,
     disruption,
     goals,
+    intent,
     jobs,
+    services,
     workloads,
 )
 from kubepy.insight.why.scene import Diagnoses, Scene, Words, merged
@@ -37,8 +39,10 @@ from kubepy.storage import Key
 MANY_PODS = 200  # in a cluster with more of them only the first remedy is tried
 # For each kind first what keeps an object from going, then what refuses its pods, what keeps them from a node, what
 # breaks their containers, and last what only says how far it is.
-DIAGNOSES = merged((deletions.DIAGNOSES, jobs.DIAGNOSES, disruption.DIAGNOSES, workloads.DIAGNOSES))
-NOTES = merged((jobs.NOTES, disruption.NOTES, workloads.NOTES))  # of objects that are done
+DIAGNOSES = merged((deletions.DIAGNOSES, jobs.DIAGNOSES, disruption.DIAGNOSES, intent.DIAGNOSES, services.DIAGNOSES,
+                    workloads.DIAGNOSES))
+# Of objects that are done.
+NOTES = merged((jobs.NOTES, disruption.NOTES, intent.NOTES, workloads.NOTES, intent.LAST_NOTES))
 Run = Callable[[LocalCluster, Words], int]
 """Runs a command line on a cluster; returns its exit status."""
 

@@ -30,9 +30,11 @@ from kubepy.insight.why import (
     disruption,
     generic,
     goals,
+    intent,
     jobs,
     refusals,
     scheduling,
+    services,
     volumes,
     workloads,
 )
@@ -46,9 +48,9 @@ OF_EACH_LOOK = 3  # of many pods that look alike, so many go on while a fork run
 KUBELET = "kubelet"
 # For each kind first what keeps an object from going, then what refuses its pods, what keeps them from a node, what
 # breaks their containers, and last what only says how far it is.
-TABLES = (deletions, jobs, disruption, refusals, scheduling, volumes, generic, workloads)
+TABLES = (deletions, jobs, disruption, intent, services, refusals, scheduling, volumes, generic, workloads)
 DIAGNOSES = merged(module.DIAGNOSES for module in TABLES)
-NOTES = merged(getattr(module, "NOTES", {}) for module in TABLES)  # of objects that are done
+NOTES = merged([*(getattr(module, "NOTES", {}) for module in TABLES), intent.LAST_NOTES])  # of objects that are done
 Run = Callable[[LocalCluster, Words], int]
 """Runs a command line on a cluster; returns its exit status."""
 

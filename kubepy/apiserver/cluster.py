@@ -120,11 +120,19 @@ class LocalCluster:
         cluster.bootstrap()
         return cluster
 
-    def fork(self) -> LocalCluster:
+    def fork(self, settings: Mapping[str, Any] = NO_SETTINGS, *, is_prediction: bool = False) -> LocalCluster:
         """Return an independent cluster in memory that goes on from what is committed here: objects with their
-        revisions, clock, ids, change log, events, and the memory of the controllers. Raises FolderError."""
-        fork = LocalCluster(self.store.fork())
-        fork.keeps_timeline = self.keeps_timeline
+        revisions, clock, ids, change log, events, and the memory of the controllers. Raises FolderError.
+
+        :param settings: replace those of ``kubepy.yaml``.
+        :param is_prediction: admission webhooks are called as for a dry run, and all of the timeline is kept.
+        """
+        store = self.store.fork()
+        if settings:
+            store.set_settings(settings)
+        fork = LocalCluster(store)
+        fork._server.is_prediction = is_prediction
+        fork.keeps_timeline = is_prediction or self.keeps_timeline
         return fork
 
     @classmethod

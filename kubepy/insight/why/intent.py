@@ -15,7 +15,6 @@ from kubepy.api.meta import Object, annotations_of, is_being_deleted, name_of, n
 from kubepy.api.objects.deployments import new_replica_set
 from kubepy.api.objects.usage import MEASURED, PREFIX
 from kubepy.controllers.podautoscaler import SYNC_PERIOD
-from kubepy.insight.why.deletions import top_owner
 from kubepy.insight.why.jobs import patch
 from kubepy.insight.why.scene import condition_status, plural, time_of_event, value_at
 
@@ -131,8 +130,7 @@ def config_changed(scene: Scene, obj: Object) -> Finding | None:
         use = ("it uses this as files, which the kubelet brings up to date; a program that read them before goes on "
                "with the old ones" if source.is_live else "it uses this, which its containers read when they start")
         started = "it" if obj["kind"] == "Pod" else plural(len(pods), "pod")
-        owner = top_owner(scene, obj) or obj
-        restart = [scene.command(owner, "rollout", "restart", scene.word(owner))] if owner["kind"] in ROLLED_OUT else []
+        restart = [scene.command(obj, "rollout", "restart", scene.word(obj))] if obj["kind"] in ROLLED_OUT else []
         return scene.finding(
             "config-changed", scene.link(obj, path + source.field, use),
             scene.link(content, changed_field(content), f"it was changed at this time, after {started} had started"),

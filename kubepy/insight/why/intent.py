@@ -33,7 +33,7 @@ ROOT_CA = "kube-root-ca.crt"  # of every pod's token volume; its content never c
 # --- ConfigMaps and Secrets -----------------------------------------------------------------------------------------
 
 
-class Source(NamedTuple):
+class ConfigSource(NamedTuple):
     """A ConfigMap or Secret that a pod uses.
 
     :ivar field: the path of the field that names it, below the pod's spec.
@@ -46,7 +46,7 @@ class Source(NamedTuple):
     is_live: bool = False
 
 
-def sources_of(spec: Object) -> Iterator[Source]:
+def sources_of(spec: Object) -> Iterator[ConfigSource]:
     """Yield the ConfigMaps and Secrets that a pod spec uses in its environment and its volumes."""
     with_parts = {mount["name"] for name in ("initContainers", "containers") for container in spec.get(name) or ()
                   for mount in container.get("volumeMounts") or () if mount.get("subPath")}
@@ -67,13 +67,13 @@ def sources_of(spec: Object) -> Iterator[Source]:
                     yield source._replace(is_live=volume["name"] not in with_parts)
 
 
-def named(holder: Object, path: str, fields: tuple[str, str]) -> Iterator[Source]:
+def named(holder: Object, path: str, fields: tuple[str, str]) -> Iterator[ConfigSource]:
     """Yield what an object names in one of two fields, a ConfigMap or a Secret."""
     for field, resource in zip(fields, ("configmaps", "secrets"), strict=True):
         reference = holder.get(field) or {}
         key = "secretName" if "secretName" in reference else "name"
         if name := reference.get(key):
-            yield Source(resource, name, f"{path}.{field}.{key}")
+            yield ConfigSource(resource, name, f"{path}.{field}.{key}")
 
 
 def changed_after_start(scene: Scene, content: Object, pod: Object) -> bool:

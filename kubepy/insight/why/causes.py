@@ -65,7 +65,7 @@ CAUSES = {
     "node-not-ready": "the node is not ready",
     "node-selector": "no node has the labels of the pod's nodeSelector",
     "not-ready": "it is not ready",
-    "on-delete": "pods are replaced only when somebody deletes them (OnDelete)",
+    "on-delete": "pods are replaced only when somebody deletes them",
     "ordered-behind-broken-pod": "pods are replaced in order, and one before them is broken",
     "other-scheduler": "the pod waits for a scheduler that nobody runs",
     "out-of-memory": "a container needs more memory than its limit allows",

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 Goal = Callable[["Scene", Object], bool]
 HEALTHY_CONDITIONS = ("Ready", "Available", "Established", "NamesAccepted", "Healthy", "Synced")
+# The kinds that make a custom resource done when it owns some.
+OWNED = ("deployments.apps", "statefulsets.apps", "daemonsets.apps", "replicasets.apps", "jobs.batch", "pods",
+         "persistentvolumeclaims")
 SERVICE_NAME = "kubernetes.io/service-name"
 
 
@@ -108,12 +111,17 @@ def ready_endpoints(scene: Scene, service: Object) -> int:
                for endpoint in endpoint_slice.get("endpoints") or ())
 
 
+def has_address(service: Object) -> bool:
+    """Return whether a load balancer has got an address."""
+    return bool(((service.get("status") or {}).get("loadBalancer") or {}).get("ingress"))
+
+
 def service(scene: Scene, obj: Object) -> bool:
     """Return whether it leads to pods, and a load balancer has its address."""
     spec = obj["spec"]
     if spec.get("type") == "ExternalName":
         return True
-    if spec.get("type") == "LoadBalancer" and not ((obj.get("status") or {}).get("loadBalancer") or {}).get("ingress"):
+    if spec.get("type") == "LoadBalancer" and not has_address(obj):
         return False
     return not spec.get("selector") or ready_endpoints(scene, obj) > 0
 
@@ -125,7 +133,9 @@ def autoscaler(scene: Scene, obj: Object) -> bool:
 
 
 def generic(scene: Scene, obj: Object) -> bool:
-    """Return whether nothing in its status says that it is not done: a generation unseen, a condition not True."""
+    """Return whether nothing says that it is not done: a generation unseen, a condition not True, an object it owns."""
+    if not all(is_done(scene, child, child) for resource in OWNED for child in scene.owned(obj, resource)):
+        return False
     status = obj.get("status")
     if not isinstance(status, dict):
         return True

@@ -15,7 +15,6 @@ from kubepy.api.meta import Object, annotations_of, is_being_deleted, name_of, n
 from kubepy.api.objects.deployments import new_replica_set
 from kubepy.api.objects.usage import MEASURED, PREFIX
 from kubepy.controllers.podautoscaler import SYNC_PERIOD
-from kubepy.insight.why.deletions import top_owner
 from kubepy.insight.why.jobs import patch
 from kubepy.insight.why.scene import condition_status, plural, time_of_event, value_at
 
@@ -34,7 +33,7 @@ ROOT_CA = "kube-root-ca.crt"  # of every pod's token volume; its content never c
 # --- ConfigMaps and Secrets -----------------------------------------------------------------------------------------
 
 
-class Source(NamedTuple):
+class ConfigSource(NamedTuple):
     """A ConfigMap or Secret that a pod uses.
 
     :ivar field: the path of the field that names it, below the pod's spec.
@@ -47,7 +46,7 @@ class Source(NamedTuple):
     is_live: bool = False
 
 
-def sources_of(spec: Object) -> Iterator[Source]:
+def sources_of(spec: Object) -> Iterator[ConfigSource]:
     """Yield the ConfigMaps and Secrets that a pod spec uses in its environment and its volumes."""
     with_parts = {mount["name"] for name in ("initContainers", "containers") for container in spec.get(name) or ()
                   for mount in container.get("volumeMounts") or () if mount.get("subPath")}
@@ -68,13 +67,13 @@ def sources_of(spec: Object) -> Iterator[Source]:
                     yield source._replace(is_live=volume["name"] not in with_parts)
 
 
-def named(holder: Object, path: str, fields: tuple[str, str]) -> Iterator[Source]:
+def named(holder: Object, path: str, fields: tuple[str, str]) -> Iterator[ConfigSource]:
     """Yield what an object names in one of two fields, a ConfigMap or a Secret."""
     for field, resource in zip(fields, ("configmaps", "secrets"), strict=True):
         reference = holder.get(field) or {}
         key = "secretName" if "secretName" in reference else "name"
         if name := reference.get(key):
-            yield Source(resource, name, f"{path}.{field}.{key}")
+            yield ConfigSource(resource, name, f"{path}.{field}.{key}")
 
 
 def changed_after_start(scene: Scene, content: Object, pod: Object) -> bool:
@@ -131,8 +130,7 @@ def config_changed(scene: Scene, obj: Object) -> Finding | None:
         use = ("it uses this as files, which the kubelet brings up to date; a program that read them before goes on "
                "with the old ones" if source.is_live else "it uses this, which its containers read when they start")
         started = "it" if obj["kind"] == "Pod" else plural(len(pods), "pod")
-        owner = top_owner(scene, obj) or obj
-        restart = [scene.command(owner, "rollout", "restart", scene.word(owner))] if owner["kind"] in ROLLED_OUT else []
+        restart = [scene.command(obj, "rollout", "restart", scene.word(obj))] if obj["kind"] in ROLLED_OUT else []
         return scene.finding(
             "config-changed", scene.link(obj, path + source.field, use),
             scene.link(content, changed_field(content), f"it was changed at this time, after {started} had started"),

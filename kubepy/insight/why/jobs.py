@@ -302,7 +302,8 @@ def cron_job_is_done(scene: Scene, cron_job: Object) -> bool:
 
 
 DIAGNOSES: dict[str, tuple[Diagnosis, ...]] = {
-    JOBS: (failed_job, suspended_job, unmanaged_job, waiting_job, running_job),
+    JOBS: (failed_job, suspended_job, unmanaged_job, waiting_job),
     CRON_JOBS: (unscheduled_cron_job, cron_job_behind, cron_job_with_stuck_job),
 }
+LAST_DIAGNOSES: dict[str, tuple[Diagnosis, ...]] = {JOBS: (running_job,)}
 NOTES: dict[str, tuple[Diagnosis, ...]] = {JOBS: (running_job,), CRON_JOBS: (note_missed_start, note_cron_job)}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import IO, TYPE_CHECKING
 
@@ -46,9 +46,11 @@ class Factory:
 
     :ivar program: the name that the program was called by.
     :ivar open_cluster: the cluster to work on, which a Python program has opened and goes on with.
+    :ivar main: runs another command line (``kubepy.cli.main.main``), for a command that tries some on a fork.
     """
 
     program = KUBEPY
+    main: Callable[..., int]
     chunk_size = 0  # --chunk-size of the command
     # Shown by -v=7 and above.
     request_headers: Mapping[str, str] = {"Accept": "application/json"}

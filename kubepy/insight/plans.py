@@ -82,13 +82,15 @@ class Plan(NamedTuple):
     :ivar command: its words; none: just what is under way.
     :ivar finishes: all workloads finish, and the command comes to an end.
     :ivar others: workloads that do not finish and did not before; the command does not touch them.
+    :ivar tops: for each step the workload that its object belongs to.
     """
 
     command: tuple[str, ...]
     prediction: Prediction
     workloads: tuple[PlannedWorkload, ...]
     finishes: bool
-    others: tuple[Key, ...] = ()
+    others: tuple[Key, ...]
+    tops: tuple[Key, ...]
 
     @property
     def finished_after(self) -> float:
@@ -118,7 +120,7 @@ def make_plan(command: Sequence[str], cluster: LocalCluster, prediction: Predict
         else:
             others.append(key)
     finishes = has_ended and all(workload.finished_after is not None for workload in planned)
-    return Plan(tuple(command), prediction, tuple(planned), finishes, tuple(others))
+    return Plan(tuple(command), prediction, tuple(planned), finishes, tuple(others), tuple(judge.step_tops))
 
 
 class Judge:
@@ -134,7 +136,7 @@ class Judge:
         self._tops: dict[Key, Key] = {}
         self._written = list(touched.objects)
         self._touched = {self.top(key) for key in touched.objects}
-        self._step_tops = [self.top(step.key, step.owner) for step in self._timeline.steps]
+        self.step_tops = [self.top(step.key, step.owner) for step in self._timeline.steps]
         self._courses = {course.key: course for course in self._timeline.courses}
 
     def top(self, key: Key, owner: str = "") -> Key:
@@ -161,7 +163,7 @@ class Judge:
 
         :param has_ended: see :func:`make_plan`; otherwise nodes that the command has written are among them.
         """
-        steps = [key for key in self._step_tops if key.resource in (*WORKLOADS, NAMESPACES)]
+        steps = [key for key in self.step_tops if key.resource in (*WORKLOADS, NAMESPACES)]
         leaving = [key for key in self._written if (obj := self._after.get(*key)) is not None and (
             is_being_deleted(obj) or (key.resource == "nodes" and not has_ended))]
         waiting = self._unfinished() if self._counts_all else ()
@@ -192,7 +194,7 @@ class Judge:
 
     def finished_after(self, key: Key) -> float:
         """Return after how many seconds a workload has finished for good."""
-        own = [number for number, top in enumerate(self._step_tops, 1) if top == key]
+        own = [number for number, top in enumerate(self.step_tops, 1) if top == key]
         numbers = self.course(key).numbers
         end = numbers[-1][1]
         if own and end.desired and self._after.get(*key) is not None and key.resource != "jobs.batch":
@@ -261,7 +263,7 @@ class Runs(NamedTuple):
     :ivar finished: how many finish; ``after``: how long those take, None where none does.
     """
 
-    count: int
+    runs: int
     finished: int
     after: Spread | None
     workloads: tuple[WorkloadRuns, ...]
@@ -283,7 +285,7 @@ def runs_document(runs: Runs) -> Object:
     def described(after: Spread | None) -> Object | None:
         return after and {"median": format_duration(after.median), "p95": format_duration(after.percentile_95)}
 
-    return {"count": runs.count, "finished": runs.finished, "finishedAfter": described(runs.after),
+    return {"count": runs.runs, "finished": runs.finished, "finishedAfter": described(runs.after),
             "workloads": [{**workload.key._asdict(), "finished": workload.finished,
                            "finishedAfter": described(workload.after), "minAvailable": workload.lowest}
                           for workload in runs.workloads]}

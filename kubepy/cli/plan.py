@@ -9,9 +9,10 @@ from typing import IO, Any, cast
 
 from kubepy.api.objects.outcomes import NO_TIME, parse_length
 from kubepy.api.objects.usage import AnnotationError
+from kubepy.api.values.goformat import parse_span
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.cli import kuberc
-from kubepy.cli.clock import DAY, parse_span
+from kubepy.cli.clock import DAY
 from kubepy.cli.errors import CliError, SilentExit, guarded
 from kubepy.cli.names import KUBECTL, KUBEPY
 from kubepy.cli.plan_text import PlanText

@@ -24,6 +24,7 @@ MAX_OUTPUT = 12  # lines of the command's own output
 MAX_LINES = 60  # of waves, before those in the middle are put together
 HEAD, TAIL, BUCKETS = 16, 12, 10  # the waves of a long plan that are shown singly at both ends; the parts between them
 MAX_PERIOD = 12  # waves that may repeat together
+RUN_OUT = ("cronjobs.batch", "jobs.batch")  # their pods are to end, so none are awaited as available
 FULL, EMPTY = "▇", "░"
 # The symbol and the colour of each action; a phrase has those of its last action.
 GOOD, BAD, GONE, CHANGED, NEW = "*", "!", "-", "~", "+"
@@ -31,13 +32,15 @@ COLOURS = {GOOD: Colour.GREEN, BAD: Colour.RED, GONE: Colour.RED, CHANGED: Colou
 SYMBOLS = {
     "created": NEW, "scheduled": NEW, "started": NEW, "ready": GOOD, "available": GOOD, "succeeded": GOOD,
     "complete": GOOD, "completed": GOOD, "bound": GOOD, "uncordoned": GOOD, "terminating": GONE, "deleted": GONE,
-    "failed": BAD, "crashed": BAD, "unready": BAD, "unavailable": BAD, "not-ready": BAD, "cordoned": CHANGED,
-    "changed": CHANGED, "scaled": CHANGED, "restarted": CHANGED,
+    "failed": BAD, "unavailable": BAD, "not-ready": BAD, "waiting": BAD, "restarted": BAD,
+    "evicted": GONE, "adopted": CHANGED, "changed": CHANGED, "cordoned": CHANGED, "orphaned": CHANGED,
+    "paused": CHANGED, "resumed": CHANGED, "scaled": CHANGED, "suspended": CHANGED, "tainted": CHANGED,
+    "untainted": CHANGED,
 }
 # Actions that go without saying beside another one of the same object at the same moment.
 IMPLIED = {"scheduled": ("created", "ready", "started"), "started": ("ready", "created"), "available": ("ready",),
-           "terminating": ("deleted",), "unready": ("unavailable", "failed", "terminating", "deleted", "crashed"),
-           "unavailable": ("unready", "failed", "terminating", "deleted", "crashed")}
+           "terminating": ("deleted",), "unavailable": ("not-ready", "failed", "terminating", "deleted"),
+           "not-ready": ("failed", "restarted", "terminating", "deleted"), "evicted": ("terminating", "deleted")}
 
 
 class Phrase(NamedTuple):
@@ -194,16 +197,15 @@ class PlanText:
     def _availability(self, course: Course, count: int) -> tuple[str, str]:
         """Return how many pods of a workload are available after so many steps, plain and painted."""
         numbers = numbers_at(course, count)
-        most = max((state.desired for _, state in course.numbers), default=0)
-        if not most:
+        most = max(state.desired for _, state in course.numbers)
+        if not numbers.desired or course.key.resource in RUN_OUT:
             return "", ""
         bound = least(course.bounds, numbers)
         digits = len(str(most))
         text = f"{f'{numbers.available}/{numbers.desired}':>{2 * digits + 1}} "
-        filled = min(numbers.available * BAR_WIDTH // numbers.desired, BAR_WIDTH) if numbers.desired else 0
+        filled = min(numbers.available * BAR_WIDTH // numbers.desired, BAR_WIDTH)
         bar = self._bar[0] * filled + self._bar[1] * (BAR_WIDTH - filled)
-        end = f" min {bound:<{digits}}" if any(least(course.bounds, state) is not None for _, state in course.numbers) \
-            and bound is not None else ""
+        end = f" min {bound:<{digits}}" if bound is not None else ""
         colour = Colour.GREEN
         if numbers.available < numbers.desired:
             colour = Colour.RED if bound is not None and numbers.available < bound else Colour.YELLOW
@@ -260,7 +262,7 @@ class PlanText:
                              (pods["deleted"] - replaced, "deleted")):
             if number:
                 yield f"{number} {plural('pod') if number > 1 else 'pod'} {word}"
-        if any(state.desired for _, state in workload.course.numbers) and not is_gone:
+        if end.desired and not is_gone and workload.key.resource not in RUN_OUT:
             bound = least(workload.course.bounds, end)
             budget = f" by {workload.course.bounds.budget}" if workload.course.bounds.budget else ""
             yield (f"lowest {workload.lowest} of {end.desired} available"

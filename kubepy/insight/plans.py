@@ -199,7 +199,7 @@ class Judge:
         end = numbers[-1][1]
         if own and end.desired and self._after.get(*key) is not None and key.resource != "jobs.batch":
             short = [position for position, (_, state) in enumerate(numbers) if state.desired != end.desired
-                     or state.available < end.available or state.updated < end.updated]
+                     or state.available < end.available or state.updated < end.updated or state.surge > end.surge]
             own = [numbers[short[-1] + 1][0] if short else own[0]]
         return (self._timeline.steps[own[-1] - 1].at - self._timeline.since).total_seconds() if own else 0.0
 

@@ -36,7 +36,8 @@ REFUSED = {
     "explain": ABOUT_ITSELF, "fork": NEW_FOLDER, "fsck": NEW_FOLDER, "git": NEW_FOLDER, "help": ABOUT_ITSELF,
     "init": NEW_FOLDER, "kuberc": ABOUT_ITSELF, "kustomize": ABOUT_ITSELF, "options": ABOUT_ITSELF,
     "plan": "it is a plan already", "plugin": ABOUT_ITSELF, "serve": WAITS,
-    "timeline": "it only shows what has happened", "version": ABOUT_ITSELF, "why": "it tries its remedies on forks by itself",
+    "timeline": "it only shows what has happened", "version": ABOUT_ITSELF,
+    "why": "it tries its remedies on forks by itself",
     "__complete": ABOUT_ITSELF, "__completeNoDesc": ABOUT_ITSELF,
 }
 GLOBAL_NAMES = frozenset(flag.long for flag in GLOBAL_FLAGS)
@@ -105,32 +106,32 @@ def plan(factory: Factory, options: PlanOptions) -> None:
         raise CliError("--for must not be negative")
     if not 1 <= options.runs <= MAX_RUNS:
         raise CliError(f"--runs must be a number from 1 to {MAX_RUNS}")
-    rehearsal = rehearsal_of(factory, options)
-    if rehearsal is None:
+    planned = read_command(factory, options)
+    if planned is None:
         return
-    plans = plans_of(factory, rehearsal, options)
-    show(factory, options, rehearsal, plans)
+    plans = plans_of(factory, planned, options)
+    show(factory, options, planned, plans)
     if not all(made.finishes for made in plans):
         raise SilentExit(2)
 
 
-def show(factory: Factory, options: PlanOptions, rehearsal: Rehearsal, plans: Sequence[Plan]) -> None:
+def show(factory: Factory, options: PlanOptions, planned: PlannedCommand, plans: Sequence[Plan]) -> None:
     """Print the plan of the first run; with several runs also how they spread."""
     runs = summarise(plans) if len(plans) > 1 else None
-    factory.stderr.write(rehearsal.messages)
+    factory.stderr.write(planned.messages)
     if options.output == "json":
         shown = {**plan_document(plans[0]), **({"runs": runs_document(runs)} if runs else {})}
         factory.print(document("json", shown, typed=True), end="")
         return
     text = PlanText(factory.stdout, plans[0])
-    factory.print("\n".join([*text.output(rehearsal.output), *text.lines(), *(text.runs(runs) if runs else ())]))
+    factory.print("\n".join([*text.output(planned.output), *text.lines(), *(text.runs(runs) if runs else ())]))
 
 
 # --- the command --------------------------------------------------------------------------------------------------
 
 
 @dataclass
-class Rehearsal:
+class PlannedCommand:
     """A command line that is tried on forks.
 
     :ivar line: its words as they were given, without the program's name.
@@ -146,7 +147,7 @@ class Rehearsal:
     messages: str = ""
 
 
-def rehearsal_of(factory: Factory, options: PlanOptions) -> Rehearsal | None:
+def read_command(factory: Factory, options: PlanOptions) -> PlannedCommand | None:
     """Read the command that is to be tried; None for one that has only shown its help. Raises CliError.
 
     The factory takes its global flags over: they say which cluster and namespace it is about.
@@ -157,7 +158,7 @@ def rehearsal_of(factory: Factory, options: PlanOptions) -> Rehearsal | None:
     flags = [f"--{name}={text}" for name, text in options.line.flags_set if name in GLOBAL_NAMES]
     stdin: IO[str] = Repeated(factory.stdin) if options.runs > 1 else factory.stdin
     if not own:
-        return Rehearsal((), [], factory.options, stdin)
+        return PlannedCommand((), [], factory.options, stdin)
     words = [*flags, *own]
     if factory.has_preferences(words):
         words = kuberc.applied(root_command(), words, factory)
@@ -174,7 +175,7 @@ def rehearsal_of(factory: Factory, options: PlanOptions) -> Rehearsal | None:
         raise CliError(f"plan cannot try {quote(' '.join(line.path))}: {reason}")
     global_options = line.command.global_options_of(parsed.values)
     factory.use(global_options, may_create=line.command.creates)
-    return Rehearsal(tuple(own), words, global_options, stdin)
+    return PlannedCommand(tuple(own), words, global_options, stdin)
 
 
 def refusal(factory: Factory, line: Line, options: Options) -> str:
@@ -219,9 +220,9 @@ class Repeated(io.StringIO):
 class ForkFactory(Factory):
     """The Factory of a command on a fork: contexts and namespace are those of the command line that plans it."""
 
-    def __init__(self, origin: Factory, fork: LocalCluster, rehearsal: Rehearsal, touched: Touched) -> None:
-        super().__init__(rehearsal.stdin, io.StringIO(), io.StringIO(), fork)
-        self.program, self.words, self.main = origin.program, rehearsal.words, origin.main
+    def __init__(self, origin: Factory, fork: LocalCluster, planned: PlannedCommand, touched: Touched) -> None:
+        super().__init__(planned.stdin, io.StringIO(), io.StringIO(), fork)
+        self.program, self.words, self.main = origin.program, planned.words, origin.main
         self._target = origin._target._replace(folder="")
         self._touched = touched
 
@@ -250,16 +251,16 @@ class ForkFactory(Factory):
         return "driver" in self.__dict__ and self.driver.has_given_up
 
 
-def plans_of(factory: Factory, rehearsal: Rehearsal, options: PlanOptions) -> list[Plan]:
+def plans_of(factory: Factory, planned: PlannedCommand, options: PlanOptions) -> list[Plan]:
     """Make the plans of all runs. Raises SilentExit where the command fails, after what it says about that."""
     cluster = cluster_of(factory)
     factory.catch_up()
     plans = []
     for number in range(options.runs):
         if number:
-            rehearsal.stdin.seek(0)
+            planned.stdin.seek(0)
         factory.progress.show("trying", number + 1, options.runs)
-        plans.append(plan_of(factory, cluster, rehearsal, options.for_, settings_of(cluster, options, number)))
+        plans.append(plan_of(factory, cluster, planned, options.for_, settings_of(cluster, options, number)))
     factory.progress.clear()
     return plans
 
@@ -288,30 +289,30 @@ def settings_of(cluster: LocalCluster, options: PlanOptions, number: int) -> dic
     return settings
 
 
-def plan_of(factory: Factory, cluster: LocalCluster, rehearsal: Rehearsal, limit: float,
+def plan_of(factory: Factory, cluster: LocalCluster, planned: PlannedCommand, limit: float,
             settings: Mapping[str, Any]) -> Plan:
     """Make the plan of one run."""
     touched = Touched()
-    has_ended = not rehearsal.words
+    has_ended = not planned.words
 
     def act(fork: LocalCluster) -> None:
         nonlocal has_ended
-        inner = ForkFactory(factory, fork, rehearsal, touched)
+        inner = ForkFactory(factory, fork, planned, touched)
         try:
-            if rehearsal.words:
-                status = guarded(lambda: invoke(inner, rehearsal.words), inner.say)
+            if planned.words:
+                status = guarded(lambda: invoke(inner, planned.words), inner.say)
                 has_ended = not inner.has_given_up
                 check(factory, inner, status)
             else:
-                inner.use(rehearsal.options, may_create=False)
+                inner.use(planned.options, may_create=False)
         finally:
             fork.client.on_write = None
-            rehearsal.output = rehearsal.output or inner.printed
-            rehearsal.messages = rehearsal.messages or distinct(inner.said)
+            planned.output = planned.output or inner.printed
+            planned.messages = planned.messages or distinct(inner.said)
 
     prediction = predict(cluster, act, limit, settings)
     run = runner(factory) if len(prediction.cluster.client.list("pods").items) < FEW_PODS else None
-    return make_plan(rehearsal.line, cluster, prediction, touched, has_ended=has_ended, run=run)
+    return make_plan(planned.line, cluster, prediction, touched, has_ended=has_ended, run=run)
 
 
 def invoke(factory: Factory, words: list[str]) -> None:

@@ -7,7 +7,8 @@ line. Waves that repeat are folded, and so are the waves in the middle of a plan
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import IO, NamedTuple
 
 from kubepy.api.values.goformat import format_duration
@@ -104,25 +105,25 @@ class PlanText:
 
     def lines(self) -> list[str]:
         """Return the waves, the workloads and the end."""
-        waves = list(self._waves())
+        waves = list(self.waves())
         shown = list(self._folded(waves))
         if len(shown) > MAX_LINES:
-            shown = list(self._folded(self._shortened(waves), repeats=False))
-        parts = [shown, list(self._workloads()), [self._end()]]
+            shown = list(self._folded(self.shortened_waves(waves), repeats=False))
+        parts = [shown, list(self.workloads()), [self.end()]]
         return [line for number, part in enumerate(part for part in parts if part)
                 for line in ([""] if number else []) + part]
 
     # --- waves
 
-    def _waves(self) -> Iterator[Wave]:
+    def waves(self) -> Iterator[Wave]:
         """Yield the waves of the plan, in order."""
         steps, begin = self._timeline.steps, 0
         for end in range(1, len(steps) + 1):
             if end == len(steps) or steps[end].at != steps[begin].at:
-                yield self._wave(begin, end)
+                yield self.wave_of(begin, end)
                 begin = end
 
-    def _wave(self, begin: int, end: int) -> Wave:
+    def wave_of(self, begin: int, end: int) -> Wave:
         """Return the wave of the steps between two positions."""
         by_object: dict[Key, list[int]] = {}
         for position in range(begin, end):
@@ -139,7 +140,7 @@ class PlanText:
     def _seconds(self, position: int) -> float:
         return (self._timeline.steps[position].at - self._timeline.since).total_seconds()
 
-    def _shortened(self, waves: Sequence[Wave]) -> list[Wave]:
+    def shortened_waves(self, waves: Sequence[Wave]) -> list[Wave]:
         """Return the waves of a long plan: those in the middle become a few parts."""
         middle = waves[HEAD:-TAIL]
         size = -(-len(middle) // BUCKETS)
@@ -153,26 +154,25 @@ class PlanText:
         """
         begins = [wave.first for wave in waves]
         forms = [wave.form for wave in waves]
-        position, before = 0, 0
+        position = 0
         while position < len(waves):
             period, times = repetition(forms, begins, position) if repeats else (0, 0)
             for wave in waves[position:position + (period or 1)]:
-                yield from self._wave_lines(wave, before)
-                before = wave.end
+                yield from self.wave_lines(wave)
             position += period or 1
             if times:
                 last = waves[position + period * times - 1]
-                yield from self._fold_line(begins[position] - begins[position - period], times, last, before)
-                position, before = position + period * times, last.end
+                yield from self.fold_line(begins[position] - begins[position - period], times, last)
+                position += period * times
 
-    def _fold_line(self, interval: float, times: int, last: Wave, before: int) -> Iterator[str]:
+    def fold_line(self, interval: float, times: int, last: Wave) -> Iterator[str]:
         """Yield the line for waves that are as those above it."""
         again = f"... {times} more times like this, every {duration(interval)}"
         courses = [self._courses[line.phrase.workload] for line in last.lines if line.phrase.workload in self._courses]
-        yield self._row(f"to {duration(last.last)}", " ", again, (), courses[:1], before, last.end)
+        yield self._row(f"to {duration(last.last)}", " ", lambda room: again, (), courses[:1], last.end)
 
-    def _wave_lines(self, wave: Wave, before: int) -> Iterator[str]:
-        """Yield the lines of a wave. ``before``: how many steps there have been at its beginning."""
+    def wave_lines(self, wave: Wave) -> Iterator[str]:
+        """Yield the lines of a wave."""
         label, seen = when(wave), set()
         for line in wave.lines:
             workload = line.phrase.workload
@@ -180,21 +180,24 @@ class PlanText:
             seen.add(workload)
             symbol = SYMBOLS.get(line.phrase.actions[-1], " ")
             colours = (COLOURS[symbol],) if symbol in COLOURS else ()
-            yield self._row(label, symbol, self._text_of(line), colours, courses, before, wave.end)
+            yield self._row(label, symbol, partial(self.text_of, line), colours, courses, wave.end)
             label = ""
 
-    def _row(self, label: str, symbol: str, text: str, colours: tuple[Colour, ...], courses: Sequence[Course],
-             before: int, count: int) -> str:
-        """Return a line: the time, what happens, and the availability of a workload beside it."""
-        beside = [self._availability(course, count) for course in courses]
+    def _row(self, label: str, symbol: str, text: Callable[[int], str], colours: tuple[Colour, ...], courses: Sequence[Course],
+             count: int) -> str:
+        """Return a line: the time, what happens, and the availability of a workload beside it.
+
+        :param text: what happens, in at most so many columns if possible.
+        """
+        beside = [self.availability(course, count) for course in courses]
         plain, painted = beside[0] if beside and beside[0][0] else ("", "")
         room = self._width - TIME_WIDTH - 2 - (len(plain) + 2 if plain else 0)
-        shown = shortened(text, room)
+        shown = shortened(text(room), room)
         head = f"{self._paint(shortened(label, TIME_WIDTH - 1).ljust(TIME_WIDTH), Colour.DIM)}" \
                f"{self._paint(symbol, *colours)} {shown}"
         return f"{head}{' ' * (room - len(shown) + 2)}{painted}" if plain else head.rstrip()
 
-    def _availability(self, course: Course, count: int) -> tuple[str, str]:
+    def availability(self, course: Course, count: int) -> tuple[str, str]:
         """Return how many pods of a workload are available after so many steps, plain and painted."""
         numbers = numbers_at(course, count)
         most = max(state.desired for _, state in course.numbers)
@@ -211,17 +214,21 @@ class PlanText:
             colour = Colour.RED if bound is not None and numbers.available < bound else Colour.YELLOW
         return text + bar + end, text + self._paint(bar, colour) + end
 
-    def _text_of(self, line: WaveLine) -> str:
-        """Return a phrase with its objects: ``pod web-0 created, ready on node-1``, ``12 pods terminating``."""
+    def text_of(self, line: WaveLine, room: int) -> str:
+        """Return a phrase with its objects: ``pod web-0 created, ready on node-1``, ``12 pods terminating``.
+
+        :param room: so many columns it should take: where a node does not fit, it is left out.
+        """
         phrase, first = line.phrase, line.steps[0]
         actions = ", ".join(phrase.actions)
         reason = f"{' ' if phrase.actions[-1] == 'scaled' else ': '}{phrase.reason}" if phrase.reason else ""
         kind = self._kind(phrase.resource)
-        if len(line.steps) == 1:
-            node = f" on {first.node}" if first.node else ""
-            return printable(f"{kind} {self._name(first.key)} {actions}{reason or node}")
-        owner = f" of {self._name(phrase.workload)}" if len(self._courses) > 1 and phrase.workload.name else ""
-        return printable(f"{len(line.steps)} {plural(kind)}{owner} {actions}{reason}")
+        if len(line.steps) > 1:
+            owner = f" of {self._name(phrase.workload)}" if len(self._courses) > 1 and phrase.workload.name else ""
+            return printable(f"{len(line.steps)} {plural(kind)}{owner} {actions}{reason}")
+        text = printable(f"{kind} {self._name(first.key)} {actions}{reason}")
+        with_node = printable(f"{text} on {first.node}") if first.node and not reason else text
+        return with_node if len(with_node) <= room else text
 
     def _kind(self, resource: str) -> str:
         """Return the kind of a resource in small letters: ``pod``, ``replicaset``."""
@@ -235,19 +242,19 @@ class PlanText:
 
     # --- workloads
 
-    def _workloads(self) -> Iterator[str]:
+    def workloads(self) -> Iterator[str]:
         """Yield a line for each workload, and below one that does not finish what holds it up."""
         for workload in self._plan.workloads:
             is_finished = workload.finished_after is not None
-            text = f"{self._kind(workload.key.resource)} {self._name(workload.key)}: {', '.join(self._facts(workload))}"
+            text = f"{self._kind(workload.key.resource)} {self._name(workload.key)}: {', '.join(self.facts(workload))}"
             yield from self._sentence(text, Colour.GREEN if is_finished else Colour.RED)
             if workload.why is not None:
-                yield from self._reasons(workload)
+                yield from self.reasons(workload)
         if self._plan.others:
             names = ", ".join(f"{self._kind(key.resource)} {self._name(key)}" for key in self._plan.others)
             yield from self._sentence(f"not counted, for they did not get on before: {names}", Colour.DIM)
 
-    def _facts(self, workload: PlannedWorkload) -> Iterator[str]:
+    def facts(self, workload: PlannedWorkload) -> Iterator[str]:
         """Yield what there is to say about a workload in its line."""
         after, end = workload.finished_after, workload.course.numbers[-1][1]
         is_gone = any(step.key == workload.key and step.action == "deleted" for step in self._timeline.steps)
@@ -265,10 +272,10 @@ class PlanText:
         if end.desired and not is_gone and workload.key.resource not in RUN_OUT:
             bound = least(workload.course.bounds, end)
             budget = f" by {workload.course.bounds.budget}" if workload.course.bounds.budget else ""
-            yield (f"lowest {workload.lowest} of {end.desired} available"
+            yield (f"lowest {workload.lowest}/{end.desired} available"
                    + (f" (min {bound}{budget})" if bound is not None else ""))
 
-    def _reasons(self, workload: PlannedWorkload) -> Iterator[str]:
+    def reasons(self, workload: PlannedWorkload) -> Iterator[str]:
         """Yield what ``why`` says of a workload: the cause, and the chain to what is to blame."""
         why = workload.why
         assert why is not None
@@ -280,7 +287,7 @@ class PlanText:
     def _sentence(self, text: str, colour: Colour) -> list[str]:
         return [self._paint(line, colour) for line in wrapped(printable(text), "  ")]
 
-    def _end(self) -> str:
+    def end(self) -> str:
         """Return the line about the whole plan."""
         plan = self._plan
         if plan.finishes:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from kubepy.apiserver.fault_settings import FaultSettings
     from kubepy.klog import Logger
     from kubepy.storage.interfaces import Store
-    from kubepy.storage.timeline import Recorder
+    from kubepy.storage.timeline import TimelineRecorder
 
 with lazy_imports():
     from kubepy.api.objects import rbac
@@ -125,14 +125,14 @@ class LocalCluster:
         revisions, clock, ids, change log, events, and the memory of the controllers. Raises FolderError.
 
         :param settings: replace those of ``kubepy.yaml``.
-        :param is_prediction: admission webhooks are called as for a dry run.
+        :param is_prediction: admission webhooks are called as for a dry run, and all of the timeline is kept.
         """
         store = self.store.fork()
         if settings:
             store.set_settings(settings)
         fork = LocalCluster(store)
         fork._server.is_prediction = is_prediction
-        fork.keeps_timeline = self.keeps_timeline
+        fork.keeps_timeline = is_prediction or self.keeps_timeline
         return fork
 
     @classmethod
@@ -261,9 +261,9 @@ class LocalCluster:
     def _removed(self, key: Key, obj: Object, now: float) -> Object | None:
         return handwritten.removed(key, obj, now)
 
-    def _new_recorder(self) -> Recorder:
+    def _new_recorder(self) -> TimelineRecorder:
         keep = math.inf if self.keeps_timeline else self.settings.timeline.keep
-        return timeline.Recorder(ON_TIMELINE if keep else frozenset(), views.look, keep)
+        return timeline.TimelineRecorder(ON_TIMELINE if keep else frozenset(), views.look, keep)
 
     def _new_strategy(self, resource: Resource) -> Strategy:
         strategy = new_strategy(resource, lambda resource: self._own_client.get(CRDS, resource.key))

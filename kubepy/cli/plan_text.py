@@ -183,8 +183,8 @@ class PlanText:
             yield self._row(label, symbol, partial(self.text_of, line), colours, courses, wave.end)
             label = ""
 
-    def _row(self, label: str, symbol: str, text: Callable[[int], str], colours: tuple[Colour, ...], courses: Sequence[Course],
-             count: int) -> str:
+    def _row(self, label: str, symbol: str, text: Callable[[int], str], colours: tuple[Colour, ...],
+             courses: Sequence[Course], count: int) -> str:
         """Return a line: the time, what happens, and the availability of a workload beside it.
 
         :param text: what happens, in at most so many columns if possible.

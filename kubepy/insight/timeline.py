@@ -193,7 +193,7 @@ class Replay:
             self._judge(pod, at)
         if key.resource != "pods":
             self._follow_workload(key, before, after, tops[-1])
-        elif any(action.name == "evicted" for action in made) or getattr(after, "disruption", ""):
+        elif isinstance(after, PodView) and after.disruption:
             self._evicted.add(tops[-1])
         self._note_numbers(tops)
 

@@ -37,7 +37,15 @@ from kubepy.storage.model import (
     coalesce,
 )
 from kubepy.storage.sortedmap import SortedMap
-from kubepy.storage.timeline import NewRecorder, Recorder, TimelineEntry, cut, is_overlong, longest, microseconds
+from kubepy.storage.timeline import (
+    NewRecorder,
+    TimelineEntry,
+    TimelineRecorder,
+    cut,
+    is_overlong,
+    longest,
+    microseconds,
+)
 from kubepy.storage.transaction import BufferedTransaction, StoredChange, TransactionEntry
 
 Names = list[str]
@@ -233,7 +241,7 @@ class StoreState(NamedTuple):
         return [*(entry for entry in older if entry.revision > self.forgotten), *self.timeline.values()]
 
     def with_timeline(self, entries: TimelineEntries, keep: float) -> StoreState:
-        """Return the state with further entries of the timeline. ``keep``: see :class:`Recorder`."""
+        """Return the state with further entries of the timeline. ``keep``: see :class:`TimelineRecorder`."""
         timeline = self.timeline.changed((entry.revision, entry) for entry in entries)
         _, first = next(timeline.after(0))
         if not is_overlong(first.at, entries[-1].at, len(timeline), keep):
@@ -275,7 +283,7 @@ class MemoryTransaction(BufferedTransaction[MemoryRecord]):
     """
 
     def __init__(self, state: StoreState, volatile: Mapping[str, float], now: Callable[[], float],
-                 recorder: Recorder | None) -> None:
+                 recorder: TimelineRecorder | None) -> None:
         super().__init__(state.revision, volatile, now, recorder)
         self._state = state
         self.meta: dict[str, str | None] = {}
@@ -462,7 +470,7 @@ class MemoryStore:
             self._writer = None
             self._lock.release()
 
-    def _recorder(self) -> Recorder | None:
+    def _recorder(self) -> TimelineRecorder | None:
         return self._new_recorder() if self._new_recorder is not None else None
 
     def _current(self) -> MemoryTransaction | None:

@@ -1,9 +1,9 @@
 """The timeline of a store: what each write did to an object, as far back as it is kept.
 
-A store knows no kinds. A :class:`Recorder`, which the API server gives it, makes a small view of an object before and
-after a write; where something shows, the write has an entry. Entries are part of the transaction that they describe,
-one for each write: several writes of one object in a transaction, and several moments in it, stay apart. So they do not
-depend on how writes are grouped into transactions.
+A store knows no kinds. A :class:`TimelineRecorder`, which the API server gives it, makes a small view of an object
+before and after a write; where something shows, the write has an entry. Entries are part of the transaction that they
+describe, one for each write: several writes of one object in a transaction, and several moments in it, stay apart. So
+they do not depend on how writes are grouped into transactions.
 
 Entries are kept for a time of the cluster's, and not more than so many. What goes is always the beginning, in the order
 of writes: where the clock was set back, entries may be older than others that come before them.
@@ -52,7 +52,7 @@ class TimelineEntry(NamedTuple):
 Entries = list[TimelineEntry]
 
 
-class Recorder(NamedTuple):
+class TimelineRecorder(NamedTuple):
     """The maker of the entries of one transaction.
 
     :ivar resources: those that the timeline is about.
@@ -70,7 +70,7 @@ class Recorder(NamedTuple):
         return [] if seen is None else [TimelineEntry(revision, microseconds(now), key, *seen, is_outside)]
 
 
-NewRecorder = Callable[[], Recorder]  # is called when a transaction begins
+NewRecorder = Callable[[], TimelineRecorder]  # is called when a transaction begins
 
 
 def microseconds(seconds: float) -> int:

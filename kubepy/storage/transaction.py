@@ -21,7 +21,7 @@ from kubepy.storage.model import (
     Objects,
     to_json,
 )
-from kubepy.storage.timeline import Recorder, TimelineEntry
+from kubepy.storage.timeline import TimelineEntry, TimelineRecorder
 
 Changes = list[Change]
 LogEntries = list[LogEntry]
@@ -89,7 +89,7 @@ class BufferedTransaction(Generic[Stored]):
     """
 
     def __init__(self, revision: int, volatile: Mapping[str, float], now: Callable[[], float],
-                 recorder: Recorder | None = None) -> None:
+                 recorder: TimelineRecorder | None = None) -> None:
         self._base = self._revision = revision
         self._volatile = volatile
         self._now = now

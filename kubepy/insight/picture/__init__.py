@@ -24,13 +24,14 @@ PODS, NODES = "pods", "nodes"
 PENDING, STARTING, READY, AVAILABLE, TERMINATING, FAILED, SUCCEEDED = STATES = (
     "pending", "starting", "ready", "available", "terminating", "failed", "succeeded")
 
-STATE_AFTER = {
-    "created": PENDING, "scheduled": STARTING, "bound": STARTING, "started": STARTING, "running": STARTING,
-    "restarted": STARTING, "ready": READY, "available": AVAILABLE, "unavailable": STARTING, "unready": STARTING,
-    "not-ready": STARTING, "terminating": TERMINATING, "failed": FAILED, "crashed": FAILED, "succeeded": SUCCEEDED}
+STATE_AFTER = {  # "waiting" is in state_after
+    "created": PENDING, "scheduled": STARTING, "started": STARTING, "restarted": STARTING, "ready": READY,
+    "available": AVAILABLE, "unavailable": STARTING, "not-ready": STARTING, "terminating": TERMINATING,
+    "failed": FAILED, "succeeded": SUCCEEDED}
 STATE_BEFORE = {  # of a pod that was there before its first step
-    "scheduled": PENDING, "bound": PENDING, "started": STARTING, "running": STARTING, "ready": STARTING,
-    "available": READY, "failed": STARTING, "crashed": STARTING}
+    "scheduled": PENDING, "started": STARTING, "restarted": STARTING, "waiting": STARTING, "ready": STARTING,
+    "available": READY}
+_BEGINNING = ("ContainerCreating", "PodInitializing")  # reasons to wait that are no failure
 _OWN_OWNER = {"replicasets.apps": "deployments.apps", "jobs.batch": "cronjobs.batch"}
 _JOBS = ("jobs.batch", "cronjobs.batch")
 
@@ -42,6 +43,8 @@ class Bar:
     :ivar workload: the key of its top controller, or its own.
     :ivar start: the number of the step that created it; -1 if it was there before.
     :ivar end: the number of the step that deleted it; the number of all steps if it stays.
+    :ivar removed: the number of the step since which its workload has lost it: ``end``, or one before.
+    :ivar last: the number of its last step.
     :ivar states: (number of the step, state), the first from ``start`` on.
     :ivar successor: the pod that replaces it.
     """
@@ -50,6 +53,8 @@ class Bar:
     workload: Key
     start: int
     end: int
+    removed: int
+    last: int = 0
     node: str = ""
     revision: str = ""
     states: list[tuple[int, str]] = field(default_factory=list)
@@ -57,23 +62,27 @@ class Bar:
 
     def take(self, number: int, step: Step) -> None:
         """Let the pod make a step."""
+        self.last = number
         self.node, self.revision = step.node or self.node, step.revision or self.revision
-        state = STATE_AFTER.get(step.action)
+        state = state_after(step)
         if step.action == "deleted":
             self.end = number
         elif state and state != self.states[-1][1] and self.states[-1][1] != TERMINATING:
             self.states.append((number, state))
-
-    @property
-    def removed(self) -> int:
-        """The number of the step from which on the pod is not one of its workload's, or ``end``."""
-        going = (TERMINATING, FAILED) if self.workload.resource in _JOBS else (TERMINATING,)
-        return next((number for number, state in self.states if state in going), self.end)
+        if step.action in ("failed", "terminating", "deleted"):
+            self.removed = min(self.removed, number)
 
     def spans(self) -> Iterable[tuple[int, int, str]]:
         """Yield each state with the numbers of the steps at which it begins and ends."""
         ends = [number for number, _ in self.states[1:]] + [self.end]
         return ((number, end, state) for (number, state), end in zip(self.states, ends, strict=True))
+
+
+def state_after(step: Step) -> str | None:
+    """Return the state of a pod after a step, None if the step does not change it."""
+    if step.action == "waiting":
+        return STARTING if step.reason in _BEGINNING else FAILED
+    return STATE_AFTER.get(step.action)
 
 
 def bars_of(timeline: Timeline) -> list[Bar]:
@@ -89,7 +98,8 @@ def bars_of(timeline: Timeline) -> list[Bar]:
         bar = open_bars.get(step.key)
         if bar is None or step.action == "created":
             new = step.action == "created"
-            bar = open_bars[step.key] = Bar(step.key, owners.top(step), number if new else -1, len(timeline.steps))
+            bar = open_bars[step.key] = Bar(
+                step.key, owners.top(step), number if new else -1, len(timeline.steps), len(timeline.steps))
             finished = step.action == "deleted" and bar.workload.resource in _JOBS
             before = PENDING if new else SUCCEEDED if finished else STATE_BEFORE.get(step.action, AVAILABLE)
             bar.states.append((bar.start, before))

@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
+from datetime import timedelta
 from typing import Any
 
-from kubepy.api.clock import format_exact_time
 from kubepy.api.meta import Object
 from kubepy.insight import Course, Timeline
 from kubepy.insight.picture.svg import (
@@ -37,6 +37,8 @@ from kubepy.insight.picture.svg import (
 COLUMNS = ("Workload", "Namespace", "Desired", "Lowest available", "Must be available", "Most unavailable",
            "Most surge", "Updated at the end")
 
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"  # a page that asks for nothing
+
 
 def render_html(timeline: Timeline) -> str:
     """Draw a timeline as a page of its own."""
@@ -54,7 +56,8 @@ def live_document(timeline: Timeline) -> Object:
 def page(title: str, main: str, data: str, thickness: float = 0) -> str:
     """Return a page; without data it is the live one, which fetches them."""
     values = {"title": clean(title), "style": page_style(thickness), "main": main, "data": data,
-              "script": resource_text("page.js"), "live": "" if data else " data-live"}
+              "script": resource_text("page.js"), "live": "" if data else " data-live",
+              "policy": f'\n<meta http-equiv="Content-Security-Policy" content="{POLICY}">' if data else ""}
     return re.sub(r"\{\{(\w+)\}\}", lambda match: values[match[1]], resource_text("page.html"))
 
 
@@ -128,35 +131,36 @@ def page_data(drawing: Drawing) -> Object:
     """Return the data of a page, as lists of numbers, so that thousands of pods take little room.
 
     ``words`` are texts. A kind is [resource, namespace, owner, revision], an object [name, kind, node], a step three
-    numbers: action, object, reason. Steps belong to the moments in their order, [milliseconds since the beginning, time
-    since it, place, width, steps]. A bar is [object, y, first step, last step, successor's bar or -1]. The numbers of a
+    numbers: action, object, reason. Steps belong to the moments in their order: [microseconds since the beginning,
+    place, width, steps]. A bar is [object, y, first step, last step, successor's bar or -1]. The numbers of a
     workload are differences to those before.
     """
     words, kinds, objects = Distinct(), Distinct(), Distinct()
-    timeline, steps, last = drawing.timeline, list[int](), dict[Any, int]()
+    timeline, steps = drawing.timeline, list[int]()
     for step in timeline.steps:
         kind = kinds.place((words.place(step.key.resource), words.place(step.key.namespace), words.place(step.owner),
                             words.place(step.revision)))
         thing = objects.place((words.place(step.key.name), kind, words.place(step.node)))
-        last[step.key] = thing
         steps += [words.place(step.action), thing, words.place(step.reason)]
     places = {bar: place for place, (*_, bar) in enumerate(drawing.rows)}
-    moments = [[format_exact_time(moment.at), moment.after, round(moment.x, 3), round(moment.width, 3), moment.steps]
-               for moment in drawing.scale.moments]
+    moments = [[round((moment.at - timeline.since) / timedelta(microseconds=1)), round(moment.x, 2),
+                round(moment.width, 2), moment.steps] for moment in drawing.scale.moments]
     return {
-        "left": LEFT, "plot": PLOT, "thickness": drawing.thickness, "height": drawing.height,
-        "moments": moments, "gaps": [[round(gap.x + gap.width / 2, 2), gap.text] for gap in drawing.scale.gaps],
+        "since": round(timeline.since.timestamp() * 1_000_000), "left": LEFT, "plot": PLOT,
+        "thickness": drawing.thickness, "height": drawing.height, "moments": moments,
+        "gaps": [[round(gap.x + gap.width / 2, 2), gap.text] for gap in drawing.scale.gaps],
         "steps": steps,
-        "bars": [[last[bar.key], round(top + bottom) / 2, bar.start, bar.end,
+        "bars": [[steps[3 * bar.last + 1], (top + bottom) / 2, bar.start, bar.end,
                   places[bar.successor] if bar.successor else -1] for top, bottom, bar in drawing.rows],
-        "labels": [[label.x, label.y, label.text, label.room] for label in drawing.texts if label.room],
-        "courses": [course_data(course) for course in sorted(timeline.courses) if course.numbers],
+        "names": [[round(x, 2), round(width, 2), y, bar.key.name] for x, width, y, bar in drawing.names],
+        "courses": [course_data(course, *drawing.charts[course.key]) for course in sorted(timeline.courses)
+                    if course.numbers],
         "words": words.values(), "kinds": kinds.values(), "objects": objects.values()}
 
 
-def course_data(course: Course) -> list[Any]:
-    """Return [resource/name, namespace, numbers]; each number is the difference to the one before."""
+def course_data(course: Course, top: float, bottom: float) -> list[Any]:
+    """Return [resource/name, namespace, numbers, top, bottom]; each number is the difference to the one before."""
     rows = [(after, *numbers) for after, numbers in course.numbers]
     flat = [value - before for row, previous in zip(rows, [(0,) * 6, *rows], strict=False)
             for value, before in zip(row, previous, strict=True)]
-    return [f"{course.key.resource}/{course.key.name}", course.key.namespace, flat]
+    return [f"{course.key.resource}/{course.key.name}", course.key.namespace, flat, top, bottom]

@@ -90,6 +90,8 @@ class Drawing:
     :ivar plot: class: pieces of the path's ``d``. Capital letters are places on the time axis, as is the length after
         ``h``; ``l`` and ``v`` are sizes that stay at any zoom.
     :ivar rows: (top, bottom, bar) of each bar.
+    :ivar names: (x, width, y, bar): the longest part of a bar that has room for its name.
+    :ivar charts: top and bottom of each workload's chart.
     """
 
     def __init__(self, timeline: Timeline) -> None:
@@ -99,6 +101,7 @@ class Drawing:
         self.revisions = revision_classes(self.bars, self.workloads)
         self.plot, self.texts, self.ticks = defaultdict[str, list[str]](list), list[Label](), list[Label]()
         self.rows = list[tuple[float, float, Bar]]()
+        self.names, self.charts = list[tuple[float, float, float, Bar]](), dict[Key, tuple[float, float]]()
         self.gaps, self.keys = list[Label](), list[str]()
         self.height, self.thickness = 0.0, 0.0
 
@@ -154,6 +157,7 @@ def runs(values: Iterable[tuple[float, tuple[Any, ...]]]) -> Iterable[tuple[Any,
 def draw_chart(drawing: Drawing, course: Course, top: float) -> None:
     """Draw the availability of a workload against its band, with the events of it and of what it owns above."""
     floor = top + CHART_HEAD + CHART
+    drawing.charts[course.key] = (top, floor)
     places = [(drawing.scale.x(after - 1), numbers, *allowed(course, numbers)) for after, numbers in course.numbers]
     most = max(1, *(max(numbers.pods, numbers.available, high) for _, numbers, _, high in places))
     least = min(min(numbers.available, numbers.desired if low is None else low) for _, numbers, low, _ in places)
@@ -267,7 +271,7 @@ def draw_node_states(drawing: Drawing, node: str, top: float) -> None:
     """Draw above a node's rows when it was not ready, and when it was cordoned."""
     since = dict[str, float]()
     ends = {"ready": "down", "uncordoned": "cordon"}
-    begins = {"created": "down", "not-ready": "down", "unready": "down", "cordoned": "cordon"}
+    begins = {"created": "down", "not-ready": "down", "cordoned": "cordon"}
     for place, step in enumerate(drawing.timeline.steps):
         if step.key.resource != NODES or step.key.name != node:
             continue
@@ -304,8 +308,10 @@ def draw_bar(drawing: Drawing, bar: Bar, y: float) -> None:
             drawing.stroke(f"{layer} {classes}{weight}", x, y, width)
         if state == AVAILABLE and width > longest:
             longest, place = width, x
-    if drawing.thickness >= 11 and longest > 5.4 * len(bar.key.name) + 8:
-        drawing.texts.append(Label(LEFT + place + 5, y + 3.5, bar.key.name, "inbar"))
+    if drawing.thickness >= 11 and longest:
+        drawing.names.append((place, longest, y + 3.5, bar))
+        if longest > 5.4 * len(bar.key.name) + 8:
+            drawing.texts.append(Label(LEFT + place + 5, y + 3.5, bar.key.name, "inbar"))
 
 
 def draw_link(drawing: Drawing, bar: Bar, y: float, successor_y: float) -> None:
@@ -313,10 +319,12 @@ def draw_link(drawing: Drawing, bar: Bar, y: float, successor_y: float) -> None:
     successor = bar.successor
     if successor is None or (y == successor_y and bar.end <= successor.start):
         return
-    x, end = drawing.scale.x(bar.removed), drawing.scale.x(successor.start)
-    arrow = "l-3 -4l6 0l-3 4" if successor_y > y else "l-3 4l6 0l-3 -4"
-    tip = successor_y + drawing.thickness / 2 * (-1 if successor_y > y else 1)
-    drawing.add("link", f"M{number(x)} {number(y)}L{number(end)} {number(tip)}{arrow if drawing.thickness > 6 else ''}")
+    x = drawing.scale.x(bar.removed)
+    end, down = max(x, drawing.scale.x(successor.start)), successor_y > y
+    tip = successor_y + drawing.thickness / 2 * (-1 if down else 1)
+    arrow = ("l-3 -5l6 0z" if down else "l-3 5l6 0z") if drawing.thickness > 6 else ""
+    drawing.add("link", f"M{number(x)} {number(y + drawing.thickness / 2 * (1 if down else -1))}"
+                        f"L{number(end)} {number(tip)}" + (f"M{number(end)} {number(tip)}{arrow}" if arrow else ""))
 
 
 # --- the whole ----------------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ with lazy_imports():
     from kubepy.storage.folder import commit_files, locks, outside_edits, recovery
 
 if TYPE_CHECKING:
-    from kubepy.storage.timeline import NewRecorder, Recorder
+    from kubepy.storage.timeline import NewRecorder, TimelineRecorder
 
 T = TypeVar("T")
 
@@ -53,7 +53,7 @@ class Access:
                 new_recorder: NewRecorder | None = None) -> None:
         """Take the functions of the API server, the cluster's time, and a function for its timeline."""
         self.now = now
-        self.recorder: Callable[[], Recorder | None] = new_recorder or (lambda: None)
+        self.recorder: Callable[[], TimelineRecorder | None] = new_recorder or (lambda: None)
         self.examiner = Examiner(self.folder, admit, removal, now)
 
     def own_path(self, name: str) -> str:

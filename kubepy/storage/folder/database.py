@@ -484,7 +484,7 @@ class Database:
     # --- timeline ---
 
     def add_to_timeline(self, entries: list[TimelineEntry], keep: float) -> None:
-        """Add entries, and remove the oldest that are not kept. ``keep``: as a Recorder's."""
+        """Add entries, and remove the oldest that are not kept. ``keep``: as a TimelineRecorder's."""
         if not entries:
             return
         self.connection.execute(TIMELINE_SCHEMA)

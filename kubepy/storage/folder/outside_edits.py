@@ -27,7 +27,7 @@ from kubepy.storage.folder.scan import scan_objects
 from kubepy.storage.model import ADDED, DELETED, MODIFIED, Key, LogEntry
 
 if TYPE_CHECKING:
-    from kubepy.storage.timeline import Recorder, TimelineEntry
+    from kubepy.storage.timeline import TimelineEntry, TimelineRecorder
 
 
 class OutsideEdits:
@@ -37,7 +37,8 @@ class OutsideEdits:
     :param recorder: makes the entries of the timeline.
     """
 
-    def __init__(self, database: Database, examiner: Examiner, now: float, recorder: Recorder | None = None) -> None:
+    def __init__(self, database: Database, examiner: Examiner, now: float,
+                 recorder: TimelineRecorder | None = None) -> None:
         self._database = database
         self._examiner = examiner
         self._folder = examiner.folder

@@ -66,7 +66,6 @@ def predict(cluster: LocalCluster, act: Callable[[LocalCluster], object], limit:
     started = cluster.clock.now()
     fork = cluster.fork({"clock": format_exact_time(started), **settings}, is_prediction=True)
     fork.use_faults(cluster.settings.faults)
-    fork.keeps_timeline = True
     revision = fork.client.revision()
     end = fork.clock.limit = later(started, limit)
     is_cut = False

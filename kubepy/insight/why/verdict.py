@@ -8,6 +8,7 @@ Each remedy is tried on a fork of its own.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -42,8 +43,8 @@ from kubepy.insight.why.scene import Diagnoses, Scene, Words, condition_status, 
 from kubepy.runtime.checkpoint import CHECKPOINT, latest
 from kubepy.storage import Key
 
-MANY_PODS = 200  # in a cluster with more of them not all remedies are tried …
-MOST_BROKEN = 600  # … one if half as many pods are not where they should be, none if so many are not
+MANY_PODS = 200  # in a cluster with more of them not all remedies are tried, or not to their end
+MOST_WRITES = 2000  # of the controllers, for all remedies of an object
 OF_EACH_LOOK = 3  # of many pods that look alike, so many go on while a fork runs forward
 KUBELET = "kubelet"
 # For each kind first what keeps an object from going, then what refuses its pods, what keeps them from a node, what
@@ -211,17 +212,37 @@ def try_remedies(question: Question, asked: Object, finding: Finding, *, is_note
 
     :param is_note: the object is done, so that a remedy has to change what there is to say about it.
 
-    A remedy costs as much as its pods: with many pods fewer are tried, and none where it would make too many anew.
+    With many pods they are tried until one helps, or has written too much.
     """
-    pods, settled = _settled_pods(question.scene())
-    tried = len(finding.remedies) if pods <= MANY_PODS else max(2 - 2 * (pods - settled) // MOST_BROKEN, 0)
     noted = finding.cause if is_note else ""
-    remedies = [try_remedy(question, asked, words, noted) if question.run and number < tried else Remedy(words)
-                for number, words in enumerate(finding.remedies)]
+    has_many = len(question.scene().list("pods")) > MANY_PODS
+    budget = Budget(MOST_WRITES if has_many else math.inf)
+    remedies: list[Remedy] = []
+    for words in finding.remedies:
+        is_enough = question.run is None or (has_many and any(remedy.proven for remedy in remedies))
+        remedy = None if is_enough else try_remedy(question, asked, words, noted=noted, budget=budget)
+        remedies.append(remedy or Remedy(words))
     return tuple(sorted(remedies, key=lambda remedy: not remedy.proven))
 
 
-def try_remedy(question: Question, asked: Object, words: Words, noted: str = "") -> Remedy:
+class BudgetSpent(BaseException):
+    """A remedy makes the controllers write more than is worth trying; no controller may take it for an error."""
+
+
+class Budget:
+    """The number of writes that are left for trying remedies. It depends on no clock: same cluster, same answer."""
+
+    def __init__(self, writes: float) -> None:
+        self.left = writes
+
+    def spend(self, key: Key, obj: Object | None) -> None:
+        """Count a write. Raises BudgetSpent."""
+        self.left -= 1
+        if self.left < 0:
+            raise BudgetSpent
+
+
+def try_remedy(question: Question, asked: Object, words: Words, *, noted: str, budget: Budget) -> Remedy:
     """Run a command line on a fork, and see whether the object gets there, without the cause that is noted now."""
     status = 1
 
@@ -233,9 +254,13 @@ def try_remedy(question: Question, asked: Object, words: Words, noted: str = "")
     def act(fork: LocalCluster) -> None:
         nonlocal status
         assert question.run is not None
+        fork.client.on_write = budget.spend
         status = question.run(fork, words)
 
-    prediction = predict(question.cluster, act, done=lambda fork: status != 0 or helps(fork))
+    try:
+        prediction = predict(question.cluster, act, done=lambda fork: status != 0 or helps(fork))
+    except BudgetSpent:
+        return Remedy(words)
     if status != 0 or not helps(prediction.cluster):
         return Remedy(words)
     return Remedy(words, True, (prediction.cluster.clock.now() - prediction.started).total_seconds())

@@ -11,7 +11,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby, pairwise
+from itertools import accumulate, dropwhile, groupby, pairwise
+from operator import or_
 from typing import IO, NamedTuple
 
 from kubepy.api.clock import format_exact_time
@@ -34,12 +35,13 @@ from kubepy.insight.picture.scale import gap_shares
 from kubepy.quoting import printable
 from kubepy.storage import Key
 
-MAX_ROWS, FEWEST_ROWS = 60, 6  # of all pods; of the pods of one workload, where others take the rest
+MAX_ROWS, FOLDED_ROWS = 60, 24  # of all pods; where those are more, several share a row, and so many are enough
+FEWEST_ROWS = 6  # of the pods of one workload, where others take the rest
 MAX_WORKLOADS = 20
 MAX_EVENTS, LAST_EVENTS = 20, 8  # lines of what else happened, and how many of those are the last
 WIDEST_MOMENT = 6  # columns that a moment gets on average where there is room
 NAME_SHARE, LONGEST_NODE = 0.36, 14  # of the width, for the names of pods; characters of the name of a node
-LEVELS = "▁▂▃▄▅▆▇█"
+LEVELS, PLAIN_LEVELS = "0▁▂▃▄▅▆▇█", "0123456789#"  # from none to all
 RISING = (PENDING, STARTING, READY)
 SYMBOLS = {PENDING: ".", STARTING: ":", TERMINATING: "-", FAILED: "!", SUCCEEDED: "*"}
 MEANINGS = {".": "pending", ":": "started, not ready", "a": "ready, not available yet", "A": "available",
@@ -183,18 +185,19 @@ class Row(NamedTuple):
 
 
 def in_order(lives: Iterable[Life]) -> list[list[Life]]:
-    """Return each pod with those that replace it, in the order in which something happens to them."""
+    """Return each pod with those that replace it, in the order in which they are replaced, then in that of creation."""
     by_bar = {id(life.bar): life for life in lives}
-    following = {id(life.bar): by_bar.get(id(life.bar.successor)) for life in by_bar.values()}
+    following = {id(life.bar): by_bar.get(id(after)) for life in by_bar.values()
+                 if (after := life.bar.successor) is None or after.start > life.bar.start}
     replacing = {id(life) for life in following.values()}
     chains = []
     for life in by_bar.values():
         if id(life) not in replacing:
             chain = [life]
-            while successor := following[id(chain[-1].bar)]:
+            while successor := following.get(id(chain[-1].bar)):
                 chain.append(successor)
             chains.append(chain)
-    return sorted(chains, key=lambda chain: min(life.numbers[0] for life in chain))
+    return sorted(chains, key=lambda chain: (chain[0].bar.removed, chain[0].bar.start))
 
 
 def rows_of(chains: Sequence[list[Life]], columns: Columns, limit: int) -> Iterator[Row]:
@@ -231,6 +234,7 @@ class Level(NamedTuple):
 
 
 def levels_of(course: Course, columns: Columns) -> list[Level]:
+    """Return the level of each column."""
     levels, position, now = [], 0, course.numbers[0][1]
     for end in columns.ends:
         before, lowest = now.available, now.available
@@ -245,10 +249,10 @@ def levels_of(course: Course, columns: Columns) -> list[Level]:
 def level_text(level: Level, levels: str) -> str:
     """Return a character for a level: its number, or where that has several digits, how full it is."""
     if max(level) < 10:
-        return str(level.available)
-    if not level.available:
-        return "0"
-    return levels[min(max(-(-level.available * len(levels) // max(level.desired, 1)), 1), len(levels)) - 1]
+        return str(level.available) if max(level) else " "
+    if level.available >= level.desired:
+        return levels[-1]
+    return levels[max(level.available * (len(levels) - 1) // level.desired, min(level.available, 1))]
 
 
 # --- the text -----------------------------------------------------------------------------------------------------
@@ -264,7 +268,7 @@ class TimelineText:
         self._timeline, self._max_rows = timeline, max_rows
         self._paint = Painter(stream)
         self._width = width_of(stream)
-        self._levels = LEVELS if can_print(stream, LEVELS) else "123456789#"
+        self._levels = LEVELS if can_print(stream, LEVELS) else PLAIN_LEVELS
         bars = bars_of(timeline)
         self._revisions: dict[Key, list[str]] = defaultdict(list)
         lives = []
@@ -284,6 +288,7 @@ class TimelineText:
         room = self._width - self._name_width - self._node_width - 4
         self._columns = Columns(timeline, lives, max(room, 10))
         self._used: set[str] = set()
+        self._has_levels = False
 
     def lines(self) -> list[str]:
         """Return the lines: the time it is about, workload by workload, what else happened, what the signs mean."""
@@ -305,7 +310,8 @@ class TimelineText:
 
     def _allowed_rows(self, keys: Sequence[Key]) -> dict[Key, int]:
         """Return how many rows each workload may take: small ones all that they need, the others share the rest."""
-        allowed, rows = {}, self._max_rows
+        fits = sum(len(self._lives[key]) for key in keys) <= self._max_rows
+        allowed, rows = {}, self._max_rows if fits else min(self._max_rows, max(FOLDED_ROWS, 3 * len(keys)))
         for left, key in zip(range(len(keys), 0, -1), reversed(keys), strict=True):
             allowed[key] = max(min(len(self._lives[key]), rows // left), FEWEST_ROWS)
             rows -= allowed[key]
@@ -342,7 +348,11 @@ class TimelineText:
 
     def _availability(self, course: Course) -> Iterator[str]:
         levels, bound = levels_of(course, self._columns), course.bounds.min_available
-        below = [bound is not None and level.available < bound for level in levels]
+        self._has_levels |= any(max(level) > 9 for level in levels)
+        has_come_up = list(accumulate((level.available >= min(bound or 0, level.desired) > 0 for level in levels),
+                                      or_, initial=course.numbers[0][1].desired > 0))
+        below = [bound is not None and came_up and level.available < min(bound, level.desired)
+                 for level, came_up in zip(levels, has_come_up, strict=False)]
         text = [self._paint(level_text(level, self._levels) * width, Colour.RED if is_below else Colour.GREEN)
                 for level, width, is_below in zip(levels, self._columns.widths, below, strict=True)]
         yield self._line("available", "" if bound is None else f"min {bound}", "".join(text))
@@ -401,6 +411,8 @@ class TimelineText:
     def _legend(self) -> list[str]:
         signs = {sign if sign in MEANINGS else "A" if sign.isupper() else "a" for sign in self._used - {" "}}
         parts = [f"{sign} {meaning}" for sign, meaning in MEANINGS.items() if sign in signs]
+        if self._has_levels:
+            parts.append(f"{self._levels[1]} to {self._levels[-1]} the share of pods that are available: few to all")
         if self._columns.most > 1:
             parts.append(f"a column is up to {self._columns.most} moments")
         lines = [self._paint(line, Colour.DIM) for line in filled(parts, "   ", self._width)]
@@ -411,8 +423,13 @@ def _bound_facts(numbers: Sequence[Numbers], bounds: Bounds) -> Iterator[str]:
     """Yield what became of the bounds of a workload."""
     source = f"budget {bounds.budget}" if bounds.budget else "maxUnavailable"
     allowed = "" if bounds.min_available is None else f" (allowed {bounds.min_available} by {source})"
-    yield f"lowest available {min(entry.available for entry in numbers)}{allowed}"
-    most = max(entry.surge for entry in numbers)
+    enough = bounds.min_available or 0
+    wanted = [entry for entry in numbers if entry.desired]
+    come_up = list(dropwhile(lambda entry: entry.available < min(enough, entry.desired), wanted))
+    if wanted and come_up and not numbers[0].desired:  # how a new workload came up says nothing about its rollouts
+        wanted = come_up
+    yield f"lowest available {min((entry.available for entry in wanted), default=0)}{allowed}"
+    most = max((entry.surge for entry in wanted), default=0)
     if most or bounds.max_surge is not None:
         yield f"most surge {most}{'' if bounds.max_surge is None else f' (allowed {bounds.max_surge})'}"
 

@@ -194,7 +194,7 @@ def test_text_of_new_workload_is_not_too_few_before_it_has_come_up() -> None:
 def test_text_of_failing_pod_says_why_once() -> None:
     lines = text_of(timelines.crash_loop())
     assert [line for line in lines if "CrashLoopBackOff" in line] == [
-        "  0s     pods/agent-b1 failed: CrashLoopBackOff (7 times, last at 10m10s)"]
+        "  0s     pods/agent-b1 waiting: CrashLoopBackOff (7 times, last at 10m10s)"]
     assert "!" in pods_of(lines)["agent-b1"]
 
 

@@ -145,7 +145,8 @@ def allowed(course: Course, numbers: Numbers) -> tuple[int | None, int]:
     lowest = bounds.min_available
     if lowest is None and bounds.max_unavailable is not None:
         lowest = numbers.desired - bounds.max_unavailable
-    return None if lowest is None else max(min(lowest, numbers.desired), 0), numbers.desired + (bounds.max_surge or 0 if numbers.desired else 0)
+    most = numbers.desired + (bounds.max_surge or 0 if numbers.desired else 0)
+    return None if lowest is None else max(min(lowest, numbers.desired), 0), most
 
 
 def established(course: Course) -> int:

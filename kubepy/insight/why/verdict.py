@@ -99,13 +99,13 @@ def explain(question: Question) -> Why:
         raise not_found(question.key.resource, question.key.name)
     remedies: tuple[Remedy, ...] = ()
     if goals.is_done(scene, asked, asked):
-        state, finding = DONE, question.scene(diagnoses=NOTES).diagnose(asked) or up_to_date(scene, asked)
+        state, finding = DONE, question.scene(diagnoses=NOTES).diagnose(asked) or generic.up_to_date(scene, asked)
         remedies = try_remedies(question, asked, finding, is_note=True)
     else:
         end, reaches = run_forward(question, scene, asked)
         at_first = scene.diagnose(asked)
         if reaches and scene.reconciles:
-            state, finding = PROGRESSING, at_first or rolling_out(scene, asked)
+            state, finding = PROGRESSING, at_first or generic.rolling_out(scene, asked)
         else:
             blamed, is_acted_on = _at_end(question.scene(end), question.key, at_first)
             state, finding = STUCK, blamed or generic.not_there(scene, asked)
@@ -188,17 +188,6 @@ def is_run(cluster: LocalCluster) -> bool:
     """Return whether the process that holds the lock of the controllers runs all of them, not only the kubelets."""
     text = cluster.store.meta(CHECKPOINT)
     return not text or not set(json.loads(text)["reconcilers"][:-1]) <= set(OF_SERVER)
-
-
-# --- what there is to say in any case -----------------------------------------------------------------------------
-
-
-def up_to_date(scene: Scene, obj: Object) -> Finding:
-    return scene.finding("up-to-date", scene.link(obj, "", "it is where it should be"))
-
-
-def rolling_out(scene: Scene, obj: Object) -> Finding:
-    return scene.finding("rolling-out", scene.link(obj, "", "the controllers bring it there by themselves"))
 
 
 def no_controllers(question: Question, scene: Scene, obj: Object) -> tuple[Finding, tuple[Remedy, ...]]:

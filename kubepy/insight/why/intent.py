@@ -320,9 +320,7 @@ def note_limited(scene: Scene, obj: Object) -> Finding | None:
     target = target_of(scene, obj)
     link = scene.condition_link(obj, "ScalingLimited", "its metrics call for more replicas than maxReplicas", "reason")
     if condition_status(obj, "ScalingLimited") == "True" and link.value == "TooManyReplicas":
-        highest = obj["spec"]["maxReplicas"]
-        return scene.finding("autoscaler-limited", link, scene.link(obj, "spec.maxReplicas", "it stays at this size"),
-                             remedies=[patch(scene, obj, {"maxReplicas": 2 * highest})])
+        return scene.finding("autoscaler-limited", link, scene.link(obj, "spec.maxReplicas", "it stays at this size"))
     return conflict(scene, target, obj) if target is not None else None
 
 

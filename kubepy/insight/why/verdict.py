@@ -44,7 +44,8 @@ from kubepy.runtime.checkpoint import CHECKPOINT, latest
 from kubepy.storage import Key
 
 MANY_PODS = 200  # in a cluster with more of them not all remedies are tried, or not to their end
-MOST_WRITES = 2000  # of the controllers, for all remedies of an object
+MOST_WRITES = 2000  # of the controllers: for a run forward, for all remedies together
+MOST_MOMENTS = 40  # in a run forward
 OF_EACH_LOOK = 3  # of many pods that look alike, so many go on while a fork runs forward
 KUBELET = "kubelet"
 # For each kind first what keeps an object from going, then what refuses its pods, what keeps them from a node, what
@@ -104,6 +105,7 @@ def explain(question: Question) -> Why:
         remedies = try_remedies(question, asked, finding, is_note=True)
     else:
         end, reaches = run_forward(question, scene, asked)
+        scene.is_stuck = not reaches
         at_first = scene.diagnose(asked)
         if reaches and scene.reconciles:
             state, finding = PROGRESSING, at_first or generic.rolling_out(scene, asked)
@@ -119,12 +121,14 @@ def explain(question: Question) -> Why:
 
 def _at_end(scene: Scene, key: Key, at_first: Finding | None) -> tuple[Finding | None, bool]:
     """Return the finding about an object that is stuck, and whether the cluster shows it now, not only in the end."""
-    scene.is_end = True
+    scene.is_stuck = True
     obj = scene.get(*key)
     at_end = scene.diagnose(obj) if obj is not None else None
-    is_same = at_end is None or (at_first is not None and at_first.cause == at_end.cause
-                                 and len(at_first.chain) >= len(at_end.chain))  # at first the way may end too early
-    return (at_first if is_same else at_end), is_same and at_first is not None
+    if at_end is None or at_first is None:
+        return at_first or at_end, at_first is not None
+    is_same = at_first.cause == at_end.cause
+    # At first the way may end too early.
+    return (at_first if is_same and len(at_first.chain) >= len(at_end.chain) else at_end), is_same
 
 
 # --- running forward ----------------------------------------------------------------------------------------------
@@ -134,19 +138,36 @@ def run_forward(question: Question, scene: Scene, asked: Object) -> tuple[LocalC
     """Let the controllers work on a fork; return it as it is in the end, and whether the object is done there.
 
     Where there are many pods, those that look alike first lie still but for a few of them: if none of these becomes
-    ready or goes, neither would the others, and the object is stuck. Otherwise all of them go on.
+    ready or goes, neither would the others, and the object is stuck. Otherwise all of them go on, and a workload that
+    has come on after so many moments, or writes, counts as one that gets there.
     """
+    moments, is_enough, budget, begun = 0, False, Budget(MOST_WRITES), goals.progress(asked)
+    has_many = len(scene.list("pods")) > MANY_PODS
+
     def done(fork: LocalCluster) -> bool:
         return question.is_done(fork, asked)
 
-    if len(scene.list("pods")) > MANY_PODS and scene.settings.faults is None and (still := alike(scene)):
+    def comes_on(fork: LocalCluster) -> bool:
+        obj = question.scene(fork).get(*question.key)
+        return obj is not None and begun is not None and (goals.progress(obj) or begun) > begun
+
+    def count_writes(fork: LocalCluster) -> None:
+        fork.client.on_write = budget.count
+
+    def done_or_enough(fork: LocalCluster) -> bool:
+        nonlocal moments, is_enough
+        moments += 1
+        is_enough = has_many and (moments > MOST_MOMENTS or budget.left < 0) and comes_on(fork)
+        return is_enough or done(fork)
+
+    if has_many and scene.settings.faults is None and (still := alike(scene)):
         before = _settled_pods(scene)
         end = predict(question.cluster, lambda fork: _lay_still(fork, still),
                       done=lambda fork: done(fork) or _settled_pods(question.scene(fork)) != before).cluster
         if not done(end) and _settled_pods(question.scene(end)) == before:
             return end, False
-    end = predict(question.cluster, lambda fork: None, done=done).cluster
-    return end, question.is_done(end, asked, or_goes_on=True)
+    end = predict(question.cluster, count_writes, done=done_or_enough).cluster
+    return end, is_enough or question.is_done(end, asked, or_goes_on=True)
 
 
 def alike(scene: Scene) -> set[Key]:
@@ -236,9 +257,12 @@ class Budget:
     def __init__(self, writes: float) -> None:
         self.left = writes
 
+    def count(self, key: Key, obj: Object | None) -> None:
+        self.left -= 1
+
     def spend(self, key: Key, obj: Object | None) -> None:
         """Count a write. Raises BudgetSpent."""
-        self.left -= 1
+        self.count(key, obj)
         if self.left < 0:
             raise BudgetSpent
 

@@ -18,22 +18,31 @@ SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 SUFFIX_LENGTH = 5
 
 
+class ClockLimit(BaseException):
+    """The cluster's own time was to go on beyond the limit of its clock. No ``except Exception`` stops it."""
+
+
 class Clock:
     """The time of the cluster, in UTC: the system's, or the cluster's own, which stands until something moves it.
 
     :ivar own: the moment at which the cluster's own time stands; None: time is the system's.
+    :ivar limit: the moment beyond which own time does not go; None: it is not limited.
     :ivar pause: waits so many seconds; a program that lets others use the cluster meanwhile puts its own here.
     """
 
     def __init__(self, own: datetime | None = None) -> None:
         self.own = own
+        self.limit: datetime | None = None
         self.pause: Callable[[float], object] = time.sleep
 
     def now(self) -> datetime:
         return self.own or datetime.now(UTC)
 
     def move_to(self, moment: datetime) -> None:
-        """Let the cluster's own time go on to a moment. Raises ValueError for one before now, or beyond all clocks."""
+        """Let the cluster's own time go on to a moment.
+
+        Raises ValueError for one before now, or beyond all clocks, ClockLimit for one beyond the limit.
+        """
         if self.own is None:
             raise ValueError("the time of this cluster is the system's")
         if moment < self.own:
@@ -41,6 +50,8 @@ class Clock:
         if moment.year not in CLOCK_YEARS:
             raise ValueError(f"the clock must stay between the years {CLOCK_YEARS[0]} and {CLOCK_YEARS[-1]}, and that "
                              f"would be the year {moment.year}")
+        if self.limit is not None and moment > self.limit:
+            raise ClockLimit(f"time goes no further than {format_exact_time(self.limit)}")
         self.own = moment
 
     def timestamp(self) -> str:

@@ -203,7 +203,8 @@ def _skip(data: bytes, at: int, end: int, wire: int) -> int:
 _SMALL = tuple(bytes((number,)) for number in range(128))
 
 
-def _varint(value: int) -> bytes:
+def varint(value: int) -> bytes:
+    """Return a number as protobuf writes it; one below zero has ten bytes."""
     if 0 <= value < 128:
         return _SMALL[value]
     value &= 0xFFFFFFFFFFFFFFFF
@@ -216,7 +217,7 @@ def _varint(value: int) -> bytes:
 
 
 def _delimited(data: bytes) -> bytes:
-    return _varint(len(data)) + data
+    return varint(len(data)) + data
 
 
 # --- messages -------------------------------------------------------------------------------------------------------
@@ -326,7 +327,7 @@ class _Message:
             mode, type_name = _mode_of(field)
             codec = _map_codec(type_name) if mode == _MAP else _codec(type_name)
             optional = field.type.startswith("*") or field.type in _BYTES or field.type == _RAW
-            writers.append(_Writer(field.json, mode, _varint(field.number << 3 | codec.wire), codec, optional))
+            writers.append(_Writer(field.json, mode, varint(field.number << 3 | codec.wire), codec, optional))
         return writers
 
     def write(self, value: Object) -> bytes:
@@ -343,7 +344,7 @@ class _Message:
                 items = () if optional and item is None else (item,)
             for item in items:
                 encoded = codec.write(item)
-                parts += (tag, _varint(len(encoded)), encoded) if codec.wire == _DELIMITED else (tag, encoded)
+                parts += (tag, varint(len(encoded)), encoded) if codec.wire == _DELIMITED else (tag, encoded)
         return b"".join(parts)
 
 
@@ -450,7 +451,7 @@ def _packed(read: Callable[[int], Any]) -> Callable[..., list[Any]]:
 
 
 def _integer(bits: int) -> _Codec:
-    return _Codec(_VARINT, lambda number: _signed(number, bits), lambda value: _varint(value or 0))
+    return _Codec(_VARINT, lambda number: _signed(number, bits), lambda value: varint(value or 0))
 
 
 def _signed(number: int, bits: int) -> int:

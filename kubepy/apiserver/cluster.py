@@ -113,10 +113,19 @@ class LocalCluster:
         cluster.bootstrap()
         return cluster
 
-    def fork(self) -> LocalCluster:
+    def fork(self, settings: Mapping[str, Any] = NO_SETTINGS, *, is_prediction: bool = False) -> LocalCluster:
         """Return an independent cluster in memory that goes on from what is committed here: objects with their
-        revisions, clock, ids, change log, events, and the memory of the controllers. Raises FolderError."""
-        return LocalCluster(self.store.fork())
+        revisions, clock, ids, change log, events, and the memory of the controllers. Raises FolderError.
+
+        :param settings: replace those of ``kubepy.yaml``.
+        :param is_prediction: admission webhooks are called as for a dry run.
+        """
+        store = self.store.fork()
+        if settings:
+            store.set_settings(settings)
+        fork = LocalCluster(store)
+        fork._server.is_prediction = is_prediction
+        return fork
 
     @classmethod
     def begin(cls, folder: Path | str, settings: Mapping[str, str | int]) -> None:

@@ -53,6 +53,7 @@ class Server:
         self.ids = ids
         self._webhooks: rehearsal.WebhookCalls | None = None
         self.may_wait = True  # for webhooks; False: requests that meet one raise WouldWait
+        self.is_prediction = False  # admission webhooks are called as for a dry run: what happens is only predicted
         self.warn: Callable[[str], None] = drop
         self.requester: Object = ADMINISTRATOR
         self._authorizer: authorization.Authorizer | None = None

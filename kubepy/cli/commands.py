@@ -47,6 +47,7 @@ with lazy_imports():
         top,
         version,
         wait,
+        why,
     )
     from kubepy.cli import help as help_commands
     from kubepy.cli.create import command as create_command
@@ -324,6 +325,7 @@ COMMANDS: dict[str, Entry] = {
         "advance": Entry(lambda: clock.advance, "Move the cluster's own time by a duration"),
         "set": Entry(lambda: clock.set_, "Move the cluster's own time to a later one"),
     }),
+    "why": Entry(lambda: why.why, "Say why an object is not done, and what would help"),
     "fork": Entry(lambda: state_folder.fork, "Copy the cluster to a new state folder"),
     "serve": Entry(lambda: serve.serve, "Serve the API of the cluster for kubectl and other clients"),
     "fsck": Entry(lambda: state_folder.fsck, "Check the state folder"),
@@ -335,7 +337,7 @@ COMMANDS: dict[str, Entry] = {
 
 OWN_GROUP = "State Folder Commands"  # those that kubectl does not have
 GROUPS: dict[str, tuple[str, ...]] = {
-    OWN_GROUP: ("init", "controller", "serve", "clock", "fork", "fsck", "git"),
+    OWN_GROUP: ("init", "controller", "serve", "clock", "why", "fork", "fsck", "git"),
     "Basic Commands (Beginner)": ("create", "expose", "run", "set"),
     "Basic Commands (Intermediate)": ("explain", "get", "edit", "delete"),
     "Deploy Commands": ("rollout", "scale", "autoscale"),

@@ -434,7 +434,7 @@ def _properties(factory: Factory) -> Iterable[str]:
                               for field in config.FIELDS[section])]
 
 
-TAKES_OBJECTS = ("get", "describe", "delete", "edit", "patch", "wait", "apply")
+TAKES_OBJECTS = ("get", "describe", "delete", "edit", "patch", "wait", "apply", "why")
 WORDS: Mapping[Path, Words] = {
     **{("rollout", name): typed(WORKLOADS) for name in ("history", "pause", "resume", "undo", "status", "restart")},
     ("apply",): nothing,

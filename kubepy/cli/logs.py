@@ -118,7 +118,7 @@ def _subject(options: LogsOptions) -> str:
 
 
 def _since_time(options: LogsOptions) -> datetime | None:
-    """Raises CliError."""
+    """Return the time of --since-time, None without the flag. Raises CliError."""
     try:
         moment = decode_time(options.since_time) if options.since_time else None
     except DecodeError as error:

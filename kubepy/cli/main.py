@@ -43,7 +43,7 @@ def main(words: Sequence[str], *, program: str = KUBEPY, stdin: IO[str] | None =
         preferences nor plugins count.
     """
     factory = Factory(stdin, stdout, stderr, open_cluster)
-    factory.program, factory.words = program, words
+    factory.program, factory.words, factory.main = program, words, main
     root = Root(program)
 
     def execute() -> None:

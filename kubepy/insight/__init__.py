@@ -102,7 +102,7 @@ class Link(NamedTuple):
     """A link of the chain from an object that is asked about to the one that is to blame.
 
     :ivar key: the object of this link.
-    :ivar field: the path of the field that shows it (``status.containerStatuses[0].state.waiting.reason``); "" for none.
+    :ivar field: the path of the field that shows it (``status.containerStatuses[0].state.waiting``); "" for none.
     :ivar value: the field's value, as the API has it; None where the field is missing.
     :ivar text: one plain sentence about it, without a full stop.
     """

@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMappi
 from contextlib import suppress
 from typing import Any
 from urllib.parse import parse_qs
+from uuid import UUID
 
 from kubepy.api import errors
 from kubepy.api.meta import Object
@@ -284,5 +285,4 @@ def start_message(answer: Response | StreamResponse, headers: Mapping[str, str])
 
 def new_id() -> str:
     """Return a random UUID, for the header ``Audit-Id``."""
-    digits = os.urandom(16).hex()
-    return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-a{digits[17:20]}-{digits[20:]}"
+    return str(UUID(bytes=os.urandom(16), version=4))

@@ -11,6 +11,8 @@ import struct
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from kubepy.api.protobuf import varint
+
 Field = Callable[[int, Any], bytes]  # encodes a value as the field of a number
 Message = dict[str, tuple[int, Field]]  # fields by their names in JSON
 
@@ -18,19 +20,9 @@ Message = dict[str, tuple[int, Field]]  # fields by their names in JSON
 # --- values -------------------------------------------------------------------------------------------------------
 
 
-def _varint(value: int) -> bytes:
-    value &= 0xFFFFFFFFFFFFFFFF
-    encoded = bytearray()
-    while value > 127:
-        encoded.append(value & 127 | 128)
-        value >>= 7
-    encoded.append(value)
-    return bytes(encoded)
-
-
 def delimited(number: int, data: bytes) -> bytes:
     """Return a field of bytes: a string, or a message."""
-    return _varint(number << 3 | 2) + _varint(len(data)) + data
+    return varint(number << 3 | 2) + varint(len(data)) + data
 
 
 def string(number: int, value: Any) -> bytes:
@@ -39,11 +31,11 @@ def string(number: int, value: Any) -> bytes:
 
 def _integer(number: int, value: Any) -> bytes:
     """Return a number, or True; zero and False are left out."""
-    return _varint(number << 3) + _varint(int(value)) if value else b""
+    return varint(number << 3) + varint(int(value)) if value else b""
 
 
 def _double(number: int, value: Any) -> bytes:
-    return _varint(number << 3 | 1) + struct.pack("<d", value) if value else b""
+    return varint(number << 3 | 1) + struct.pack("<d", value) if value else b""
 
 
 def _any(number: int, value: Any) -> bytes:

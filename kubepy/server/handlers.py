@@ -103,7 +103,7 @@ class ServedRequest(NamedTuple):
 
 
 def _require_verb(call: Call, resource: Resource) -> None:
-    """Raises MethodNotAllowed for a verb that the path does not have."""
+    """Refuse a verb that the path does not have. Raises MethodNotAllowed."""
     info = call.info
     subresource = resource.subresource(info.subresource)
     if subresource:

@@ -156,7 +156,7 @@ def decode_token(text: str) -> tuple[str, int]:
 
 
 def _parse_token(text: str) -> dict[str, Any]:
-    """Raises ValueError in the words of Go."""
+    """Return the content of a continue token. Raises ValueError in the words of Go."""
     for index, character in enumerate(text):
         if not (character.isascii() and (character.isalnum() or character in "-_")):
             raise ValueError(f"illegal base64 data at input byte {index}")

@@ -113,17 +113,17 @@ def _write_options(request: HttpRequest, kind: str, problems: list[FieldError]) 
 
 
 def create_options(request: HttpRequest) -> CreateOptions:
-    """Raises Invalid."""
+    """Read the options of a creation. Raises Invalid."""
     return _write_options(request, "CreateOptions", [])
 
 
 def update_options(request: HttpRequest) -> UpdateOptions:
-    """Raises Invalid."""
+    """Read the options of an update. Raises Invalid."""
     return _write_options(request, "UpdateOptions", [])
 
 
 def patch_options(request: HttpRequest, patch_type: str) -> PatchOptions:
-    """Raises Invalid."""
+    """Read the options of a patch of that media type. Raises Invalid."""
     problems = []
     if patch_type == APPLY_PATCH and not request.parameter("fieldManager"):
         problems.append(errors.required("fieldManager", "is required for apply patch"))

@@ -38,7 +38,7 @@ def find_handler(info: RequestInfo) -> Handler:
 
 
 def refuse(call: Call) -> Response:
-    """Raises the error of a path that is not served, or of a method that none has."""
+    """Refuse a path that is not served, or a method that none has. Raises NotFound, MethodNotAllowed."""
     if call.info.is_resource_request:
         find_resource(call.cluster.scheme, call.info)
         raise errors.no_such_resource() if call.info.verb == "proxy" else errors.method_not_allowed()

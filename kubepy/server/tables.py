@@ -54,7 +54,7 @@ class TableOptions(NamedTuple):
 
 
 def table_options(request: HttpRequest) -> TableOptions:
-    """Raises BadRequest."""
+    """Read the parameters of a Table. Raises BadRequest."""
     include = request.parameter("includeObject")
     if include not in _INCLUDED:
         problem = errors.invalid_value("includeObject", include, "must be 'Metadata', 'Object', 'None', or empty")

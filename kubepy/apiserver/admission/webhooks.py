@@ -243,9 +243,14 @@ def _failed_calling(hook: Hook, error: CallingError) -> errors.InternalError:
     return errors.internal_error(f"failed calling webhook {quote(hook.name)}: {error}")
 
 
+def _is_dry_run(attributes: Attributes) -> bool:
+    """Return whether webhooks are to have no side effects."""
+    return attributes.transaction.dry_run or attributes.server.is_prediction
+
+
 def _check_dry_run(hook: Hook, attributes: Attributes) -> None:
     """Refuse a dry run that a webhook would not know for one. Raises BadRequest."""
-    if attributes.transaction.dry_run and hook.spec.get("sideEffects") not in ("None", "NoneOnDryRun"):
+    if _is_dry_run(attributes) and hook.spec.get("sideEffects") not in ("None", "NoneOnDryRun"):
         raise errors.BadRequest(f"admission webhook {quote(hook.name)} does not support dry run")
 
 
@@ -284,10 +289,10 @@ def _answers(invocations: Sequence[tuple[Invocation, Attributes]], attributes: A
 def admission_request(seen: Attributes, resource: Resource) -> Object:
     """Make the AdmissionRequest of a review, without its uid, in upstream's order of fields."""
     described = request_attributes(seen, resource)
-    dry_run = described.pop("dryRun")
+    del described["dryRun"]
     described = {name: value for name, value in described.items() if value or name not in _EMPTY}
     return {**described, "object": None if seen.is_deletion else seen.obj,
-            "oldObject": seen.obj if seen.is_deletion else seen.old, "dryRun": dry_run,
+            "oldObject": seen.obj if seen.is_deletion else seen.old, "dryRun": _is_dry_run(seen),
             "options": operation_options(seen)}
 
 
@@ -295,7 +300,7 @@ def operation_options(attributes: Attributes) -> Object:
     """Return the options of the request as its CreateOptions, UpdateOptions or DeleteOptions."""
     request = attributes.scope.request
     options: Object = {"kind": f"{attributes.operation.title()}Options", "apiVersion": "meta.k8s.io/v1"}
-    if attributes.transaction.dry_run:
+    if _is_dry_run(attributes):
         options["dryRun"] = ["All"]
     if not attributes.is_deletion:
         if manager := request.write_options.field_manager:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import IO, TYPE_CHECKING
 
@@ -26,7 +26,7 @@ with lazy_imports():
     from kubepy.apiserver import cluster as clusters
     from kubepy.apiserver import roundtrips
     from kubepy.cli.runtime import driver as drivers
-    from kubepy.cli.runtime import faults, notes
+    from kubepy.cli.runtime import faults, notes, terminal
     from kubepy.cli.runtime import kubeconfig as kubeconfigs
     from kubepy.cli.runtime import progress as progresses
     from kubepy.runtime import checkpoint as checkpoints
@@ -46,9 +46,11 @@ class Factory:
 
     :ivar program: the name that the program was called by.
     :ivar open_cluster: the cluster to work on, which a Python program has opened and goes on with.
+    :ivar main: runs another command line (``kubepy.cli.main.main``), for a command that tries some on a fork.
     """
 
     program = KUBEPY
+    main: Callable[..., int]
     chunk_size = 0  # --chunk-size of the command
     # Shown by -v=7 and above.
     request_headers: Mapping[str, str] = {"Accept": "application/json"}
@@ -326,9 +328,7 @@ class Factory:
         """``Warning: …`` on stderr, each only once in a command, as client-go's warning writer does."""
         if text not in self._warned:
             self._warned[text] = None
-            # As AllowsColorOutput of client-go decides it.
-            in_colour = self.stderr.isatty() and os.environ.get("TERM") != "dumb" and "NO_COLOR" not in os.environ
-            self.say(text, f"{YELLOW}Warning:{PLAIN} " if in_colour else "Warning: ")
+            self.say(text, f"{YELLOW}Warning:{PLAIN} " if terminal.shows_colours(self.stderr) else "Warning: ")
 
     def log(self, place: str, text: str) -> None:
         """A warning on stderr as Go's klog writes it: month, day, time, process, place. Each only once."""

@@ -5,14 +5,17 @@ It goes to stderr, and only to a terminal: in a pipe or a file the output is kub
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 from typing import IO
 
+from kubepy.lazy import lazy_imports
+
+with lazy_imports():
+    from kubepy.cli.runtime import terminal
+
 PATIENCE = 0.5  # seconds; shorter work shows nothing
 INTERVAL = 0.1  # seconds between two updates of the line
-WIDTH = 80  # of a terminal that does not report its own
 
 
 class Progress:
@@ -48,12 +51,8 @@ class Progress:
             self._drawn, self._shown = 0, ""
 
     def _draw(self, text: str) -> None:
-        try:
-            width = os.get_terminal_size(self._stream.fileno()).columns or WIDTH
-        except OSError:
-            width = WIDTH
-        room = width - 1  # in the last column the cursor would go to the next line
-        shown = text if len(text) <= room else text[:max(room - 3, 0)] + "..."[:room]
+        room = terminal.width_of(self._stream) - 1  # in the last column the cursor would go to the next line
+        shown = terminal.shortened(text, room)
         if shown == self._shown:
             return
         self._stream.write("\r" + shown.ljust(self._drawn))

@@ -1,0 +1,154 @@
+"""``kubepy why``: how an object stands, what holds it up, and which commands would unblock it."""
+
+from __future__ import annotations
+
+import io
+import shlex
+import textwrap
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from kubepy.api.clock import format_exact_time
+from kubepy.api.values.goformat import format_duration, to_json
+from kubepy.cli.clock import place
+from kubepy.cli.errors import CliError, SilentExit
+from kubepy.cli.runtime.builder import Builder
+from kubepy.cli.runtime.command import command
+from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.infos import Info, printed_kind
+from kubepy.cli.runtime.options import SelectorOptions, output_flag
+from kubepy.cli.runtime.output import document
+from kubepy.cli.runtime.terminal import Colour, Painter
+from kubepy.insight import Link
+from kubepy.insight.why import DONE, PROGRESSING, STUCK, Remedy, Why, why_document
+from kubepy.insight.why.causes import CAUSES
+from kubepy.lazy import lazy_imports
+from kubepy.quoting import printable, quote
+from kubepy.storage import Key
+
+with lazy_imports():
+    from kubepy.insight.why import verdict
+
+if TYPE_CHECKING:
+    from kubepy.apiserver.cluster import LocalCluster
+
+WIDTH = 80
+STATUS = {DONE: 0, STUCK: 2, PROGRESSING: 3}
+COLOURS = {DONE: Colour.GREEN, STUCK: Colour.RED, PROGRESSING: Colour.YELLOW}
+SAID = {DONE: "done", STUCK: "stuck", PROGRESSING: "on its way"}
+
+
+class WhyOptions(SelectorOptions):
+    """The flags of ``why``."""
+
+    output: str = output_flag("text, json, yaml", "text")
+
+
+@command("why (TYPE NAME | TYPE/NAME)", WhyOptions, examples="""
+# Why a rollout does not finish
+kubepy why deployment/web
+
+# Why a namespace does not go
+kubepy why namespace shop
+
+# For a program
+kubepy why pod/web-0 -o json
+""")
+def why(factory: Factory, options: WhyOptions) -> None:
+    """Say whether an object is done, on its way or stuck, and what is to blame.
+
+    An object is stuck if it never gets there on a fork of the cluster on which time runs on. Below that line stands the
+    chain from the object to what is to blame, with the fields that show it; then commands that would help, each tried
+    on a fork; then what happens next by itself. Nothing in the cluster is changed.
+
+    The exit status is 0 for done, 2 for stuck, 3 for on its way, 1 for an error."""
+    if options.output not in ("text", "json", "yaml"):
+        raise CliError(f"unable to match a printer suitable for the output format {quote(options.output)}, allowed "
+                       "formats are: text,json,yaml")
+    result = Builder(factory, options, bare_types=False).do()
+    answers: list[Why] = []
+
+    def answer(info: Info) -> None:
+        key = Key(info.resource.storage_key, info.namespace, info.name)
+        answers.append(verdict.explain(verdict.Question(
+            factory.cluster, key, runner(factory), factory.reconciles, factory.namespace)))
+
+    try:
+        result.visit(answer)
+    finally:
+        show(factory, options, answers, single=result.single)
+    states = {answer.state for answer in answers}
+    status = max((STATUS[state] for state in states if state != STUCK), default=0) if STUCK not in states else 2
+    if status:
+        raise SilentExit(status)
+
+
+def runner(factory: Factory) -> verdict.Run:
+    """Return a function that runs a command line on a fork; what it prints is dropped."""
+    def run(fork: LocalCluster, words: tuple[str, ...]) -> int:
+        return factory.main(words, stdin=io.StringIO(), stdout=io.StringIO(), stderr=io.StringIO(), open_cluster=fork)
+
+    return run
+
+
+def show(factory: Factory, options: WhyOptions, answers: list[Why], *, single: bool) -> None:
+    """Print answers: as documents, several as a list; or as text."""
+    if options.output != "text":
+        documents = [why_document(answer) for answer in answers]
+        if documents:
+            shown = documents[0] if single else {"kind": "List", "items": documents}
+            factory.print(document(options.output, shown, typed=False), end="")
+        return
+    paint = Painter(factory.stdout)
+    for number, answer in enumerate(answers):
+        factory.print(("\n" if number else "") + "\n".join(text_of(factory, answer, paint)))
+
+
+def text_of(factory: Factory, answer: Why, paint: Painter) -> Iterator[str]:
+    """Yield the lines of an answer."""
+    head = f"{word(factory, answer.key)} is {SAID[answer.state]}: {CAUSES.get(answer.cause, '')} ({answer.cause})"
+    first, *rest = wrapped(head)
+    yield paint(first, COLOURS[answer.state], Colour.BOLD)
+    yield from (paint(line, COLOURS[answer.state], Colour.BOLD) for line in rest)
+    if answer.chain:
+        yield ""
+    for link in answer.chain:
+        yield from lines_of_link(factory, link, paint)
+    if answer.remedies:
+        yield ""
+    for remedy in answer.remedies:
+        yield from lines_of_remedy(remedy, paint)
+    if answer.next is not None:
+        after = format_duration((answer.next.at - answer.now).total_seconds())
+        yield ""
+        yield from wrapped(f"Next: in {after} ({format_exact_time(answer.next.at)}), "
+                           f"{answer.next.controller}: {place(answer.next.key)}", "  ")
+
+
+def word(factory: Factory, key: Key) -> str:
+    """Return ``deployment.apps/web``: an object as commands print it."""
+    resource = factory.scheme.get(key.resource)
+    return printable(f"{printed_kind(resource) if resource else key.resource}/{key.name}")
+
+
+def lines_of_link(factory: Factory, link: Link, paint: Painter) -> Iterator[str]:
+    yield from wrapped(f"  {word(factory, link.key)}: {printable(link.text)}", "    ")
+    if link.field:
+        value = "(missing)" if link.value is None else printable(
+            link.value if isinstance(link.value, str) else to_json(link.value))
+        yield from (paint(line, Colour.DIM) for line in wrapped(f"    {link.field}: {value}", "      "))
+
+
+def lines_of_remedy(remedy: Remedy, paint: Painter) -> Iterator[str]:
+    """Yield a command, which is never broken, and whether it helps."""
+    line = f"  kubepy {shlex.join(remedy.command)}"
+    if remedy.proven:
+        verdict_text = paint(f"proven: done {format_duration(remedy.finishes_after or 0.0)} later", Colour.GREEN)
+    else:
+        verdict_text = paint("not proven", Colour.YELLOW)
+    yield f"{printable(line)}\n      {verdict_text}"
+
+
+def wrapped(text: str, indent: str = "") -> list[str]:
+    """Return the lines of a text, at most WIDTH wide; further lines begin with the indent."""
+    return textwrap.wrap(text, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)

@@ -1,0 +1,174 @@
+"""The goal of each kind: the state in which ``why`` calls an object done.
+
+An object that is being deleted is done when it is gone; every other by the goal of its kind, and where the kind has
+none, when no condition of its status says that it is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from kubepy.api.meta import Object, is_being_deleted, name_of, namespace_of, uid_of
+from kubepy.api.objects.pods import phase_of
+from kubepy.insight.why.scene import condition_status
+
+if TYPE_CHECKING:
+    from kubepy.insight.why.scene import Scene
+
+Goal = Callable[["Scene", Object], bool]
+HEALTHY_CONDITIONS = ("Ready", "Available", "Established", "NamesAccepted", "Healthy", "Synced")
+SERVICE_NAME = "kubernetes.io/service-name"
+
+
+def is_observed(obj: Object) -> bool:
+    """Return whether its controller has seen the object as it is."""
+    generation = int(obj["metadata"].get("generation") or 0)
+    return generation <= int((obj.get("status") or {}).get("observedGeneration") or 0)
+
+
+def count(obj: Object, field: str) -> int:
+    """Return a number of the status, 0 where it is missing."""
+    return int((obj.get("status") or {}).get(field) or 0)
+
+
+def desired_replicas(obj: Object) -> int:
+    """Return the number of pods that a workload should have; one of a DaemonSet is counted by its controller."""
+    if obj["kind"] == "DaemonSet":
+        return count(obj, "desiredNumberScheduled")
+    replicas = obj["spec"].get("replicas")
+    return 1 if replicas is None else int(replicas)
+
+
+def deployment(scene: Scene, obj: Object) -> bool:
+    """Return whether it is rolled out, as ``rollout status`` says, whether or not its deadline was exceeded."""
+    desired, updated = desired_replicas(obj), count(obj, "updatedReplicas")
+    return (is_observed(obj) and updated >= desired and count(obj, "replicas") <= updated
+            and count(obj, "availableReplicas") >= updated)
+
+
+def daemon_set(scene: Scene, obj: Object) -> bool:
+    desired = desired_replicas(obj)
+    return (is_observed(obj) and count(obj, "updatedNumberScheduled") >= desired
+            and count(obj, "numberAvailable") >= desired)
+
+
+def partition_of(obj: Object) -> int:
+    """Return the ordinal from which a StatefulSet's rollout replaces pods."""
+    rolling = (obj["spec"].get("updateStrategy") or {}).get("rollingUpdate") or {}
+    return int(rolling.get("partition") or 0)
+
+
+def stateful_set(scene: Scene, obj: Object) -> bool:
+    desired, start = desired_replicas(obj), int((obj["spec"].get("ordinals") or {}).get("start") or 0)
+    to_update = min(desired, max(start + desired - partition_of(obj), 0))
+    status = obj.get("status") or {}
+    is_updated = status.get("currentRevision") == status.get("updateRevision") or (
+        count(obj, "updatedReplicas") >= to_update)
+    return (is_observed(obj) and is_updated and count(obj, "replicas") == desired
+            and count(obj, "availableReplicas") >= desired)
+
+
+def replica_set(scene: Scene, obj: Object) -> bool:
+    desired = desired_replicas(obj)
+    return is_observed(obj) and count(obj, "replicas") == desired and count(obj, "availableReplicas") >= desired
+
+
+def pod(scene: Scene, obj: Object) -> bool:
+    return phase_of(obj) == "Succeeded" or (phase_of(obj) == "Running" and condition_status(obj, "Ready") == "True")
+
+
+def node(scene: Scene, obj: Object) -> bool:
+    return condition_status(obj, "Ready") == "True" and not (obj.get("spec") or {}).get("unschedulable")
+
+
+def job(scene: Scene, obj: Object) -> bool:
+    return condition_status(obj, "Complete") == "True"
+
+
+def cron_job(scene: Scene, obj: Object) -> bool:
+    return not obj["spec"].get("suspend")
+
+
+def claim(scene: Scene, obj: Object) -> bool:
+    return phase_of(obj) == "Bound"
+
+
+def volume(scene: Scene, obj: Object) -> bool:
+    return phase_of(obj) in ("Available", "Bound")
+
+
+def namespace(scene: Scene, obj: Object) -> bool:
+    return phase_of(obj) in ("", "Active")
+
+
+def ready_endpoints(scene: Scene, service: Object) -> int:
+    """Return how many ready endpoints a Service has."""
+    return sum((endpoint.get("conditions") or {}).get("ready") is not False
+               for endpoint_slice in scene.list("endpointslices.discovery.k8s.io", namespace_of(service))
+               if (endpoint_slice["metadata"].get("labels") or {}).get(SERVICE_NAME) == name_of(service)
+               for endpoint in endpoint_slice.get("endpoints") or ())
+
+
+def service(scene: Scene, obj: Object) -> bool:
+    """Return whether it leads to pods, and a load balancer has its address."""
+    spec = obj["spec"]
+    if spec.get("type") == "ExternalName":
+        return True
+    if spec.get("type") == "LoadBalancer" and not ((obj.get("status") or {}).get("loadBalancer") or {}).get("ingress"):
+        return False
+    return not spec.get("selector") or ready_endpoints(scene, obj) > 0
+
+
+def autoscaler(scene: Scene, obj: Object) -> bool:
+    """Return whether it can scale, and its target has the size that it wants."""
+    refused = any(condition_status(obj, name) == "False" for name in ("AbleToScale", "ScalingActive"))
+    return not refused and count(obj, "currentReplicas") == count(obj, "desiredReplicas")
+
+
+def budget(scene: Scene, obj: Object) -> bool:
+    return is_observed(obj) and count(obj, "currentHealthy") >= count(obj, "desiredHealthy")
+
+
+def generic(scene: Scene, obj: Object) -> bool:
+    """Return whether nothing in its status says that it is not done: a generation unseen, a condition not True."""
+    status = obj.get("status")
+    if not isinstance(status, dict):
+        return True
+    if "observedGeneration" in status and not is_observed(obj):
+        return False
+    conditions = status.get("conditions")
+    return not isinstance(conditions, list) or all(condition_status(obj, name) in ("", "True")
+                                                   for name in HEALTHY_CONDITIONS)
+
+
+GOALS: dict[str, Goal] = {
+    "cronjobs.batch": cron_job,
+    "daemonsets.apps": daemon_set,
+    "deployments.apps": deployment,
+    "horizontalpodautoscalers.autoscaling": autoscaler,
+    "jobs.batch": job,
+    "namespaces": namespace,
+    "nodes": node,
+    "persistentvolumeclaims": claim,
+    "persistentvolumes": volume,
+    "poddisruptionbudgets.policy": budget,
+    "pods": pod,
+    "replicasets.apps": replica_set,
+    "replicationcontrollers": replica_set,
+    "services": service,
+    "statefulsets.apps": stateful_set,
+}
+
+
+def is_done(scene: Scene, obj: Object | None, asked: Object) -> bool:
+    """Return whether the object that was asked about is where it should be.
+
+    :param obj: the object as it is in the scene; None where it is missing.
+    :param asked: the object as it was when it was asked about: one that was being deleted then must be gone.
+    """
+    if is_being_deleted(asked):
+        return obj is None or uid_of(obj) != uid_of(asked)
+    if obj is None or is_being_deleted(obj):
+        return False
+    return GOALS.get(scene.key(obj).resource, generic)(scene, obj)

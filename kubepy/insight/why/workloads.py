@@ -1,0 +1,372 @@
+"""Diagnoses of workloads and of pods that are not ready: the way from a workload down to the pod that holds it up.
+
+The causes of a pod itself are other modules': a workload's diagnosis picks the pods to blame, and puts its own link in
+front of what they say.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from kubepy.api.clock import format_exact_time, later
+from kubepy.api.meta import Object, controller_of, is_being_deleted, labels_of, name_of, namespace_of, uid_of
+from kubepy.api.objects.deployments import new_replica_set, old_replica_sets
+from kubepy.api.objects.pods import is_pod_ready, is_pod_terminal, node_name, pod_ready_time
+from kubepy.api.selectors import from_label_selector
+from kubepy.insight.why import goals
+from kubepy.insight.why.goals import count, desired_replicas
+from kubepy.insight.why.scene import Diagnosis, Scene, Words, condition_status, plural
+
+if TYPE_CHECKING:
+    from kubepy.insight import Finding, Link
+
+# Causes that say only that something is not there yet: a pod with another one is blamed first.
+WEAK = frozenset(("min-ready-seconds", "not-ready", "rolling-out"))
+REVISION_HASH = "controller-revision-hash"
+LOOKED_AT = 40  # pods that are diagnosed, of those that differ
+
+
+# --- pods ---------------------------------------------------------------------------------------------------------
+
+
+def readiness_gate(scene: Scene, pod: Object) -> Finding | None:
+    """Blame a readiness gate whose condition nobody has set to True."""
+    if is_being_deleted(pod) or condition_status(pod, "ContainersReady") != "True":
+        return None
+    for gate in pod["spec"].get("readinessGates") or ():
+        name = gate["conditionType"]
+        if condition_status(pod, name) != "True":
+            return scene.finding("readiness-gate", scene.condition_link(
+                pod, name, f"its containers are ready, but nobody has set its readiness gate {name} to True"))
+    return None
+
+
+def not_ready(scene: Scene, pod: Object) -> Finding | None:
+    """Say of a pod that runs that it is not ready, and of one without a node that nobody has seen it."""
+    if goals.pod(scene, pod) or is_pod_terminal(pod) or is_being_deleted(pod):
+        return None
+    if not node_name(pod):
+        return scene.finding("not-ready", scene.link(pod, "spec.nodeName", "it has no node yet"))
+    for index, status in enumerate((pod.get("status") or {}).get("containerStatuses") or ()):
+        if not status.get("ready") and "running" in (status.get("state") or {}):
+            return scene.finding("not-ready", scene.link(
+                pod, f"status.containerStatuses[{index}].ready", f"container {status['name']} runs, but is not ready"))
+    return scene.finding("not-ready", scene.condition_link(pod, "Ready", "it is not ready"))
+
+
+def appearance(scene: Scene, pod: Object) -> tuple[object, ...]:
+    """Return what tells the state of a pod from those of others: pods that look alike have the same cause."""
+    status = pod.get("status") or {}
+    reasons = [(state.get("waiting") or state.get("terminated") or {}).get("reason")
+               for name in ("initContainerStatuses", "containerStatuses")
+               for container in status.get(name) or () for state in (container.get("state") or {},)]
+    conditions = [(condition["type"], condition.get("status"), condition.get("reason"))
+                  for condition in status.get("conditions") or ()]
+    node = scene.get("nodes", "", node_name(pod)) if is_being_deleted(pod) else None
+    labels = labels_of(pod)
+    return (labels.get("pod-template-hash"), labels.get(REVISION_HASH), is_being_deleted(pod), status.get("phase"),
+            status.get("reason"), tuple(reasons), tuple(conditions), pod["metadata"].get("finalizers") and True,
+            condition_status(node, "Ready") if node else "")
+
+
+def blame(scene: Scene, pods: Iterable[Object]) -> Finding | None:
+    """Return the finding about the pod that is most to blame: the first one with a cause of its own."""
+    different = {appearance(scene, pod): pod for pod in reversed([pod for pod in pods if not _is_done(scene, pod)])}
+    findings = [finding for pod in list(reversed(different.values()))[:LOOKED_AT]
+                if (finding := scene.diagnose(pod)) is not None]
+    return next((finding for finding in findings if finding.cause not in WEAK), next(iter(findings), None))
+
+
+def _is_done(scene: Scene, pod: Object) -> bool:
+    return not is_being_deleted(pod) and goals.pod(scene, pod)
+
+
+def waits_for_min_ready_seconds(scene: Scene, obj: Object, pods: Iterable[Object]) -> Finding | None:
+    """Say which pod of a workload becomes available last."""
+    seconds = int(obj["spec"].get("minReadySeconds") or 0)
+    times = [(since, pod) for pod in pods if (since := pod_ready_time(pod)) and later(since, seconds) > scene.now]
+    if not seconds or not times:
+        return None
+    since, pod = max(times, key=lambda entry: entry[0])
+    ready = scene.condition_link(pod, "Ready", f"it is ready, and available at "
+                                 f"{format_exact_time(later(since, seconds))}", "lastTransitionTime")
+    return scene.finding("min-ready-seconds", scene.link(
+        obj, "spec.minReadySeconds", f"a pod counts as available when it has been ready for {seconds} s"), ready)
+
+
+# --- all workloads ------------------------------------------------------------------------------------------------
+
+
+def unseen(scene: Scene, obj: Object) -> Finding | None:
+    """Say that the controllers have not acted on a change, and whether anybody runs them."""
+    if scene.reconciles or goals.is_done(scene, obj, obj):
+        return None
+    return scene.finding("no-controllers", no_controllers_link(scene, obj), remedies=CONTROLLER_COMMANDS)
+
+
+CONTROLLER_COMMANDS: tuple[Words, ...] = (("controller", "--once"), ("controller", "--until-settled"))
+
+
+def no_controllers_link(scene: Scene, obj: Object) -> Link:
+    """Return the link that shows a change on which no controller has acted."""
+    has_generation = "generation" in obj["metadata"] and obj["kind"] not in ("Pod", "Node", "Namespace")
+    return scene.link(obj, "status.observedGeneration" if has_generation else "status",
+                      "nobody runs the controllers, and they have not acted on it as it is now")
+
+
+def selector_conflict(scene: Scene, obj: Object) -> Finding | None:
+    """Blame pods that the selector chooses and another workload controls."""
+    if goals.is_done(scene, obj, obj):
+        return None
+    selector = from_label_selector(obj["spec"].get("selector"))
+    own = {uid_of(obj), *(uid_of(child) for child in scene.owned(obj, "replicasets.apps"))}
+    for pod in scene.list("pods", namespace_of(obj)):
+        controller = controller_of(pod)
+        if controller and controller["uid"] not in own and selector.matches(labels_of(pod)):
+            owner = f"{controller['kind'].lower()}/{controller['name']}"
+            return scene.finding(
+                "selector-conflict",
+                scene.link(obj, "spec.selector", f"its selector also chooses pods of {owner}"),
+                scene.link(pod, "metadata.ownerReferences", f"it belongs to {owner}"))
+    return None
+
+
+def undo(scene: Scene, obj: Object) -> list[Words]:
+    """Return the command that goes back to the revision before, where there is one."""
+    if obj["kind"] == "Deployment":
+        earlier = len(scene.owned(obj, "replicasets.apps")) > 1
+    else:
+        earlier = len(scene.owned(obj, "controllerrevisions.apps")) > 1
+    return [scene.command(obj, "rollout", "undo", scene.word(obj))] if earlier else []
+
+
+# --- Deployments and ReplicaSets ----------------------------------------------------------------------------------
+
+
+def paused(scene: Scene, deployment: Object) -> Finding | None:
+    """Blame a pause, if there is something to roll out."""
+    newest = new_replica_set(deployment, scene.owned(deployment, "replicasets.apps"))
+    is_new = newest is not None and desired_replicas(newest) >= desired_replicas(deployment)
+    if not deployment["spec"].get("paused") or is_new or goals.deployment(scene, deployment):
+        return None
+    updated, desired = desired_replicas(newest) if newest else 0, desired_replicas(deployment)
+    return scene.finding("paused", scene.link(
+        deployment, "spec.paused", f"{updated} of {plural(desired, 'replica')} {'has' if updated == 1 else 'have'} "
+        "the new template, and a paused Deployment makes no more"),
+        remedies=[scene.command(deployment, "rollout", "resume", scene.word(deployment))])
+
+
+def deployment(scene: Scene, obj: Object) -> Finding | None:
+    """Blame the new ReplicaSet, or pods of the old ones that do not go."""
+    if goals.deployment(scene, obj):
+        return None
+    replica_sets = scene.owned(obj, "replicasets.apps")
+    newest, old = new_replica_set(obj, replica_sets), old_replica_sets(obj, replica_sets)
+    desired, updated, available = desired_replicas(obj), count(obj, "updatedReplicas"), count(obj, "availableReplicas")
+    finding = scene.diagnose(newest) if newest is not None else None
+    if finding is None or finding.cause in WEAK:
+        leaving = [pod for rs in (*old, *([newest] if newest else [])) for pod in scene.owned(rs, "pods")
+                   if is_being_deleted(pod)]
+        finding = blame(scene, leaving) or finding or scene.diagnose_any(
+            rs for rs in old if not goals.replica_set(scene, rs))
+    if finding is None:
+        return waits_for_min_ready_seconds(scene, obj, scene.owned(newest, "pods") if newest else [])
+    if updated < desired:
+        link = scene.link(obj, "status.updatedReplicas", f"{updated} of {plural(desired, 'replica')} updated")
+    elif available < desired:
+        link = scene.link(obj, "status.availableReplicas", f"{available} of {plural(desired, 'replica')} available")
+    else:
+        link = scene.link(obj, "status.replicas", f"{count(obj, 'replicas') - updated} old replicas have yet to go")
+    return scene.lead(finding, link, undo(scene, obj))
+
+
+def deadline_exceeded(scene: Scene, obj: Object) -> Finding | None:
+    if goals.deployment(scene, obj) or condition_status(obj, "Progressing") != "False":
+        return None
+    return scene.finding("progress-deadline-exceeded", scene.condition_link(
+        obj, "Progressing", "it has made no progress within progressDeadlineSeconds", "reason"),
+        remedies=undo(scene, obj))
+
+
+def replica_set(scene: Scene, obj: Object) -> Finding | None:
+    """Blame the pods of a ReplicaSet or ReplicationController."""
+    if goals.replica_set(scene, obj):
+        return None
+    pods, desired = scene.owned(obj, "pods"), desired_replicas(obj)
+    finding = blame(scene, pods) or waits_for_min_ready_seconds(scene, obj, pods)
+    if finding is None:
+        return None
+    ready = count(obj, "availableReplicas")
+    return scene.lead(finding, scene.link(obj, "status.availableReplicas",
+                                          f"{ready} of {plural(desired, 'pod')} available"))
+
+
+# --- DaemonSets ---------------------------------------------------------------------------------------------------
+
+
+def on_delete(scene: Scene, obj: Object) -> Finding | None:
+    """Blame updateStrategy OnDelete, where pods are healthy but old."""
+    if (obj["spec"].get("updateStrategy") or {}).get("type") != "OnDelete" or goals.is_done(scene, obj, obj):
+        return None
+    field = "status.updatedNumberScheduled" if obj["kind"] == "DaemonSet" else "status.updatedReplicas"
+    desired, updated = desired_replicas(obj), count(obj, field.removeprefix("status."))
+    old = [pod for pod in scene.owned(obj, "pods") if not is_new(scene, obj, pod)]
+    if updated >= desired or not old:
+        return None
+    names = sorted(name_of(pod) for pod in old)
+    return scene.finding(
+        "on-delete",
+        scene.link(obj, field, f"{updated} of {plural(desired, 'pod')} updated"),
+        scene.link(obj, "spec.updateStrategy.type", "it leaves old pods alone until somebody deletes them"),
+        scene.link(old[0], f"metadata.labels['{REVISION_HASH}']", "it has an old revision"),
+        remedies=[scene.command(obj, "delete", "pod", *names)])
+
+
+def newest_revision(scene: Scene, obj: Object) -> str:
+    """Return the revision hash of the newest template of a DaemonSet or StatefulSet."""
+    if obj["kind"] == "StatefulSet":
+        return str((obj.get("status") or {}).get("updateRevision", ""))
+    revisions = scene.owned(obj, "controllerrevisions.apps")
+    newest = max(revisions, key=lambda revision: int(revision.get("revision") or 0), default=None)
+    return labels_of(newest).get(REVISION_HASH, "") if newest else ""
+
+
+def is_new(scene: Scene, obj: Object, pod: Object) -> bool:
+    return labels_of(pod).get(REVISION_HASH) == newest_revision(scene, obj)
+
+
+def dead_nodes(scene: Scene, obj: Object) -> Finding | None:
+    """Blame dead nodes, when their pods alone are as many as may be unavailable and others are still old."""
+    if goals.daemon_set(scene, obj) or (obj["spec"].get("updateStrategy") or {}).get("type") == "OnDelete":
+        return None
+    pods, desired = scene.owned(obj, "pods"), desired_replicas(obj)
+    dead = [(pod, node) for pod in pods if not is_pod_ready(pod) and (
+        node := scene.get("nodes", "", node_name(pod))) is not None and condition_status(node, "Ready") != "True"]
+    names = {name_of(pod) for pod, _ in dead}
+    waiting = [pod for pod in pods if name_of(pod) not in names and not is_new(scene, obj, pod)]
+    rolling = (obj["spec"].get("updateStrategy") or {}).get("rollingUpdate") or {}
+    allowed = scaled(rolling.get("maxUnavailable", 1), desired)
+    if not dead or not waiting or len(dead) < allowed:
+        return None
+    pod, node = dead[0]
+    return scene.finding(
+        "dead-nodes-use-up-unavailable",
+        scene.link(obj, "spec.updateStrategy.rollingUpdate.maxUnavailable",
+                   f"{plural(len(waiting), 'pod')} still to update; at most {allowed} may be unavailable, and "
+                   f"{len(dead)} on dead nodes {'is' if len(dead) == 1 else 'are'}"),
+        scene.condition_link(pod, "Ready", "it is not ready"),
+        scene.condition_link(node, "Ready", "its node is not ready"),
+        remedies=[("delete", "node", *sorted({name_of(node) for _, node in dead}))])
+
+
+def scaled(value: object, total: int) -> int:
+    """Return an int-or-percent of a total, rounded up."""
+    text = str(value)
+    return math.ceil(int(text[:-1]) * total / 100) if text.endswith("%") else int(text)
+
+
+def daemon_set(scene: Scene, obj: Object) -> Finding | None:
+    """Blame the pods of the newest revision, then the others."""
+    if goals.daemon_set(scene, obj):
+        return None
+    pods = sorted(scene.owned(obj, "pods"), key=lambda pod: not is_new(scene, obj, pod))
+    desired, updated = desired_replicas(obj), count(obj, "updatedNumberScheduled")
+    finding = blame(scene, pods) or waits_for_min_ready_seconds(scene, obj, pods)
+    if finding is None:
+        return None
+    field, state = ("updatedNumberScheduled", "updated") if updated < desired else ("numberAvailable", "available")
+    return scene.lead(finding, scene.link(
+        obj, f"status.{field}", f"{count(obj, field)} of {plural(desired, 'pod')} {state}"), undo(scene, obj))
+
+
+# --- StatefulSets -------------------------------------------------------------------------------------------------
+
+
+def ordinal(pod: Object) -> int:
+    return int(name_of(pod).rpartition("-")[2])
+
+
+def stateful_set(scene: Scene, obj: Object) -> Finding | None:
+    """Blame the pods in their order; one of an old, broken revision holds up its own repair."""
+    if goals.stateful_set(scene, obj):
+        return None
+    pods = sorted(scene.owned(obj, "pods"), key=ordinal)
+    desired = desired_replicas(obj)
+    broken = [pod for pod in pods if not _is_done(scene, pod)]
+    finding = behind_broken_pod(scene, obj, pods, broken) or blame(scene, broken)
+    finding = finding or waits_for_min_ready_seconds(scene, obj, pods)
+    if finding is None:
+        return None
+    updated = count(obj, "updatedReplicas")
+    field, state = ("updatedReplicas", "updated") if updated < desired - goals.partition_of(obj) else (
+        "availableReplicas", "available")
+    return scene.lead(finding, scene.link(
+        obj, f"status.{field}", f"{count(obj, field)} of {plural(desired, 'pod')} {state}"), undo(scene, obj))
+
+
+def behind_broken_pod(scene: Scene, obj: Object, pods: list[Object], broken: list[Object]) -> Finding | None:
+    """Blame the order of pods (OrderedReady): the first broken pod keeps the others from being made or replaced."""
+    if not broken or obj["spec"].get("podManagementPolicy") == "Parallel" or is_being_deleted(broken[0]):
+        return None
+    first = broken[0]
+    same = [pod for pod in pods if labels_of(pod).get(REVISION_HASH) == labels_of(first).get(REVISION_HASH)]
+    is_sound = any(_is_done(scene, pod) for pod in same)  # its revision
+    waits = len(pods) < desired_replicas(obj) or any(not is_new(scene, obj, pod) for pod in pods)
+    reason = scene.diagnose(first)
+    if reason is None or not waits or (reason.cause in WEAK and scene.reconciles and not reason.chain):
+        return None
+    if not is_new(scene, obj, first) and not is_sound:
+        return scene.lead(reason._replace(cause="broken-revision", remedies=()), scene.link(
+            first, f"metadata.labels['{REVISION_HASH}']", "it has an older revision, and is replaced only when it is "
+            "ready, which that revision never is"), [scene.command(obj, "delete", "pod", name_of(first))])
+    if is_sound:
+        return scene.lead(reason._replace(cause="ordered-behind-broken-pod"), scene.link(
+            obj, "spec.podManagementPolicy", f"the other pods wait until {name_of(first)} is ready"),
+            [scene.command(obj, "delete", "pod", name_of(first))])
+    return None
+
+
+# --- what a done object has to say --------------------------------------------------------------------------------
+
+
+def scaled_to_zero(scene: Scene, obj: Object) -> Finding | None:
+    if desired_replicas(obj) != 0 or obj["kind"] == "DaemonSet":
+        return None
+    return scene.finding("scaled-to-zero", scene.link(obj, "spec.replicas", "it is to have no pods"))
+
+
+def partition(scene: Scene, obj: Object) -> Finding | None:
+    """Say that a rollout has ended at its partition."""
+    number, status = goals.partition_of(obj), obj.get("status") or {}
+    if not number or status.get("currentRevision") == status.get("updateRevision"):
+        return None
+    return scene.finding("partition", scene.link(
+        obj, "spec.updateStrategy.rollingUpdate.partition", f"pods below ordinal {number} keep the old revision"))
+
+
+def misscheduled(scene: Scene, obj: Object) -> Finding | None:
+    number = count(obj, "numberMisscheduled")
+    if not number:
+        return None
+    return scene.finding("misscheduled", scene.link(
+        obj, "status.numberMisscheduled", f"{plural(number, 'pod')} on nodes where it should have none"))
+
+
+ALL = (unseen,)
+DIAGNOSES: dict[str, tuple[Diagnosis, ...]] = {
+    "daemonsets.apps": (*ALL, selector_conflict, on_delete, dead_nodes, daemon_set),
+    "deployments.apps": (*ALL, paused, selector_conflict, deployment, deadline_exceeded),
+    "pods": (readiness_gate, not_ready),
+    "replicasets.apps": (*ALL, selector_conflict, replica_set),
+    "replicationcontrollers": (*ALL, replica_set),
+    "statefulsets.apps": (*ALL, selector_conflict, on_delete, stateful_set),
+}
+NOTES: dict[str, tuple[Diagnosis, ...]] = {
+    "daemonsets.apps": (misscheduled,),
+    "deployments.apps": (scaled_to_zero,),
+    "replicasets.apps": (scaled_to_zero,),
+    "replicationcontrollers": (scaled_to_zero,),
+    "statefulsets.apps": (scaled_to_zero, partition),
+}

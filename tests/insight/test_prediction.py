@@ -1,0 +1,70 @@
+"""Predictions: a fork on which the controllers have worked."""
+
+from __future__ import annotations
+
+from kubepy import Cluster
+from kubepy.apiserver.cluster import LocalCluster
+from kubepy.apiserver.request import MERGE_PATCH, Patch
+from kubepy.insight.prediction import predict
+
+
+def rolled_out(clock: str | None = "2026-01-01T00:00:00Z") -> Cluster:
+    cluster = Cluster.temporary(nodes=3, seed=7, clock=clock)
+    cluster.run("create deployment web --image=nginx --replicas=3", check=True)
+    cluster.settle()
+    cluster.run("annotate nodes --all kubepy.dev/ready-after=5s kubepy.dev/stops-after=3s", check=True)
+    return cluster
+
+
+def local(cluster: Cluster) -> LocalCluster:
+    with cluster._open() as opened:
+        return opened
+
+
+def scale(cluster: LocalCluster) -> None:
+    cluster.client.patch("deployments.apps", "web", Patch(MERGE_PATCH, {"spec": {"replicas": 5}}), namespace="default")
+
+
+def test_prediction_of_change_settles_on_fork_only() -> None:
+    cluster = rolled_out()
+    before = local(cluster).client.revision()
+    prediction = predict(local(cluster), scale)
+    assert (prediction.settled, prediction.settled_after) == (True, 5.0)
+    fork = prediction.cluster.client.get("deployments.apps", "web", namespace="default")
+    assert fork["status"]["readyReplicas"] == 5
+    assert cluster.client.get("deploy/web")["spec"]["replicas"] == 3
+    assert (local(cluster).client.revision(), cluster.now) == (before, prediction.started)
+
+
+def test_prediction_of_cluster_with_system_time_has_own_clock() -> None:
+    cluster = rolled_out(clock=None)
+    prediction = predict(local(cluster), scale)
+    assert prediction.settled
+    assert 4.0 <= prediction.settled_after <= 6.0  # times in objects are whole seconds
+    assert prediction.cluster.clock.own
+
+
+def test_limit_reached_is_not_settled() -> None:
+    prediction = predict(local(rolled_out()), scale, limit=2.0)
+    assert (prediction.settled, prediction.settled_after) == (False, 2.0)
+
+
+def test_act_that_lets_time_go_on_is_left_at_the_limit() -> None:
+    cluster = rolled_out()
+    prediction = predict(local(cluster), lambda fork: Cluster(fork).run("wait deploy/web --for=condition=Never "
+                                                                       "--timeout=100h"))
+    assert not prediction.settled
+
+
+def test_done_ends_prediction() -> None:
+    def has_four_ready(fork: LocalCluster) -> bool:
+        status = fork.client.get("deployments.apps", "web", namespace="default")["status"]
+        return bool(status["readyReplicas"] > 3)
+
+    cluster = rolled_out()
+    cluster.client.patch("deploy/web", {"spec": {"template": {"metadata": {"annotations": {
+        "kubepy.dev/ready-after": "9s"}}}}})
+    prediction = predict(local(cluster), scale, done=has_four_ready)
+    assert not prediction.settled
+    assert 0 < prediction.settled_after < predict(local(cluster), scale).settled_after
+    assert has_four_ready(prediction.cluster)

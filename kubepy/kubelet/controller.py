@@ -18,7 +18,7 @@ from kubepy.kubelet.admission import Rejection, is_scheduled, rejection
 from kubepy.kubelet.lifetimes import Moments, Rules
 from kubepy.kubelet.nodes import PodAddresses, internal_ip, is_registration_due, register
 from kubepy.kubelet.obstacles import NO_OBSTACLES, are_reported, events_of, reported_obstacles
-from kubepy.kubelet.outcomes import KILLED, RUNNING, Obstacles, PodOutcome, TerminationBackoff
+from kubepy.kubelet.outcomes import KILLED, RUNNING, PodOutcome, StartObstacles, TerminationBackoff
 from kubepy.kubelet.restarts import deletion_time
 from kubepy.kubelet.stages import (
     Acknowledge,
@@ -254,7 +254,7 @@ class Kubelet:
                 self._recorder.event(pod, "Warning", reason, message, host=name_of(node))
 
     def _status(self, pod: Pod, node: Node, outcome: PodOutcome, now: datetime,
-                obstacles: Obstacles = NO_OBSTACLES) -> PodStatus:
+                obstacles: StartObstacles = NO_OBSTACLES) -> PodStatus:
         host_ip = internal_ip(node)
         has_address = not obstacles.mounts or pod["spec"].get("hostNetwork")
         pod_ip = self._pod_ip(pod, host_ip) if has_address else ""

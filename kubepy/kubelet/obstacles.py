@@ -14,7 +14,7 @@ from kubepy.api.meta import namespace_of
 from kubepy.api.objects.images import image_name_problem
 from kubepy.api.objects.pods import is_restartable_init_container
 from kubepy.api.objects.references import Find, missing_references
-from kubepy.kubelet.outcomes import PULL_FAILED, UNPULLED, Obstacles, Waiting
+from kubepy.kubelet.outcomes import PULL_FAILED, UNPULLED, StartObstacles, Waiting
 from kubepy.quoting import quote
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 CREATING, INITIALIZING = "ContainerCreating", "PodInitializing"
 INVALID_IMAGE_NAME, CONFIG_ERROR = "InvalidImageName", "CreateContainerConfigError"
 PULL_REASONS = (UNPULLED.reason, PULL_FAILED.reason)
-NO_OBSTACLES = Obstacles()
+NO_OBSTACLES = StartObstacles()
 
 
 class KubeletEvent(NamedTuple):
@@ -33,7 +33,7 @@ class KubeletEvent(NamedTuple):
     message: str
 
 
-def obstacles_of(pod: Pod, find: Find | None, *, init_fails: bool, pull_fails: bool) -> Obstacles:
+def obstacles_of(pod: Pod, find: Find | None, *, init_fails: bool, pull_fails: bool) -> StartObstacles:
     """Return what keeps the containers of a pod from starting: of its init containers the first one, or else of all
     its containers.
 
@@ -46,7 +46,7 @@ def obstacles_of(pod: Pod, find: Find | None, *, init_fails: bool, pull_fails: b
     if not any(_has_started(status) for status in statuses.values()):
         of_volumes = (problem for problem in reversed(missing) if problem.reference.volume)
         if mounts := {problem.reference.volume: problem.message for problem in of_volumes}:
-            return Obstacles(mounts=tuple(sorted(mounts.items())))
+            return StartObstacles(mounts=tuple(sorted(mounts.items())))
     config = {problem.reference.container: problem.message for problem in reversed(missing)
               if problem.reference.container}
 
@@ -59,11 +59,11 @@ def obstacles_of(pod: Pod, find: Find | None, *, init_fails: bool, pull_fails: b
     for container in spec.get("initContainers") or ():
         has_started = _has_started(statuses.get(container["name"]))
         if not has_started and (waiting := obstacle(container)):
-            return Obstacles(containers=((container["name"], waiting),))
+            return StartObstacles(containers=((container["name"], waiting),))
         if init_fails and not is_restartable_init_container(container):
             return NO_OBSTACLES
     held = ((container["name"], obstacle(container)) for container in spec["containers"])
-    return Obstacles(containers=tuple((name, waiting) for name, waiting in held if waiting is not None and not (
+    return StartObstacles(containers=tuple((name, waiting) for name, waiting in held if waiting is not None and not (
         pull_fails and waiting.reason == CONFIG_ERROR)))
 
 
@@ -78,14 +78,14 @@ def shows_failed_pull(pod: Pod) -> bool:
     return any(_waiting_reason(status) in PULL_REASONS for status in _statuses_by_name(pod).values())
 
 
-def reported_obstacles(pod: Pod) -> Obstacles | None:
+def reported_obstacles(pod: Pod) -> StartObstacles | None:
     """Return the obstacles that the status of a pod shows, without the volumes' messages; None where there is none."""
     statuses = _statuses_by_name(pod)
     held = {name: Waiting(_waiting_reason(status), (status["state"].get("waiting") or {}).get("message", ""))
             for name, status in statuses.items() if is_held(pod, status)}
     if roots := tuple((name, waiting) for name, waiting in held.items() if waiting.message):
-        return Obstacles(containers=roots)
-    return Obstacles(mounts=(("", ""),)) if held and len(held) == len(statuses) else None
+        return StartObstacles(containers=roots)
+    return StartObstacles(mounts=(("", ""),)) if held and len(held) == len(statuses) else None
 
 
 def is_held(pod: Pod, status: ContainerStatus) -> bool:
@@ -100,13 +100,13 @@ def is_held(pod: Pod, status: ContainerStatus) -> bool:
             return reason == INITIALIZING
 
 
-def are_reported(obstacles: Obstacles, pod: Pod) -> bool:
+def are_reported(obstacles: StartObstacles, pod: Pod) -> bool:
     """Tell whether the status of a pod shows these obstacles and no others."""
     reported = reported_obstacles(pod) or NO_OBSTACLES
     return bool(obstacles.mounts) == bool(reported.mounts) and obstacles.containers == reported.containers
 
 
-def events_of(obstacles: Obstacles) -> Iterator[KubeletEvent]:
+def events_of(obstacles: StartObstacles) -> Iterator[KubeletEvent]:
     """Yield the events with which a kubelet says what keeps containers from starting."""
     for volume, message in obstacles.mounts:
         yield KubeletEvent("FailedMount", f"MountVolume.SetUp failed for volume {quote(volume)} : {message}")

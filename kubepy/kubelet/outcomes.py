@@ -16,7 +16,7 @@ class Waiting(NamedTuple):
     message: str = ""
 
 
-class Obstacles(NamedTuple):
+class StartObstacles(NamedTuple):
     """The things for which the containers of a pod are not started, beside their outcome.
 
     :param mounts: (volume, why it cannot be mounted): nothing of the pod is started.

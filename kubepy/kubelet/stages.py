@@ -18,7 +18,7 @@ from kubepy.api.objects.usage import AnnotationError
 from kubepy.kubelet.admission import Rejection
 from kubepy.kubelet.lifetimes import NO_RULES, PLAIN, Lifetime, Rules, lifetime_of
 from kubepy.kubelet.obstacles import NO_OBSTACLES, PULL_REASONS, are_reported, obstacles_of, shows_failed_pull
-from kubepy.kubelet.outcomes import RUNNING, Obstacles, PodOutcome
+from kubepy.kubelet.outcomes import RUNNING, PodOutcome, StartObstacles
 from kubepy.kubelet.restarts import (
     ContainerRun,
     RunChange,
@@ -38,7 +38,7 @@ class Start(NamedTuple):
     """Give the pod the status of this outcome, but for containers that something keeps from starting."""
 
     outcome: PodOutcome
-    obstacles: Obstacles = NO_OBSTACLES
+    obstacles: StartObstacles = NO_OBSTACLES
 
 
 class UpdateReadiness(NamedTuple):
@@ -106,7 +106,7 @@ class PodOnNode(NamedTuple):
         return self.give(start(self.pod, self.lifetime, self.rules))
 
     @property
-    def obstacles(self) -> Obstacles:
+    def obstacles(self) -> StartObstacles:
         """The things that keep containers from starting now."""
         is_init = self.run.next is not None if self.run else self.lifetime.init and not has_initialized(self.pod)
         return obstacles_of(self.pod, self._find, init_fails=bool(is_init), pull_fails=shows_failed_pull(self.pod))

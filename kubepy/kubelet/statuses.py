@@ -10,7 +10,7 @@ from kubepy.api.meta import name_of, namespace_of, uid_of
 from kubepy.api.objects.pods import TERMINAL_PHASES, is_restartable_init_container
 from kubepy.kubelet.lifetimes import first_init_container
 from kubepy.kubelet.obstacles import CREATING, INITIALIZING, NO_OBSTACLES
-from kubepy.kubelet.outcomes import COMPLETED, KILLED, RUNNING, Obstacles, PodOutcome, Waiting
+from kubepy.kubelet.outcomes import COMPLETED, KILLED, RUNNING, PodOutcome, StartObstacles, Waiting
 
 if TYPE_CHECKING:
     from kubepy.api.typed import (
@@ -39,7 +39,7 @@ class ConditionValues(NamedTuple):
 
 
 def pod_status(pod: Pod, outcome: PodOutcome, host_ip: str, pod_ip: str, now: datetime,
-               obstacles: Obstacles = NO_OBSTACLES) -> PodStatus:
+               obstacles: StartObstacles = NO_OBSTACLES) -> PodStatus:
     """Return the status that a kubelet reports for a pod with this outcome; qosClass and others' conditions stay.
 
     :param pod_ip: "" for a pod that has no address yet.
@@ -71,7 +71,7 @@ def pod_status(pod: Pod, outcome: PodOutcome, host_ip: str, pod_ip: str, now: da
                                "startTime": old.get("startTime") or time})
 
 
-def _held_containers(pod: Pod, outcome: PodOutcome, obstacles: Obstacles) -> dict[str, Waiting]:
+def _held_containers(pod: Pod, outcome: PodOutcome, obstacles: StartObstacles) -> dict[str, Waiting]:
     """Return the containers that are not started whatever the pod's outcome, and why: also those that come after an
     init container which does not complete."""
     init_containers, containers = pod["spec"].get("initContainers") or [], pod["spec"]["containers"]

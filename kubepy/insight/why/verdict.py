@@ -12,20 +12,37 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from kubepy.api.errors import not_found
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, annotations_of
+from kubepy.api.objects.pods import node_name
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.controlplane import MANAGER_LOCK, OF_SERVER
 from kubepy.insight import Finding
 from kubepy.insight.prediction import predict
-from kubepy.insight.why import DONE, PROGRESSING, STUCK, Next, Remedy, Why, goals, workloads
-from kubepy.insight.why.scene import Diagnoses, Scene, Words, merged
+from kubepy.insight.why import (
+    DONE,
+    PROGRESSING,
+    STUCK,
+    Next,
+    Remedy,
+    Why,
+    goals,
+    refusals,
+    scheduling,
+    volumes,
+    workloads,
+)
+from kubepy.insight.why.scene import Diagnoses, Scene, Words, condition_status, merged
 from kubepy.runtime.checkpoint import CHECKPOINT, latest
 from kubepy.storage import Key
 
-MANY_PODS = 200  # in a cluster with more of them only the first remedy is tried
+MANY_PODS = 200  # in a cluster with more of them not all remedies are tried …
+MOST_BROKEN = 600  # … one if half as many pods are not where they should be, none if so many are not
+OF_EACH_LOOK = 3  # of many pods that look alike, so many go on while a fork runs forward
+KUBELET = "kubelet"
 # For each kind first what keeps an object from going, then what refuses its pods, what keeps them from a node, what
 # breaks their containers, and last what only says how far it is.
-DIAGNOSES = merged((workloads.DIAGNOSES,))
+DIAGNOSES = merged((
+    refusals.DIAGNOSES, scheduling.DIAGNOSES, volumes.DIAGNOSES, workloads.DIAGNOSES))
 NOTES = merged((workloads.NOTES,))  # of objects that are done
 Run = Callable[[LocalCluster, Words], int]
 """Runs a command line on a cluster; returns its exit status."""
@@ -45,10 +62,13 @@ class Question(NamedTuple):
     reconciles: bool = True
     namespace: str = "default"
 
+    def of_fork(self) -> Question:
+        """Return the same question about a fork: what is read there once is read for all forks of it."""
+        return self._replace(cluster=self.cluster.fork(), reconciles=is_run(self.cluster, self.reconciles))
+
     def scene(self, cluster: LocalCluster | None = None, diagnoses: Diagnoses = DIAGNOSES) -> Scene:
         """Return the scene of the cluster, or of a fork of it."""
-        runs = is_run(self.cluster, self.reconciles)
-        return Scene(cluster or self.cluster, diagnoses, reconciles=runs, namespace=self.namespace,
+        return Scene(cluster or self.cluster, diagnoses, reconciles=self.reconciles, namespace=self.namespace,
                      asked_at=self.cluster.clock.now())
 
     def is_done(self, cluster: LocalCluster, asked: Object) -> bool:
@@ -59,6 +79,7 @@ class Question(NamedTuple):
 
 def explain(question: Question) -> Why:
     """Find out how an object stands, and why. Raises NotFound."""
+    question = question.of_fork()
     scene = question.scene()
     asked = scene.get(*question.key)
     if asked is None:
@@ -67,14 +88,13 @@ def explain(question: Question) -> Why:
     if goals.is_done(scene, asked, asked):
         state, finding = DONE, question.scene(diagnoses=NOTES).diagnose(asked) or up_to_date(scene, asked)
     else:
-        prediction = predict(question.cluster, lambda fork: None, done=lambda fork: question.is_done(fork, asked))
-        reaches = question.is_done(prediction.cluster, asked)
+        end, reaches = run_forward(question, scene, asked)
         at_first = scene.diagnose(asked)
         if reaches and scene.reconciles:
             state, finding = PROGRESSING, at_first or rolling_out(scene, asked)
         else:
-            at_end = question.scene(prediction.cluster)
-            state, finding = STUCK, _at_end(at_end, question.key, at_first) or not_there(scene, asked)
+            finding = _at_end(question.scene(end), question.key, at_first) or not_there(scene, asked)
+            state = STUCK
             remedies = try_remedies(question, asked, finding)
     return Why(question.key, state, finding.cause, finding.chain, remedies, next_for(scene, asked, finding), scene.now)
 
@@ -84,6 +104,64 @@ def _at_end(scene: Scene, key: Key, at_first: Finding | None) -> Finding | None:
     obj = scene.get(*key)
     at_end = scene.diagnose(obj) if obj is not None else None
     return at_first if at_end is None or (at_first is not None and at_first.cause == at_end.cause) else at_end
+
+
+# --- running forward ----------------------------------------------------------------------------------------------
+
+
+def run_forward(question: Question, scene: Scene, asked: Object) -> tuple[LocalCluster, bool]:
+    """Let the controllers work on a fork; return it as it is in the end, and whether the object is done there.
+
+    Where there are many pods, those that look alike first lie still but for a few of them: if none of these becomes
+    ready or goes, neither would the others, and the object is stuck. Otherwise all of them go on.
+    """
+    def done(fork: LocalCluster) -> bool:
+        return question.is_done(fork, asked)
+
+    if len(scene.list("pods")) > MANY_PODS and scene.settings.faults is None and (still := alike(scene)):
+        before = _settled_pods(scene)
+        end = predict(question.cluster, lambda fork: _lay_still(fork, still),
+                      done=lambda fork: done(fork) or _settled_pods(question.scene(fork)) != before).cluster
+        if not done(end) and _settled_pods(question.scene(end)) == before:
+            return end, False
+    end = predict(question.cluster, lambda fork: None, done=done).cluster
+    return end, done(end)
+
+
+def alike(scene: Scene) -> set[Key]:
+    """Return the pods that wait for the kubelet, but for a few of each look."""
+    checkpoint = latest(scene.cluster.store.meta(CHECKPOINT))
+    looks: dict[tuple[object, ...], int] = {}
+    still = set()
+    for entry in checkpoint.pending if checkpoint else ():
+        is_pod = entry.reconciler == KUBELET and entry.due and entry.key.resource == "pods"
+        if is_pod and (pod := scene.get(*entry.key)) is not None:
+            node = scene.get("nodes", "", node_name(pod))
+            look = (*workloads.appearance(scene, pod), entry.failures, _own_annotations(pod),
+                    _own_annotations(node) if node else None, condition_status(node, "Ready") if node else "")
+            looks[look] = looks.get(look, 0) + 1
+            if looks[look] > OF_EACH_LOOK:
+                still.add(entry.key)
+    return still
+
+
+def _own_annotations(obj: Object) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted(item for item in annotations_of(obj).items() if item[0].startswith("kubepy.dev/")))
+
+
+def _lay_still(fork: LocalCluster, still: set[Key]) -> None:
+    """Drop pods from what the kubelets of a fork have to do; one that somebody changes is taken up again."""
+    text = fork.store.meta(CHECKPOINT)
+    record = json.loads(text) if text else {"pending": []}
+    record["pending"] = [entry for entry in record["pending"] if entry[0] != KUBELET or Key(*entry[1:4]) not in still]
+    if text:
+        fork.store.set_meta(CHECKPOINT, json.dumps(record))
+
+
+def _settled_pods(scene: Scene) -> tuple[int, int]:
+    """Return how many pods there are, and how many of them are where they should be."""
+    pods = scene.list("pods")
+    return len(pods), sum(goals.pod(scene, pod) for pod in pods)
 
 
 def is_run(cluster: LocalCluster, reconciles: bool) -> bool:
@@ -113,9 +191,12 @@ def not_there(scene: Scene, obj: Object) -> Finding:
 
 
 def try_remedies(question: Question, asked: Object, finding: Finding) -> tuple[Remedy, ...]:
-    """Try the remedies of a finding; those that help come first."""
-    pods = len(question.scene().list("pods"))
-    tried = len(finding.remedies) if pods <= MANY_PODS else 1
+    """Try the remedies of a finding; those that help come first.
+
+    A remedy costs as much as its pods: with many pods fewer are tried, and none where it would make too many anew.
+    """
+    pods, settled = _settled_pods(question.scene())
+    tried = len(finding.remedies) if pods <= MANY_PODS else max(2 - 2 * (pods - settled) // MOST_BROKEN, 0)
     remedies = [try_remedy(question, asked, words) if question.run and number < tried else Remedy(words)
                 for number, words in enumerate(finding.remedies)]
     return tuple(sorted(remedies, key=lambda remedy: not remedy.proven))

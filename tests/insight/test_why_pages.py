@@ -72,7 +72,7 @@ def check_answer(cluster: Cluster, words: list[str], cause: str) -> None:
     assert answer["cause"] == cause
     assert result.status == EXIT_STATUS[answer["state"]]
     assert sorted(answer) == ["cause", "chain", "kind", "next", "object", "remedies", "state"]
-    assert answer["chain"]
+    assert answer["chain"][0]["object"] == answer["object"]
     for link in answer["chain"]:
         assert link["text"]
         assert not link["text"].endswith(".")

@@ -11,22 +11,44 @@ import json
 from collections.abc import Callable
 from typing import NamedTuple
 
+from kubepy.api.clock import format_exact_time
 from kubepy.api.errors import not_found
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, annotations_of
+from kubepy.api.objects.pods import node_name
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.controlplane import MANAGER_LOCK, OF_SERVER
 from kubepy.insight import Finding
 from kubepy.insight.prediction import predict
-from kubepy.insight.why import DONE, PROGRESSING, STUCK, Next, Remedy, Why, goals, workloads
-from kubepy.insight.why.scene import Diagnoses, Scene, Words, merged
+from kubepy.insight.why import (
+    DONE,
+    PROGRESSING,
+    STUCK,
+    Next,
+    Remedy,
+    Why,
+    deletions,
+    disruption,
+    generic,
+    goals,
+    jobs,
+    refusals,
+    scheduling,
+    volumes,
+    workloads,
+)
+from kubepy.insight.why.scene import Diagnoses, Scene, Words, condition_status, merged
 from kubepy.runtime.checkpoint import CHECKPOINT, latest
 from kubepy.storage import Key
 
-MANY_PODS = 200  # in a cluster with more of them only the first remedy is tried
+MANY_PODS = 200  # in a cluster with more of them not all remedies are tried …
+MOST_BROKEN = 600  # … one if half as many pods are not where they should be, none if so many are not
+OF_EACH_LOOK = 3  # of many pods that look alike, so many go on while a fork runs forward
+KUBELET = "kubelet"
 # For each kind first what keeps an object from going, then what refuses its pods, what keeps them from a node, what
 # breaks their containers, and last what only says how far it is.
-DIAGNOSES = merged((workloads.DIAGNOSES,))
-NOTES = merged((workloads.NOTES,))  # of objects that are done
+TABLES = (deletions, jobs, disruption, refusals, scheduling, volumes, generic, workloads)
+DIAGNOSES = merged(module.DIAGNOSES for module in TABLES)
+NOTES = merged(getattr(module, "NOTES", {}) for module in TABLES)  # of objects that are done
 Run = Callable[[LocalCluster, Words], int]
 """Runs a command line on a cluster; returns its exit status."""
 
@@ -37,6 +59,7 @@ class Question(NamedTuple):
     :ivar run: tries command lines on forks; None: remedies are not tried.
     :ivar reconciles: whether commands may run the controllers.
     :ivar namespace: the one that a command line without ``-n`` works in.
+    :ivar is_held: another process holds the lock of the controllers.
     """
 
     cluster: LocalCluster
@@ -44,21 +67,29 @@ class Question(NamedTuple):
     run: Run | None = None
     reconciles: bool = True
     namespace: str = "default"
+    is_held: bool = False
+
+    def of_fork(self) -> Question:
+        """Return the same question about a fork: what is read there once is read for all forks of it."""
+        is_held = self.cluster.store.holder(MANAGER_LOCK) is not None
+        return self._replace(cluster=self.cluster.fork(), is_held=is_held,
+                             reconciles=is_run(self.cluster) if is_held else self.reconciles)
 
     def scene(self, cluster: LocalCluster | None = None, diagnoses: Diagnoses = DIAGNOSES) -> Scene:
         """Return the scene of the cluster, or of a fork of it."""
-        runs = is_run(self.cluster, self.reconciles)
-        return Scene(cluster or self.cluster, diagnoses, reconciles=runs, namespace=self.namespace,
+        return Scene(cluster or self.cluster, diagnoses, reconciles=self.reconciles, namespace=self.namespace,
                      asked_at=self.cluster.clock.now())
 
-    def is_done(self, cluster: LocalCluster, asked: Object) -> bool:
-        """Return whether the object is done in a fork."""
+    def is_done(self, cluster: LocalCluster, asked: Object, *, or_goes_on: bool = False) -> bool:
+        """Return whether the object is done in a fork, or is on its way there though nothing is due."""
         scene = Scene(cluster, DIAGNOSES)
-        return goals.is_done(scene, scene.get(*self.key), asked)
+        obj = scene.get(*self.key)
+        return goals.is_done(scene, obj, asked) or (or_goes_on and goals.goes_on(scene, obj))
 
 
 def explain(question: Question) -> Why:
     """Find out how an object stands, and why. Raises NotFound."""
+    question = question.of_fork()
     scene = question.scene()
     asked = scene.get(*question.key)
     if asked is None:
@@ -67,29 +98,89 @@ def explain(question: Question) -> Why:
     if goals.is_done(scene, asked, asked):
         state, finding = DONE, question.scene(diagnoses=NOTES).diagnose(asked) or up_to_date(scene, asked)
     else:
-        prediction = predict(question.cluster, lambda fork: None, done=lambda fork: question.is_done(fork, asked))
-        reaches = question.is_done(prediction.cluster, asked)
+        end, reaches = run_forward(question, scene, asked)
         at_first = scene.diagnose(asked)
         if reaches and scene.reconciles:
             state, finding = PROGRESSING, at_first or rolling_out(scene, asked)
         else:
-            at_end = question.scene(prediction.cluster)
-            state, finding = STUCK, _at_end(at_end, question.key, at_first) or not_there(scene, asked)
-            remedies = try_remedies(question, asked, finding)
+            blamed, is_acted_on = _at_end(question.scene(end), question.key, at_first)
+            state, finding = STUCK, blamed or generic.not_there(scene, asked)
+            if scene.reconciles or (is_acted_on and not reaches):
+                remedies = try_remedies(question, asked, finding)
+            else:
+                finding, remedies = no_controllers(question, scene, asked)
     return Why(question.key, state, finding.cause, finding.chain, remedies, next_for(scene, asked, finding), scene.now)
 
 
-def _at_end(scene: Scene, key: Key, at_first: Finding | None) -> Finding | None:
-    """Return the finding about an object that is stuck: that of now, if the end of the run shows the same cause."""
+def _at_end(scene: Scene, key: Key, at_first: Finding | None) -> tuple[Finding | None, bool]:
+    """Return the finding about an object that is stuck, and whether the cluster shows it now, not only in the end."""
+    scene.is_end = True
     obj = scene.get(*key)
     at_end = scene.diagnose(obj) if obj is not None else None
-    return at_first if at_end is None or (at_first is not None and at_first.cause == at_end.cause) else at_end
+    is_same = at_end is None or (at_first is not None and at_first.cause == at_end.cause)
+    return (at_first if is_same else at_end), is_same and at_first is not None
 
 
-def is_run(cluster: LocalCluster, reconciles: bool) -> bool:
-    """Return whether anybody runs the controllers: commands, or the process that holds their lock."""
-    if cluster.store.holder(MANAGER_LOCK) is None:
-        return reconciles
+# --- running forward ----------------------------------------------------------------------------------------------
+
+
+def run_forward(question: Question, scene: Scene, asked: Object) -> tuple[LocalCluster, bool]:
+    """Let the controllers work on a fork; return it as it is in the end, and whether the object is done there.
+
+    Where there are many pods, those that look alike first lie still but for a few of them: if none of these becomes
+    ready or goes, neither would the others, and the object is stuck. Otherwise all of them go on.
+    """
+    def done(fork: LocalCluster) -> bool:
+        return question.is_done(fork, asked)
+
+    if len(scene.list("pods")) > MANY_PODS and scene.settings.faults is None and (still := alike(scene)):
+        before = _settled_pods(scene)
+        end = predict(question.cluster, lambda fork: _lay_still(fork, still),
+                      done=lambda fork: done(fork) or _settled_pods(question.scene(fork)) != before).cluster
+        if not done(end) and _settled_pods(question.scene(end)) == before:
+            return end, False
+    end = predict(question.cluster, lambda fork: None, done=done).cluster
+    return end, question.is_done(end, asked, or_goes_on=True)
+
+
+def alike(scene: Scene) -> set[Key]:
+    """Return the pods that wait for the kubelet, but for a few of each look."""
+    checkpoint = latest(scene.cluster.store.meta(CHECKPOINT))
+    looks: dict[tuple[object, ...], int] = {}
+    still = set()
+    for entry in checkpoint.pending if checkpoint else ():
+        is_pod = entry.reconciler == KUBELET and entry.due and entry.key.resource == "pods"
+        if is_pod and (pod := scene.get(*entry.key)) is not None:
+            node = scene.get("nodes", "", node_name(pod))
+            look = (*workloads.appearance(scene, pod), entry.failures, _own_annotations(pod),
+                    _own_annotations(node) if node else None, condition_status(node, "Ready") if node else "")
+            looks[look] = looks.get(look, 0) + 1
+            if looks[look] > OF_EACH_LOOK:
+                still.add(entry.key)
+    return still
+
+
+def _own_annotations(obj: Object) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted(item for item in annotations_of(obj).items() if item[0].startswith("kubepy.dev/")))
+
+
+def _lay_still(fork: LocalCluster, still: set[Key]) -> None:
+    """Drop pods from what the kubelets of a fork have to do; one that somebody changes is taken up again."""
+    text = fork.store.meta(CHECKPOINT)
+    record = json.loads(text) if text else {"pending": []}
+    record["pending"] = [entry for entry in record["pending"] if entry[0] != KUBELET or Key(*entry[1:4]) not in still]
+    if text:
+        fork.store.set_meta(CHECKPOINT, json.dumps(record))
+
+
+def _settled_pods(scene: Scene) -> tuple[int, int]:
+    """Return how many pods there are, and how many of them are where they should be."""
+    pods = scene.list("pods")
+    return len(pods), sum(goals.pod(scene, pod) for pod in pods)
+
+
+def is_run(cluster: LocalCluster) -> bool:
+    """Return whether the process that holds the lock of the controllers runs all of them, not only the kubelets."""
     text = cluster.store.meta(CHECKPOINT)
     return not text or not set(json.loads(text)["reconcilers"][:-1]) <= set(OF_SERVER)
 
@@ -105,17 +196,30 @@ def rolling_out(scene: Scene, obj: Object) -> Finding:
     return scene.finding("rolling-out", scene.link(obj, "", "the controllers bring it there by themselves"))
 
 
-def not_there(scene: Scene, obj: Object) -> Finding:
-    return scene.finding("not-ready", scene.link(obj, "status", "nothing brings it further"))
+def no_controllers(question: Question, scene: Scene, obj: Object) -> tuple[Finding, tuple[Remedy, ...]]:
+    """Say that nobody runs the controllers, and which command runs them until the object is done."""
+    field = "status.observedGeneration" if (obj.get("status") or {}).get("observedGeneration") else "status"
+    if question.is_held:
+        text = "the process that holds the lock of the controllers runs only kubelets (serve --controllers=off)"
+    else:
+        text = "no process runs the controllers, and no command does (reconcile: never)"
+    finding = scene.finding("no-controllers", scene.link(obj, field, text))
+    if question.is_held or question.run is None:
+        return finding, ()
+    remedies = [try_alone(question, obj, ("controller", flag)) for flag in ("--once", "--until-settled")]
+    return finding, tuple(remedy for remedy in remedies if remedy.proven)[:1]
 
 
 # --- remedies -----------------------------------------------------------------------------------------------------
 
 
 def try_remedies(question: Question, asked: Object, finding: Finding) -> tuple[Remedy, ...]:
-    """Try the remedies of a finding; those that help come first."""
-    pods = len(question.scene().list("pods"))
-    tried = len(finding.remedies) if pods <= MANY_PODS else 1
+    """Try the remedies of a finding; those that help come first.
+
+    A remedy costs as much as its pods: with many pods fewer are tried, and none where it would make too many anew.
+    """
+    pods, settled = _settled_pods(question.scene())
+    tried = len(finding.remedies) if pods <= MANY_PODS else max(2 - 2 * (pods - settled) // MOST_BROKEN, 0)
     remedies = [try_remedy(question, asked, words) if question.run and number < tried else Remedy(words)
                 for number, words in enumerate(finding.remedies)]
     return tuple(sorted(remedies, key=lambda remedy: not remedy.proven))
@@ -134,6 +238,15 @@ def try_remedy(question: Question, asked: Object, words: Words) -> Remedy:
     if status != 0 or not question.is_done(prediction.cluster, asked):
         return Remedy(words)
     return Remedy(words, True, (prediction.cluster.clock.now() - prediction.started).total_seconds())
+
+
+def try_alone(question: Question, asked: Object, words: Words) -> Remedy:
+    """Run a command line on a fork, and see whether the object is there as soon as it ends."""
+    fork = question.cluster.fork({"clock": format_exact_time(question.cluster.clock.now())}, is_prediction=True)
+    started, run = fork.clock.now(), question.run
+    if run is None or run(fork, words) != 0 or not question.is_done(fork, asked):
+        return Remedy(words)
+    return Remedy(words, True, (fork.clock.now() - started).total_seconds())
 
 
 # --- what happens next --------------------------------------------------------------------------------------------

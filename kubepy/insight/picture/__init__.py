@@ -1,0 +1,192 @@
+"""The pictures of a :class:`~kubepy.insight.Timeline`: svg, one html file, Chrome's trace format.
+
+==========  ==========================================================================================
+this        the bars: each pod from its creation to its end, in states, and the pod that replaces it
+``scale``   places on the time axis: room for moments without length, breaks for long gaps
+``svg``     ``render_svg``: lays the bars out in rows and draws them
+``html``    ``render_html``: the same drawing with its steps, a style and a script, in one file
+``trace``   ``render_trace``: for chrome://tracing and Perfetto
+==========  ==========================================================================================
+
+A picture is derived from the timeline alone, so the same history makes the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from kubepy.insight import Course, Step, Timeline
+from kubepy.storage import Key
+
+PODS, NODES = "pods", "nodes"
+PENDING, STARTING, READY, AVAILABLE, TERMINATING, FAILED, SUCCEEDED = STATES = (
+    "pending", "starting", "ready", "available", "terminating", "failed", "succeeded")
+
+STATE_AFTER = {  # "waiting" is in state_after
+    "created": PENDING, "scheduled": STARTING, "started": STARTING, "restarted": STARTING, "ready": READY,
+    "available": AVAILABLE, "unavailable": STARTING, "not-ready": STARTING, "terminating": TERMINATING,
+    "failed": FAILED, "succeeded": SUCCEEDED}
+STATE_BEFORE = {  # of a pod that was there before its first step
+    "scheduled": PENDING, "started": STARTING, "restarted": STARTING, "waiting": STARTING, "ready": STARTING,
+    "available": READY}
+_WAITING = {"ContainerCreating": STARTING, "PodInitializing": STARTING}  # reasons to wait that are no failure
+_OWN_OWNER = {"replicasets.apps": "deployments.apps", "jobs.batch": "cronjobs.batch"}
+JOBS = ("jobs.batch", "cronjobs.batch")
+
+
+@dataclass(eq=False)
+class Bar:
+    """The life of one pod between the ends of a timeline.
+
+    :ivar workload: the key of its top controller, or its own.
+    :ivar start: the number of the step that created it; -1 if it was there before.
+    :ivar end: the number of the step that deleted it; the number of all steps if it stays.
+    :ivar removed: the number of the step since which its workload has lost it: ``end``, or one before.
+    :ivar last: the number of its last step.
+    :ivar states: (number of the step, state), the first from ``start`` on.
+    :ivar successor: the pod that replaces it.
+    """
+
+    key: Key
+    workload: Key
+    start: int
+    end: int
+    removed: int
+    last: int = 0
+    node: str = ""
+    revision: str = ""
+    states: list[tuple[int, str]] = field(default_factory=list)
+    successor: Bar | None = None
+
+    def take(self, number: int, step: Step) -> None:
+        """Let the pod make a step."""
+        self.last = number
+        self.node, self.revision = step.node or self.node, step.revision or self.revision
+        state = state_after(step)
+        if step.action == "deleted":
+            self.end = number
+        elif state and state != self.states[-1][1] != TERMINATING and not self._fails_again(step):
+            self.states.append((number, state))
+        if step.action in ("failed", "succeeded", "terminating", "deleted"):
+            self.removed = min(self.removed, number)
+
+    def _fails_again(self, step: Step) -> bool:
+        """Tell whether a step is only the next turn of a crash loop."""
+        return step.action == "restarted" and self.states[-1][1] == FAILED
+
+    @property
+    def has_finished(self) -> bool:
+        """Tell whether the pod did its work: nothing replaces it."""
+        return any(state == SUCCEEDED for _, state in self.states)
+
+    def spans(self) -> Iterable[tuple[int, int, str]]:
+        """Yield each state with the numbers of the steps at which it begins and ends."""
+        ends = [number for number, _ in self.states[1:]] + [self.end]
+        return ((number, end, state) for (number, state), end in zip(self.states, ends, strict=True))
+
+
+def state_after(step: Step) -> str | None:
+    """Return the state of a pod after a step, None if the step does not change it."""
+    if step.action == "waiting":
+        return PENDING if not step.node else _WAITING.get(step.reason, FAILED)
+    return STATE_AFTER.get(step.action)
+
+
+def bars_of(timeline: Timeline) -> list[Bar]:
+    """Return the bars of a timeline's pods, those that were there first before the others, linked to successors.
+
+    A pod without a step is unknown to a timeline.
+    """
+    owners, open_bars = TopControllers(timeline), dict[Key, Bar]()
+    bars: list[Bar] = []
+    for number, step in enumerate(timeline.steps):
+        if step.key.resource != PODS:
+            continue
+        bar = open_bars.get(step.key)
+        if bar is None or step.action == "created":
+            new = step.action == "created"
+            bar = open_bars[step.key] = Bar(
+                step.key, owners.top(step), number if new else -1, len(timeline.steps), len(timeline.steps))
+            finished = step.action == "deleted" and bar.workload.resource in JOBS
+            before = PENDING if new else SUCCEEDED if finished else STATE_BEFORE.get(step.action, AVAILABLE)
+            bar.states.append((bar.start, before))
+            bars.append(bar)
+        bar.take(number, step)
+        if step.action == "deleted":
+            del open_bars[step.key]
+    courses = {course.key: course for course in timeline.courses}
+    by_workload = defaultdict[Key, list[Bar]](list)
+    for bar in bars:
+        by_workload[bar.workload].append(bar)
+    for workload, own in by_workload.items():
+        link_successors(own, courses.get(workload), len(timeline.steps))
+    return sorted(bars, key=lambda bar: bar.start >= 0)
+
+
+class TopControllers:
+    """The top controllers of a timeline's objects."""
+
+    def __init__(self, timeline: Timeline) -> None:
+        self._owners = {step.key: _owner_key(step) for step in timeline.steps if step.owner}
+        self._workloads = {course.key for course in timeline.courses}
+
+    def top(self, step: Step) -> Key:
+        """Return the workload at the top of an object's owners: the object itself if it has none."""
+        key, seen = step.key, set[Key]()
+        while key not in seen:
+            seen.add(key)
+            key = self._owners.get(key) or self._by_name(key) or key
+        return key
+
+    def _by_name(self, key: Key) -> Key | None:
+        """Return the workload that an owner without steps belongs to: its name begins with the workload's."""
+        above = Key(_OWN_OWNER.get(key.resource, ""), key.namespace, key.name.rpartition("-")[0])
+        return above if above in self._workloads else None
+
+
+def _owner_key(step: Step) -> Key:
+    resource, _, name = step.owner.partition("/")
+    return Key(resource, step.key.namespace, name)
+
+
+def link_successors(bars: Iterable[Bar], course: Course | None, steps: int) -> None:
+    """Link each pod of a workload that another one replaces to that one.
+
+    A pod that goes while its workload has too few is replaced by the next that comes; one that goes while there are too
+    many, as with a surge, by one that has come. A pod of a DaemonSet is replaced on its node, one of a StatefulSet by
+    that of its name.
+
+    :param steps: the number of the timeline's steps.
+    """
+    numbers = list(course.numbers if course else ())
+    staying = numbers[0][1].pods - numbers[0][1].terminating if numbers else sum(bar.start < 0 for bar in bars)
+    gone, spare, desired = list[Bar](), list[Bar](), -1
+    events = [(number, bar) for bar in bars for number in (bar.start, bar.removed) if 0 <= number < steps]
+    for number, bar in sorted(events, key=lambda event: event[0]):
+        while numbers and numbers[0][0] <= number + 1:
+            desired = numbers.pop(0)[1].desired
+        new = number == bar.start
+        if bar.has_finished and not new:
+            staying -= bar.states[0][1] != SUCCEEDED
+            continue
+        staying += 1 if new else -1
+        waiting, same = gone if new else spare, spare if new else gone
+        partner = next((other for other in waiting if _same_place(bar, other)), None)
+        if partner is None:
+            same.append(bar)
+        else:
+            waiting.remove(partner)
+            old, successor = (partner, bar) if new else (bar, partner)
+            old.successor = successor
+        if desired >= 0:
+            for pods, wanted in ((gone, desired - staying), (spare, staying - desired)):
+                del pods[:max(len(pods) - max(wanted, 0), 0)]
+
+
+def _same_place(bar: Bar, other: Bar) -> bool:
+    """Tell whether one of two pods of a workload may stand in for the other."""
+    if bar.workload.resource == "daemonsets.apps":
+        return bar.node == other.node
+    return bar.workload.resource != "statefulsets.apps" or bar.key == other.key

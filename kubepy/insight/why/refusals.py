@@ -1,0 +1,519 @@
+"""Why a controller's objects cannot be created: what its pods, claims, Jobs or ReplicaSets are refused by.
+
+Nothing is parsed. The creation that the controller tries is tried as a dry run on a fork, by the controller's user; the
+API's answer is the evidence. Then everything that might be to blame is taken away on a fork of its own, one thing after
+the other (:class:`Suspect`: a limit of a quota, a rule of a LimitRange, a label, an expression of a policy, a webhook),
+until the answer changes: that one is the cause.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from datetime import timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kubepy.api.errors import AlreadyExists, InternalError, Status
+from kubepy.api.meta import Object, clone, is_being_deleted, labels_of, name_of, namespace_of
+from kubepy.api.objects import podsecurity, quotas
+from kubepy.api.objects.deployments import new_replica_set as find_new_replica_set
+from kubepy.api.objects.pods import get_condition, is_pod_active
+from kubepy.api.values.quantity import Quantity
+from kubepy.apiserver.admission.podsecurity import PREFIX
+from kubepy.apiserver.request import CreateOptions
+from kubepy.controllers import cronjob
+from kubepy.controllers.daemonset.placement import node_should_run_daemon_pod
+from kubepy.controllers.daemonset.pods import for_node, new_pod, target_node_name
+from kubepy.controllers.deployment.replica_sets import new_replica_set
+from kubepy.controllers.job.backoff import BackoffRecord
+from kubepy.controllers.job.decide import manage
+from kubepy.controllers.job.state import is_finished, new_job_state
+from kubepy.controllers.pod_control import is_namespace_terminating, pod_from_template
+from kubepy.controllers.statefulset.claims import new_claims
+from kubepy.controllers.statefulset.pods import is_ordered, new_stateful_pod, ordinals, pod_name
+from kubepy.controlplane.users import user_of
+from kubepy.insight.why.goals import desired_replicas
+from kubepy.insight.why.remedies import (
+    absent,
+    compact_json,
+    field_path,
+    json_patch,
+    merge_patch,
+    replace_in_place,
+    replaces_pods,
+    scale_down,
+    top_owner,
+)
+from kubepy.insight.why.scene import Diagnosis, value_at
+from kubepy.runtime.reconcile import Informers
+
+if TYPE_CHECKING:
+    from kubepy.apiserver.cluster import LocalCluster
+    from kubepy.insight import Finding, Link
+    from kubepy.insight.why.scene import Scene, Words
+
+GROUP = "admissionregistration.k8s.io"
+QUOTAS, LIMIT_RANGES, NAMESPACES = "resourcequotas", "limitranges", "namespaces"
+POLICIES, BINDINGS = f"validatingadmissionpolicies.{GROUP}", f"validatingadmissionpolicybindings.{GROUP}"
+WEBHOOKS = (f"validatingwebhookconfigurations.{GROUP}", f"mutatingwebhookconfigurations.{GROUP}")
+ENFORCE = f"{PREFIX}enforce"
+PODS, CLAIMS = "pods", "persistentvolumeclaims"
+RESTRICTED = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}, "runAsNonRoot": True,
+              "seccompProfile": {"type": "RuntimeDefault"}}
+
+
+class Creation(NamedTuple):
+    """An object that a controller would create now.
+
+    :ivar missing: how many of its kind are missing.
+    """
+
+    resource: str
+    obj: Object
+    missing: int = 1
+
+
+class Suspect(NamedTuple):
+    """Something that may refuse a creation.
+
+    :ivar field: of ``obj``: what refuses.
+    :ivar harmless: the object as it would refuse nothing.
+    """
+
+    cause: str
+    resource: str
+    obj: Object
+    field: str
+    harmless: Object
+
+
+# --- what the controllers would create ------------------------------------------------------------------------------
+
+
+def of_replica_set(scene: Scene, owner: Object) -> Iterator[Creation]:
+    missing = desired_replicas(owner) - len([pod for pod in scene.owned(owner, PODS) if is_pod_active(pod)])
+    if missing > 0:
+        yield Creation(PODS, dict(pod_from_template(owner, owner["spec"]["template"])), missing)
+
+
+def of_daemon_set(scene: Scene, owner: Object) -> Iterator[Creation]:
+    daemon_set: Any = owner
+    placement = node_should_run_daemon_pod(daemon_set)
+    present = {target_node_name(pod) for pod in daemon_pods(scene, owner)}
+    lacking = [name_of(node) for node in scene.list("nodes")
+               if name_of(node) not in present and placement(typed(node)).should_run]
+    if lacking:
+        yield Creation(PODS, dict(for_node(new_pod(daemon_set, ""), lacking[0])), len(lacking))
+
+
+def daemon_pods(scene: Scene, owner: Object) -> Iterator[Any]:
+    return (pod for pod in scene.owned(owner, PODS) if is_pod_active(pod))
+
+
+def typed(obj: Any) -> Any:
+    """Return an object, or a list of objects, for a function that asks for a type of ``kubepy.api.typed``."""
+    return obj
+
+
+def of_stateful_set(scene: Scene, owner: Object) -> Iterator[Creation]:
+    stateful_set = typed(owner)
+    pods = {name_of(pod) for pod in scene.owned(owner, PODS)}
+    lacking = [ordinal for ordinal in ordinals(stateful_set) if pod_name(stateful_set, ordinal) not in pods]
+    revision = (owner.get("status") or {}).get("updateRevision", "")
+    for ordinal in lacking[:1]:
+        for claim in new_claims(stateful_set, ordinal):
+            if scene.get(CLAIMS, namespace_of(owner), name_of(claim)) is None:
+                yield Creation(CLAIMS, dict(claim), len(lacking))
+        yield Creation(PODS, dict(new_stateful_pod(stateful_set, ordinal, revision)),
+                       1 if is_ordered(stateful_set) else len(lacking))
+
+
+def of_job(scene: Scene, owner: Object) -> Iterator[Creation]:
+    job, pods = typed(owner), [typed(pod) for pod in scene.owned(owner, PODS)]
+    if is_finished(job):
+        return
+    state = new_job_state(scene.key(owner), job, pods, BackoffRecord(), scene.now)
+    pods_to_create = manage(state).create
+    if pods_to_create:
+        yield Creation(PODS, dict(pods_to_create[0]), len(pods_to_create))
+
+
+def of_deployment(scene: Scene, owner: Object) -> Iterator[Creation]:
+    replica_sets = scene.owned(owner, "replicasets.apps")
+    if find_new_replica_set(typed(owner), typed(replica_sets)) is None and not owner["spec"].get("paused"):
+        yield Creation("replicasets.apps", dict(new_replica_set(typed(owner), 1, desired_replicas(owner))))
+
+
+def of_cron_job(scene: Scene, owner: Object) -> Iterator[Creation]:
+    """Yield the Job of the next minute, if starting the last one failed."""
+    events = [event for event in scene.events(owner) if event.get("reason") in ("FailedCreate", "SuccessfulCreate")]
+    if events and events[-1]["reason"] == "FailedCreate":
+        yield Creation("jobs.batch", dict(cronjob.new_job(typed(owner), scene.now + timedelta(minutes=1))))
+
+
+Creations = Callable[["Scene", Object], Iterator[Creation]]
+# By the resource of the owner: its controller, and what that would create.
+CREATORS: dict[str, tuple[str, Creations]] = {
+    "cronjobs.batch": ("cronjob-controller", of_cron_job),
+    "daemonsets.apps": ("daemonset-controller", of_daemon_set),
+    "deployments.apps": ("deployment-controller", of_deployment),
+    "jobs.batch": ("job-controller", of_job),
+    "replicasets.apps": ("replicaset-controller", of_replica_set),
+    "replicationcontrollers": ("replication-controller", of_replica_set),
+    "statefulsets.apps": ("statefulset-controller", of_stateful_set),
+}
+
+
+# --- trying it ------------------------------------------------------------------------------------------------------
+
+
+class Trial(NamedTuple):
+    """Creations that are tried on forks, as the user of a controller.
+
+    :ivar user: a UserInfo.
+    """
+
+    scene: Scene
+    creation: Creation
+    owner: Object
+    user: Object
+
+    def run(self, change: Callable[[LocalCluster], object] = lambda fork: None) -> Object | Status:
+        """Try the creation on a fork that was changed first; return what would be created, or the API's answer."""
+        fork = self.scene.cluster.fork(is_prediction=True)
+        client = fork.client
+        client.warn = lambda _: None
+        change(fork)
+        client.requester = self.user
+        try:
+            return client.create(self.creation.resource, self.named(), namespace=namespace_of(self.owner),
+                                 options=CreateOptions(dry_run=True))
+        except Status as error:
+            return error
+
+    def named(self) -> Object:
+        """Return the object under a name that stays the same: generated ones would make every answer another one."""
+        obj: Object = clone(self.creation.obj)
+        if not obj["metadata"].get("name"):
+            obj["metadata"]["name"] = f"{obj['metadata']['generateName']}xxxxx"
+        return obj
+
+
+def trials(scene: Scene, owner: Object) -> Iterator[Trial]:
+    """Yield a trial of each creation that an owner's controller would make now."""
+    if is_being_deleted(owner):
+        return
+    controller, creations = CREATORS[scene.key(owner).resource]
+    user = user_of(controller, Informers())(scene.key(owner))
+    for creation in creations(scene, owner):
+        yield Trial(scene, creation, owner, user)
+
+
+def first_refusal(scene: Scene, owner: Object) -> tuple[Trial, Status] | None:
+    """Return the first creation that is refused, with the API's answer."""
+    for trial in trials(scene, owner):
+        answer = trial.run()
+        if isinstance(answer, Status) and not isinstance(answer, AlreadyExists):
+            return None if is_namespace_terminating(answer) else (trial, answer)
+    return None
+
+
+def creation_error(scene: Scene, owner: Object) -> Status | None:
+    """Return the API's answer to the creation that an owner's controller would try now; None where it succeeds."""
+    refusal = first_refusal(scene, owner)
+    return refusal[1] if refusal is not None else None
+
+
+# --- suspects -------------------------------------------------------------------------------------------------------
+
+
+def changed(obj: Object, parts: Iterable[str | int], value: Any = None) -> Object:
+    """Return a copy of an object with another value of a field; None: without the field."""
+    *path, last = parts
+    copy: Object = clone(obj)
+    inner: Any = copy
+    for part in path:
+        inner = inner[part]
+    if value is None:
+        del inner[last]
+    else:
+        inner[last] = value
+    return copy
+
+
+def in_quotas(scene: Scene, namespace: str) -> Iterator[Suspect]:
+    for quota in scene.list(QUOTAS, namespace):
+        for name in quota["spec"].get("hard") or {}:
+            yield Suspect("quota-exceeded", QUOTAS, quota, field_path("spec.hard", name),
+                          changed(quota, ("spec", "hard", name)))
+
+
+LIMITS = ("max", "min", "maxLimitRequestRatio", "default", "defaultRequest")
+
+
+def in_limit_ranges(scene: Scene, namespace: str) -> Iterator[Suspect]:
+    """Yield each rule, then all rules about a resource together: a maximum without a default is one by itself."""
+    for limits in scene.list(LIMIT_RANGES, namespace):
+        for index, item in enumerate(limits["spec"].get("limits") or ()):
+            rules = [(field, name) for field in LIMITS for name in item.get(field) or ()]
+            for field, name in rules:
+                yield Suspect("limit-range", LIMIT_RANGES, limits, field_path(f"spec.limits[{index}].{field}", name),
+                              changed(limits, ("spec", "limits", index, field, name)))
+            for name in dict.fromkeys(name for _, name in rules):
+                free = limits
+                for field in LIMITS:
+                    if name in (item.get(field) or ()):
+                        free = changed(free, ("spec", "limits", index, field, name))
+                first = next(field for field, other in rules if other == name)
+                yield Suspect("limit-range", LIMIT_RANGES, limits, field_path(f"spec.limits[{index}].{first}", name),
+                              free)
+
+
+def in_namespace(scene: Scene, name: str) -> Iterator[Suspect]:
+    namespace = scene.get(NAMESPACES, "", name)
+    if namespace is not None and ENFORCE in labels_of(namespace):
+        yield Suspect("pod-security", NAMESPACES, namespace, field_path("metadata.labels", ENFORCE),
+                      changed(namespace, ("metadata", "labels", ENFORCE)))
+
+
+def in_policies(scene: Scene, namespace: str) -> Iterator[Suspect]:
+    bound = {binding["spec"].get("policyName") for binding in scene.list(BINDINGS)}
+    for policy in scene.list(POLICIES):
+        if name_of(policy) in bound:
+            for index, _ in enumerate(policy["spec"].get("validations") or ()):
+                path = ("spec", "validations", index, "expression")
+                yield Suspect("admission-policy", POLICIES, policy, f"spec.validations[{index}].expression",
+                              changed(policy, path, "true"))
+    for binding in scene.list(BINDINGS):  # one whose parameters are missing refuses without any expression
+        yield Suspect("admission-policy", BINDINGS, binding, "spec.paramRef",
+                      changed(binding, ("spec", "validationActions"), ["Audit"]))
+
+
+def in_webhooks(scene: Scene, namespace: str) -> Iterator[Suspect]:
+    for resource in WEBHOOKS:
+        for configuration in scene.list(resource):
+            for index, hook in enumerate(configuration.get("webhooks") or ()):
+                place = "service" if "service" in hook["clientConfig"] else "url"
+                yield Suspect("webhook-unreachable", resource, configuration,
+                              f"webhooks[{index}].clientConfig.{place}",
+                              changed(configuration, ("webhooks", index, "failurePolicy"), "Ignore"))
+                others = [other for other in configuration["webhooks"] if other is not hook]
+                yield Suspect("webhook-refused", resource, configuration, f"webhooks[{index}].name",
+                              {**configuration, "webhooks": others})
+
+
+SUSPECTS = (in_quotas, in_limit_ranges, in_namespace, in_policies, in_webhooks)
+
+
+def suspects(scene: Scene, namespace: str, error: Status) -> Iterator[Suspect]:
+    """Yield everything that may refuse an object in a namespace; only a webhook makes an internal error."""
+    for source in (in_webhooks,) if isinstance(error, InternalError) else SUSPECTS:
+        yield from source(scene, namespace)
+
+
+def put(suspect: Suspect, fork: LocalCluster) -> None:
+    """Make a suspect harmless on a fork; where that is refused it stays as it is."""
+    with suppress(Status):
+        fork.client.update(suspect.resource, suspect.harmless, namespace=namespace_of(suspect.obj))
+
+
+def culprit(trial: Trial, error: Status) -> tuple[Suspect, Object | Status] | None:
+    """Return the first suspect without which the answer is another, with that answer."""
+    for suspect in suspects(trial.scene, namespace_of(trial.owner), error):
+        answer = trial.run(partial(put, suspect))
+        if not isinstance(answer, Status) or (answer.code, answer.message) != (error.code, error.message):
+            return suspect, answer
+    return None
+
+
+# --- the finding ----------------------------------------------------------------------------------------------------
+
+
+class Refusal(NamedTuple):
+    """A creation that is refused, and what refuses it.
+
+    :ivar created: the object as it would be created without that, or as it was sent.
+    """
+
+    trial: Trial
+    error: Status
+    suspect: Suspect
+    created: Object
+
+    @property
+    def scene(self) -> Scene:
+        return self.trial.scene
+
+    def link(self, field: str, text: str) -> Link:
+        return self.scene.link(self.suspect.obj, field, text)
+
+
+def refused(scene: Scene, owner: Object) -> Finding | None:
+    """Find out what refuses the objects that an owner's controller would create now; None where nothing does."""
+    refusal = first_refusal(scene, owner)
+    blamed = culprit(*refusal) if refusal is not None else None
+    if refusal is None or blamed is None:
+        return None
+    trial, error = refusal
+    suspect, answer = blamed
+    case = Refusal(trial, error, suspect, trial.named() if isinstance(answer, Status) else answer)
+    links, remedies = EVIDENCE[suspect.cause](case)
+    return scene.finding(suspect.cause, refused_link(case), *links, remedies=remedies)
+
+
+NOUNS = {PODS: "pods", CLAIMS: "claim", "jobs.batch": "Jobs", "replicasets.apps": "ReplicaSet"}
+COUNTS = {"DaemonSet": "status.currentNumberScheduled", "Job": "status.active", "CronJob": "status.lastScheduleTime",
+          "StatefulSet": "status.replicas"}
+
+
+def refused_link(case: Refusal) -> Link:
+    """Return the link that shows the refusal at the owner: its condition where it has one, else a count."""
+    owner, noun = case.trial.owner, NOUNS[case.trial.creation.resource]
+    if get_condition(owner, "ReplicaFailure"):
+        return case.scene.condition_link(owner, "ReplicaFailure", f"the API refuses its {noun}", field="message")
+    return case.scene.link(owner, COUNTS.get(owner["kind"], "status.replicas"),
+                           f"the API refuses its {noun}: {case.error.message}")
+
+
+Evidence = tuple[list["Link"], list["Words"]]
+
+
+def quota_exceeded(case: Refusal) -> Evidence:
+    """Show the resource of the quota that is used up, or that the pod's containers have to name."""
+    scene, quota, resource = case.scene, case.suspect.obj, case.trial.creation.resource
+    hard, used = (quotas.amounts((quota.get("status") or {}).get(field)) for field in ("hard", "used"))
+    usage = quotas.masked(quotas.evaluator_for(resource).usage(case.created, scene.now), hard)
+    name = next((name for name in usage if used.get(name, quotas.ZERO) + usage[name] > hard[name]), None)
+    if name is None:
+        return unnamed_resource(case)
+    missing = case.trial.creation.missing
+    links = [case.link(field_path("status.used", name),
+                       f"{used[name]} of {hard[name]} {name} are in use, and {usage[name]} more would be too many")]
+    raised = {over: str(sum_of(used.get(over, quotas.ZERO), usage[over], missing)) for over in usage
+              if sum_of(used.get(over, quotas.ZERO), usage[over], missing) > hard[over]}
+    return links, [merge_patch(scene, quota, {"spec": {"hard": raised}}), *scale_down(scene, case.trial.owner),
+                   *replace_in_place(scene, case.trial.owner)]
+
+
+def sum_of(start: Quantity, each: Quantity, number: int) -> Quantity:
+    """Return a quantity plus another one so many times."""
+    return Quantity(start.nanos + each.nanos * number, start.format)
+
+
+def unnamed_resource(case: Refusal) -> Evidence:
+    """Show a resource under quota for which a container names no amount."""
+    scene, quota = case.scene, case.suspect.obj
+    hard = (quota["spec"].get("hard") or {})
+    unnamed = list(quotas.unnamed_resources(case.trial.creation.obj, hard)) \
+        if case.trial.creation.resource == PODS else []
+    words = []
+    for flag in ("requests", "limits"):
+        names = [name.removeprefix(f"{flag}.") for name in unnamed
+                 if name.startswith(f"{flag}.") or (flag == "requests" and "." not in name)]
+        if names:
+            words.append(f"--{flag}=" + ",".join(f"{name}={modest(hard, name, flag)}" for name in names))
+    links = [case.link(case.suspect.field, "so each container must name the resource, and those of the pods do not")]
+    workload = top_owner(scene, case.trial.owner)
+    named = [scene.command(workload, "set", "resources", scene.word(workload), *words)] \
+        if words and replaces_pods(workload) else []
+    return links, [*named, scene.command(quota, "delete", scene.word(quota))]
+
+
+def modest(hard: Object, name: str, flag: str) -> str:
+    """Return a modest amount of a resource: a small one, or the quota's own where that is smaller."""
+    usual = {"cpu": "100m", "memory": "128Mi"}.get(name, "1")
+    limit = hard.get(f"{flag}.{name}", hard.get(name, usual))
+    return usual if Quantity.parse(usual) < Quantity.parse(str(limit)) else str(limit)
+
+
+def limit_range(case: Refusal) -> Evidence:
+    scene, limits = case.scene, case.suspect.obj
+    links = [case.link(case.suspect.field, "it demands this of all that is created in its namespace")]
+    return links, [*within_limits(case), scene.command(limits, "delete", scene.word(limits))]
+
+
+def within_limits(case: Refusal) -> list[Words]:
+    """Return the command that gives the containers the amounts that the LimitRange allows."""
+    workload = top_owner(case.scene, case.trial.owner)
+    head, _, name = case.suspect.field.rpartition(".")
+    if head.endswith("max"):
+        flags = ("limits", "requests")
+    elif head.endswith("min"):
+        flags = ("requests", "limits")
+    else:
+        return []
+    item = value_at(case.suspect.obj, head.rpartition(".")[0])
+    if not replaces_pods(workload) or item.get("type") != "Container" or case.trial.creation.resource != PODS:
+        return []
+    amount = value_at(case.suspect.obj, case.suspect.field)
+    words = [f"--{flag}={name}={amount}" for flag in flags]
+    return [case.scene.command(workload, "set", "resources", case.scene.word(workload), *words)]
+
+
+def pod_security(case: Refusal) -> Evidence:
+    scene, namespace, workload = case.scene, case.suspect.obj, top_owner(case.scene, case.trial.owner)
+    links = [case.link(case.suspect.field, "it takes only pods of this level")]
+    remedies: list[Words] = []
+    pod = case.trial.creation.obj
+    template = (workload["spec"].get("template") or {}).get("spec") or {}
+    if replaces_pods(workload):
+        hardened = clone(pod["spec"])
+        for container in (*hardened["containers"], *(hardened.get("initContainers") or ())):
+            container["securityContext"] = {**(container.get("securityContext") or {}), **RESTRICTED}
+        level = podsecurity.LevelVersion(labels_of(namespace)[ENFORCE], None)
+        if not podsecurity.violations(level, pod["metadata"], hardened):
+            patch = {field: [{"name": container["name"], "securityContext": RESTRICTED}
+                             for container in template[field]]
+                     for field in ("containers", "initContainers") if template.get(field)}
+            remedies.append(scene.command(workload, "patch", scene.word(workload), "-p",
+                                          compact_json({"spec": {"template": {"spec": patch}}})))
+    lower = next((level for level in reversed(podsecurity.LEVELS) if not podsecurity.violations(
+        podsecurity.LevelVersion(level, None), pod["metadata"], pod["spec"])), "privileged")
+    remedies.append(("label", f"namespace/{name_of(namespace)}", f"{ENFORCE}={lower}", "--overwrite"))
+    return links, remedies
+
+
+def admission_policy(case: Refusal) -> Evidence:
+    scene, blamed = case.scene, case.suspect.obj
+    bindings = [blamed] if case.suspect.resource == BINDINGS else [
+        binding for binding in scene.list(BINDINGS) if binding["spec"].get("policyName") == name_of(blamed)]
+    links = [scene.link(binding, "spec.validationActions", "it makes the policy count")
+             for binding in bindings[:1]]
+    links.append(case.link(case.suspect.field, "it does not hold" if case.suspect.resource == POLICIES
+                           else "its parameters are missing"))
+    warn = [merge_patch(scene, binding, {"spec": {"validationActions": ["Warn", "Audit"]}}) for binding in bindings[:1]]
+    return links, [*warn, *(scene.command(binding, "delete", scene.word(binding)) for binding in bindings[:1])]
+
+
+def webhook_unreachable(case: Refusal) -> Evidence:
+    scene, configuration = case.scene, case.suspect.obj
+    index = int(case.suspect.field.partition("[")[2].partition("]")[0])
+    links = [case.link(f"webhooks[{index}].failurePolicy", "without its answer nothing is created"),
+             case.link(case.suspect.field, "it does not answer there")]
+    service = configuration["webhooks"][index]["clientConfig"].get("service")
+    if service:
+        present = scene.get("services", service["namespace"], service["name"])
+        links.append(absent("services", service["namespace"], service["name"], "there is no such Service")
+                     if present is None else
+                     scene.link(present, "spec.selector", "the Service has nothing behind it that answers"))
+    ignore = json_patch(scene, configuration, {"op": "replace", "path": f"/webhooks/{index}/failurePolicy",
+                                               "value": "Ignore"})
+    return links, [ignore, scene.command(configuration, "delete", scene.word(configuration))]
+
+
+def webhook_refused(case: Refusal) -> Evidence:
+    scene, configuration = case.scene, case.suspect.obj
+    links = [case.link(case.suspect.field, "this webhook denies it")]
+    return links, [scene.command(configuration, "delete", scene.word(configuration))]
+
+
+EVIDENCE: dict[str, Callable[[Refusal], Evidence]] = {
+    "admission-policy": admission_policy,
+    "limit-range": limit_range,
+    "pod-security": pod_security,
+    "quota-exceeded": quota_exceeded,
+    "webhook-refused": webhook_refused,
+    "webhook-unreachable": webhook_unreachable,
+}
+DIAGNOSES: dict[str, tuple[Diagnosis, ...]] = dict.fromkeys(CREATORS, (refused,))

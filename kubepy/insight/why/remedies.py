@@ -1,0 +1,189 @@
+"""Commands that might bring an object to done, for several causes: changes of a pod template, other sizes, smaller
+requests. :mod:`kubepy.insight.why` tries each of them on a fork before it calls it proven.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from kubepy.api.meta import Object, is_controlled_by
+from kubepy.api.objects.pods import is_pod_active, node_name
+from kubepy.insight import Link
+from kubepy.insight.why.goals import desired_replicas
+from kubepy.storage import Key
+
+if TYPE_CHECKING:
+    from kubepy.insight.why.scene import Scene, Words
+
+PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+SCALED = ("Deployment", "ReplicaSet", "ReplicationController", "StatefulSet")
+MEBI = 2**20
+SMALLEST = {"cpu": 10, "memory": 4 * MEBI, "ephemeral-storage": 4 * MEBI}  # a request below this is not sensible
+
+
+def field_path(parent: str, *names: str) -> str:
+    """Return the path of a field in a map: ``status.used.pods``, ``metadata.labels['example.com/disk']``."""
+    return parent + "".join(f".{name}" if PLAIN.fullmatch(name) else f"['{name}']" for name in names)
+
+
+def compact_json(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"))
+
+
+def json_patch(scene: Scene, obj: Object, *operations: Object) -> Words:
+    """Return the command that patches an object by operations of RFC 6902."""
+    return scene.command(obj, "patch", scene.word(obj), "--type=json", "-p", compact_json(operations))
+
+
+def merge_patch(scene: Scene, obj: Object, patch: Object) -> Words:
+    return scene.command(obj, "patch", scene.word(obj), "--type=merge", "-p", compact_json(patch))
+
+
+def pointer(*parts: str | int) -> str:
+    """Return the JSON pointer of a field."""
+    return "".join(f"/{str(part).replace('~', '~0').replace('/', '~1')}" for part in parts)
+
+
+def absent(resource: str, namespace: str, name: str, text: str) -> Link:
+    """Return the link of an object that does not exist."""
+    return Link(Key(resource, namespace, name), "", None, text)
+
+
+# --- owners ---------------------------------------------------------------------------------------------------------
+
+
+def top_owner(scene: Scene, obj: Object) -> Object:
+    """Return the object that nothing controls at the top of an object's owners: of a pod its Deployment, or itself."""
+    while (owner := scene.owner(obj)) is not None:
+        obj = owner
+    return obj
+
+
+def pods_of(scene: Scene, workload: Object) -> list[Object]:
+    """Return the pods that belong to a workload and neither have ended nor are being deleted; a pod's is itself."""
+    if workload["kind"] == "Pod":
+        return [workload]
+    owners = scene.owned(workload, "replicasets.apps") if workload["kind"] == "Deployment" else [workload]
+    return [pod for owner in owners for pod in scene.owned(owner, "pods") if is_pod_active(pod)]
+
+
+def waiting_pods(scene: Scene, workload: Object) -> int:
+    """Return how many pods of a workload have no node."""
+    return sum(not node_name(pod) for pod in pods_of(scene, workload))
+
+
+def replaces_pods(workload: Object) -> bool:
+    """Return whether a new template comes to a pod that is not ready without a hand: a StatefulSet waits for it."""
+    if workload["kind"] == "DaemonSet":
+        return (workload["spec"].get("updateStrategy") or {}).get("type") != "OnDelete"
+    return workload["kind"] == "Deployment" and not workload["spec"].get("paused")
+
+
+# --- commands -------------------------------------------------------------------------------------------------------
+
+
+def patch_template(scene: Scene, pod: Object, *operations: tuple[str, Sequence[str | int], Any]) -> list[Words]:
+    """Return the command that changes the template of a pod's workload, where that replaces the pod; else none.
+
+    :param operations: ``add``, ``replace`` or ``remove``; the parts of a path below the pod's ``spec``; the value.
+    """
+    workload = top_owner(scene, pod)
+    if not replaces_pods(workload):
+        return []
+    patch = [{"op": name, "path": pointer("spec", "template", "spec", *path),
+              **({} if name == "remove" else {"value": value})} for name, path, value in operations]
+    return [json_patch(scene, workload, *patch)]
+
+
+def scale_down(scene: Scene, obj: Object) -> list[Words]:
+    """Return the command that scales an object's workload to the number of pods that have a node."""
+    workload = top_owner(scene, obj)
+    if workload["kind"] not in SCALED:
+        return []
+    pods = pods_of(scene, workload)
+    placed = sum(bool(node_name(other)) for other in pods)
+    if not 0 < placed < desired_replicas(workload):
+        return []
+    return [scene.command(workload, "scale", scene.word(workload), f"--replicas={placed}")]
+
+
+def replace_in_place(scene: Scene, obj: Object) -> list[Words]:
+    """Return the command that lets a rollout delete an old pod before it makes the new one, where one is under way.
+
+    :param obj: a new pod, or the new ReplicaSet.
+    """
+    workload = top_owner(scene, obj)
+    field = {"Deployment": "strategy", "DaemonSet": "updateStrategy"}.get(workload["kind"])
+    others = [other for other in pods_of(scene, workload) if node_name(other)]
+    if workload["kind"] == "Deployment":
+        newest = scene.owner(obj) if obj["kind"] == "Pod" else obj
+        others = [other for other in others if newest is None or not is_controlled_by(other, newest)]
+    strategy = workload["spec"].get(field) or {} if field else {}
+    if not others or not (strategy.get("rollingUpdate") or {}).get("maxSurge"):
+        return []
+    return [merge_patch(scene, workload, {"spec": {field: {"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}}})]
+
+
+def tolerate(scene: Scene, pod: Object, taints: Iterable[Object]) -> list[Words]:
+    """Return the command that makes a pod, or the template that it comes from, tolerate taints."""
+    tolerations = [{"key": taint["key"], "effect": taint["effect"],
+                    **({"operator": "Equal", "value": taint["value"]} if taint.get("value") else
+                       {"operator": "Exists"})} for taint in taints]
+    workload = top_owner(scene, pod)
+    if workload["kind"] == "Pod":  # tolerations are among the few fields of a pod that may be added to
+        return [json_patch(scene, pod, *({"op": "add", "path": "/spec/tolerations/-", "value": toleration}
+                                         for toleration in tolerations))]
+    present = ((workload["spec"].get("template") or {}).get("spec") or {}).get("tolerations") or []
+    return patch_template(scene, pod, ("add", ("tolerations",), [*present, *tolerations]))
+
+
+def on_nodes(scene: Scene, pod: Object, nodes: Sequence[str], *words: str, after: Sequence[str] = ()) -> list[Words]:
+    """Return a command about the first of several nodes; where more pods wait also about all of them."""
+    commands: list[Words] = [(*words, nodes[0], *after)]
+    if len(nodes) > 1 and waiting_pods(scene, top_owner(scene, pod)) > 1:
+        commands.append((*words, *nodes, *after))
+    return commands
+
+
+# --- requests -------------------------------------------------------------------------------------------------------
+
+
+def show_amount(resource: str, amount: int) -> str:
+    """Return an amount as a manifest has it; cpu comes in thousandths, everything else in whole units."""
+    if resource == "cpu":
+        return f"{amount // 1000}" if amount % 1000 == 0 else f"{amount}m"
+    if resource in SMALLEST and amount >= MEBI:
+        return f"{amount // (MEBI * 1024)}Gi" if amount % (MEBI * 1024) == 0 else f"{amount // MEBI}Mi"
+    return str(amount)
+
+
+def largest_share(rooms: Sequence[int], number: int) -> int:
+    """Return the largest amount of which so many fit into these rooms, 0 for none."""
+    shares = {room // count for room in rooms for count in range(1, number + 1)}
+    return max((share for share in shares if share and sum(room // share for room in rooms) >= number), default=0)
+
+
+def request_less(scene: Scene, pod: Object, resource: str, total: int, amount: int) -> list[Words]:
+    """Return the command that lowers what a pod requests of a resource to an amount.
+
+    :param total: what it requests now; the container that requests most gives what is too much.
+    """
+    if amount < SMALLEST.get(resource, 1) or amount >= total:
+        return []
+    workload, containers = top_owner(scene, pod), pod["spec"]["containers"]
+    asking = [container for container in containers
+              if resource in ((container.get("resources") or {}).get("requests") or {})]
+    if len(asking) != 1:
+        return []
+    name, shown = asking[0]["name"], show_amount(resource, amount)
+    if workload["kind"] == "Pod":
+        patch = {"spec": {"containers": [{"name": name, "resources": {"requests": {resource: shown}}}]}}
+        return [scene.command(pod, "patch", scene.word(pod), "--subresource=resize", "-p", compact_json(patch))]
+    if not replaces_pods(workload):
+        return []
+    chosen = ("-c", name) if len(containers) > 1 else ()
+    return [scene.command(workload, "set", "resources", scene.word(workload), *chosen,
+                          f"--requests={resource}={shown}")]

@@ -1,0 +1,325 @@
+"""Why a claim is not bound, and why the claims of a pod keep it from being scheduled.
+
+The binder's own functions say whether a volume can serve a claim; this module finds the volume that comes closest, and
+the field that is wrong with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from kubepy.api.meta import Object, annotations_of, is_being_deleted, labels_of, name_of, namespace_of
+from kubepy.api.objects.pods import is_pod_terminal, node_name, phase_of
+from kubepy.api.objects.volumes import (
+    CLASSES,
+    DEFAULT_CLASS,
+    SELECTED_NODE,
+    attributes_match,
+    capacity,
+    class_of,
+    default_class,
+    has_class,
+    is_bound,
+    is_bound_to,
+    modes_match,
+    mounts,
+    not_made_for,
+    offers_access,
+    requested_size,
+    uses_of,
+    waits_for_consumer,
+)
+from kubepy.api.selectors import from_label_selector
+from kubepy.controllers.persistentvolume.provisioner import PROVISIONER
+from kubepy.insight.why.remedies import absent, field_path, json_patch, merge_patch
+from kubepy.insight.why.scene import Diagnosis
+from kubepy.scheduler.plugins.volumes import NO_PROVISIONER, ZONE_LABELS, is_volume_conflict
+
+if TYPE_CHECKING:
+    from kubepy.insight import Finding, Link
+    from kubepy.insight.why.scene import Scene, Words
+    from kubepy.scheduler.cache import NodeInfo
+
+CLAIMS, VOLUMES = "persistentvolumeclaims", "persistentvolumes"
+IN_TREE = "kubernetes.io/"
+ONCE_POD = "ReadWriteOncePod"
+
+Defect = tuple[str, str, "list[Words]"]  # the field of a volume that is wrong, a sentence, commands that mend it
+
+
+# --- a claim that is not bound --------------------------------------------------------------------------------------
+
+
+def pending_claim(scene: Scene, claim: Object) -> Finding | None:
+    """Find out why a claim is not bound; None where it is, is being deleted, or gets its volume by and by."""
+    if is_being_deleted(claim):
+        return None
+    if phase_of(claim) == "Lost":
+        return lost_claim(scene, claim)
+    return None if is_bound(claim) else waiting_for_consumer(scene, claim) or unserved(scene, claim)
+
+
+def lost_claim(scene: Scene, claim: Object) -> Finding:
+    name = claim["spec"].get("volumeName", "")
+    volume = scene.get(VOLUMES, "", name)
+    link = scene.link(claim, "status.phase", "it has lost its volume, and with that its data")
+    if volume is None:
+        return scene.finding("claim-lost", link, absent(VOLUMES, "", name, "the volume does not exist any more"))
+    return scene.finding("claim-lost", link, scene.link(volume, "spec.claimRef", "the volume is another claim's"))
+
+
+def class_object(scene: Scene, claim: Object) -> Object | None:
+    return scene.get(CLASSES, "", class_of(claim))
+
+
+def waiting_for_consumer(scene: Scene, claim: Object) -> Finding | None:
+    """Find out why a claim whose class waits for a pod does not get a node: the pod's reason is the cause."""
+    storage_class = class_object(scene, claim)
+    if storage_class is None or not waits_for_consumer(storage_class) or SELECTED_NODE in annotations_of(claim):
+        return None
+    pods = [pod for pod in scene.list("pods", namespace_of(claim))
+            if mounts(pod, claim) and not is_pod_terminal(pod) and not node_name(pod) and not is_being_deleted(pod)]
+    mode = scene.link(storage_class, "volumeBindingMode", "the class binds a claim when a pod that uses it has a node")
+    if not pods:
+        link = scene.link(claim, "status.phase", "no pod uses it yet")
+        return scene.finding("claim-waits-for-consumer", link, mode)
+    finding = scene.diagnose_any(pods)
+    if finding is None:
+        return None
+    return scene.lead(finding, scene.link(claim, "spec.storageClassName", "it waits for its pod to get a node"))
+
+
+def unserved(scene: Scene, claim: Object) -> Finding | None:
+    """Find out why no volume serves a claim: the class, the provisioner, or the volumes that there are."""
+    if name := claim["spec"].get("volumeName"):
+        return refused_by_named(scene, claim, name)
+    name, storage_class = class_of(claim), class_object(scene, claim)
+    near = nearest_volume(scene, claim)
+    if (storage_class is None and name) or not has_class(claim):
+        return without_class(scene, claim, near)
+    provisioner = str((storage_class or {}).get("provisioner") or NO_PROVISIONER)
+    if not provisioner.startswith(IN_TREE):
+        return not_provisioned(scene, claim, storage_class or {}, provisioner)
+    link = scene.link(claim, "spec.storageClassName", "no free volume matches it, and nobody provisions one")
+    last, remedies = near
+    if storage_class is not None and not last:
+        last = [scene.link(storage_class, "provisioner", "the class leaves it to people to make volumes")]
+    return scene.finding("claim-without-volume", link, *last, remedies=remedies)
+
+
+def without_class(scene: Scene, claim: Object, near: tuple[list[Link], list[Words]]) -> Finding:
+    """Make the finding of a claim whose class does not exist, or that names none where there is no default class."""
+    links, remedies = near
+    if name := class_of(claim):
+        link = scene.link(claim, "spec.storageClassName", "it asks for a class that does not exist")
+        last = absent(CLASSES, "", name, "there is no such StorageClass")
+        return scene.finding("claim-without-class", link, *links, last, remedies=remedies)
+    classes = scene.list(CLASSES)
+    assert default_class(classes) is None
+    link = scene.link(claim, "spec.storageClassName", "it names no class, no class is the default, and no free volume "
+                                                      "without a class matches it")
+    annotation = field_path("metadata.annotations", DEFAULT_CLASS)
+    links = [scene.link(storage_class, annotation, "the class is not the default")
+             for storage_class in classes[:1]] or links
+    able = [storage_class for storage_class in classes if storage_class.get("provisioner") == PROVISIONER]
+    return scene.finding("claim-without-class", link, *links, remedies=[
+        *remedies,
+        *(merge_patch(scene, claim, {"spec": {"storageClassName": name_of(storage_class)}}) for storage_class in able),
+        *(("annotate", f"storageclass/{name_of(storage_class)}", f"{DEFAULT_CLASS}=true") for storage_class in able)])
+
+
+def not_provisioned(scene: Scene, claim: Object, storage_class: Object, provisioner: str) -> Finding | None:
+    """Make the finding of a claim that waits for its class's provisioner; None where the simulated one will do it."""
+    link = scene.link(claim, "spec.storageClassName", "no free volume matches it, so its class is to provision one")
+    failures = [event for event in scene.events(claim) if event.get("reason") == "ProvisioningFailed"]
+    if provisioner == PROVISIONER:
+        if not failures:
+            return None
+        last = scene.link(failures[-1], "message", "the provisioner cannot make the volume")
+    else:
+        last = scene.link(storage_class, "provisioner", "this provisioner does not run here")
+    return scene.finding("claim-not-provisioned", link, last)
+
+
+def refused_by_named(scene: Scene, claim: Object, name: str) -> Finding | None:
+    """Find out why a claim cannot have the volume that it names."""
+    link = scene.link(claim, "spec.volumeName", "it asks for this volume and no other")
+    volume = scene.get(VOLUMES, "", name)
+    if volume is None:
+        return scene.finding("claim-without-volume", link, absent(VOLUMES, "", name, "there is no such volume"))
+    defects = list(defects_of(scene, volume, claim, is_named=True))
+    if not defects:
+        return None
+    field, text, remedies = defects[0]
+    return scene.finding("claim-without-volume", link, scene.link(volume, field, text), remedies=remedies)
+
+
+# --- volumes that do not match --------------------------------------------------------------------------------------
+
+
+def defects_of(scene: Scene, volume: Object, claim: Object, *, is_named: bool = False) -> Iterator[Defect]:
+    """Yield what is wrong with a volume for a claim."""
+    def mend(spec: Object) -> list[Words]:
+        return [merge_patch(scene, volume, {"spec": spec})]
+
+    claim_ref = volume["spec"].get("claimRef") or {}
+    if is_being_deleted(volume):
+        yield "metadata.deletionTimestamp", "the volume is being deleted", []
+    if claim_ref and not is_bound_to(volume, claim):
+        released = phase_of(volume) == "Released"
+        free = [json_patch(scene, volume, {"op": "remove", "path": "/spec/claimRef"})] if released else []
+        yield ("spec.claimRef.name", "the volume keeps the data of a claim that is gone" if released
+               else "the volume is another claim's", free)
+    if capacity(volume) < requested_size(claim):
+        size = str(requested_size(claim))
+        yield "spec.capacity.storage", f"the volume is smaller than {size}", mend({"capacity": {"storage": size}})
+    if class_of(volume) != class_of(claim):
+        yield ("spec.storageClassName", "the volume is of another class" if class_of(volume) else
+               "the volume is of no class", mend({"storageClassName": class_of(claim)}))
+    if not attributes_match(claim, volume):
+        yield "spec.volumeAttributesClassName", "the volume has other attributes", []
+    if not modes_match(claim, volume):
+        yield "spec.volumeMode", "the volume has another mode", []
+    if not offers_access(volume, claim):
+        modes = claim["spec"]["accessModes"]
+        yield ("spec.accessModes", f"the volume does not offer {', '.join(modes)}",
+               mend({"accessModes": [*(volume["spec"].get("accessModes") or ()), *modes]}))
+    selector = claim["spec"].get("selector")
+    if selector is not None and not is_named and not from_label_selector(selector).matches(labels_of(volume)):
+        wanted = [f"{key}={value}" for key, value in (selector.get("matchLabels") or {}).items()]
+        yield ("metadata.labels", "the claim's selector does not match the volume",
+               [("label", scene.word(volume), *wanted, "--overwrite")] if wanted else [])
+
+
+def nearest_volume(scene: Scene, claim: Object) -> tuple[list[Link], list[Words]]:
+    """Return the link of the volume that comes closest to serving a claim, and the commands that make it do so."""
+    candidates = [(volume, list(defects_of(scene, volume, claim))) for volume in scene.list(VOLUMES)]
+    candidates = [(volume, defects) for volume, defects in candidates if defects and phase_of(volume) != "Bound"]
+    if not candidates:
+        return [], []
+    volume, defects = min(candidates, key=lambda candidate: len(candidate[1]))
+    links = [scene.link(volume, field, text) for field, text, _ in defects]
+    return links, defects[0][2] if len(defects) == 1 else []
+
+
+# --- the claims of a pod --------------------------------------------------------------------------------------------
+
+
+def claims_of(scene: Scene, pod: Object) -> list[Object]:
+    """Return the claims of a pod that exist."""
+    claims = (scene.get(CLAIMS, namespace_of(pod), use.claim) for use in uses_of(pod))
+    return [claim for claim in claims if claim is not None]
+
+
+def unbound(scene: Scene, pod: Object) -> Finding | None:
+    """Find out why a pod that fits on a node still waits for a claim."""
+    waiting = [claim for claim in claims_of(scene, pod) if not is_bound(claim)]
+    return next((finding for claim in waiting if (finding := unserved(scene, claim)) is not None), None)
+
+
+def unusable_claim(scene: Scene, pod: Object) -> Finding | None:
+    """Find out which claim keeps a pod from being scheduled at all: missing, lost, being deleted, or not bound."""
+    namespace = namespace_of(pod)
+    for index, volume in enumerate(pod["spec"].get("volumes") or ()):
+        for use in uses_of({**pod, "spec": {"volumes": [volume]}}):
+            claim = scene.get(CLAIMS, namespace, use.claim)
+            if claim is None:
+                field = "ephemeral" if use.ephemeral else "persistentVolumeClaim.claimName"
+                link = scene.link(pod, f"spec.volumes[{index}].{field}", "the pod mounts this claim")
+                return scene.finding("claim-missing", link,
+                                     absent(CLAIMS, namespace, use.claim, "there is no such claim"))
+            if use.ephemeral and (reason := not_made_for(claim, pod)):
+                return scene.finding("claim-missing", scene.link(claim, "metadata.ownerReferences", reason))
+            if not is_usable(claim) and (finding := scene.diagnose(claim)) is not None:
+                return finding
+    return None
+
+
+def is_usable(claim: Object) -> bool:
+    return is_bound(claim) and not is_being_deleted(claim) and phase_of(claim) != "Lost"
+
+
+def lost_volume(scene: Scene, pod: Object) -> list[Link]:
+    """Return the links of the pod's claim that is bound to a volume that does not exist."""
+    for claim in claims_of(scene, pod):
+        name = claim["spec"].get("volumeName", "")
+        if is_bound(claim) and scene.get(VOLUMES, "", name) is None:
+            return [scene.link(claim, "spec.volumeName", "the pod's claim is bound to this volume"),
+                    absent(VOLUMES, "", name, "the volume does not exist")]
+    return []
+
+
+def nothing_to_bind(scene: Scene, pod: Object) -> tuple[list[Link], list[Words]]:
+    """Return the links of the pod's claim for which a node has no volume, nor can one be provisioned there."""
+    for claim in claims_of(scene, pod):
+        if is_bound(claim):
+            continue
+        link = scene.link(claim, "spec.storageClassName", "no free volume that a node reaches matches the claim")
+        storage_class = class_object(scene, claim) or {}
+        if (selected := annotations_of(claim).get(SELECTED_NODE)) is not None:
+            path = field_path("metadata.annotations", SELECTED_NODE)
+            return [link, scene.link(claim, path, f"its volume is being provisioned for {selected}")], []
+        if storage_class.get("allowedTopologies"):
+            topologies = scene.link(storage_class, "allowedTopologies", "the class provisions for other nodes only")
+            return [link, topologies], []
+        links, remedies = nearest_volume(scene, claim)
+        if not links and storage_class:
+            links = [scene.link(storage_class, "provisioner", "the class leaves it to people to make volumes")]
+        return [link, *links], remedies
+    return [], []
+
+
+def elsewhere(scene: Scene, pod: Object, node_info: NodeInfo) -> tuple[list[Link], dict[str, str | None]]:
+    """Return the links that show why a volume of the pod cannot be reached from a node, and the labels of a node that
+    could reach it."""
+    for claim in claims_of(scene, pod):
+        volume = scene.get(VOLUMES, "", claim["spec"].get("volumeName") or "")
+        if volume is None:
+            continue
+        bound = scene.link(claim, "spec.volumeName", "the pod's claim is bound to this volume")
+        for path, key, values in zones_of(volume):
+            if node_info.labels.get(key) not in values:
+                links = [bound, scene.link(volume, path, f"the volume is reached only where {key} is "
+                                                         f"{' or '.join(values)}")]
+                if node_info.node is not None:
+                    links.append(scene.link(dict(node_info.node), field_path("metadata.labels", key),
+                                            "the node is elsewhere"))
+                return links, {key: values[0]}
+    return [], {}
+
+
+def zones_of(volume: Object) -> Iterator[tuple[str, str, list[str]]]:
+    """Yield the fields of a volume that say from where it is reached, each with a node's label and its values."""
+    labels = labels_of(volume)
+    for key in ZONE_LABELS:
+        if key in labels:
+            yield field_path("metadata.labels", key), key, labels[key].split("__")
+    required: Any = (volume["spec"].get("nodeAffinity") or {}).get("required") or {}
+    for index, term in enumerate(required.get("nodeSelectorTerms") or ()):
+        for place, expression in enumerate(term.get("matchExpressions") or ()):
+            if expression["operator"] == "In":
+                path = f"spec.nodeAffinity.required.nodeSelectorTerms[{index}].matchExpressions[{place}].values"
+                yield path, expression["key"], list(expression["values"])
+
+
+def users_of_volumes(scene: Scene, pod: Object, node_info: NodeInfo) -> tuple[list[Link], list[Object]]:
+    """Return the links that show who uses a volume that only one pod may use, and these pods."""
+    own = {use.claim for use in uses_of(pod) if not use.ephemeral}
+    for claim in claims_of(scene, pod):
+        if name_of(claim) in own and ONCE_POD in (claim["spec"].get("accessModes") or ()):
+            users = [other for other in scene.list("pods", namespace_of(pod)) if node_name(other)
+                     and other is not pod and not is_pod_terminal(other) and mounts(other, claim)]
+            if users:
+                return [scene.link(claim, "spec.accessModes", "only one pod may use the claim"),
+                        *(scene.link(user, "spec.volumes", "this pod uses it") for user in users[:1])], users
+    for index, volume in enumerate(pod["spec"].get("volumes") or ()):
+        for other in node_info.pods.values():
+            if any(is_volume_conflict(volume, taken) for taken in other.pod["spec"].get("volumes") or ()):
+                holder = dict(other.pod)
+                return [scene.link(pod, f"spec.volumes[{index}]", "only one pod of a node may use the disk"),
+                        scene.link(holder, "spec.volumes", f"this pod on {node_info.name} uses it")], [holder]
+    return [], []
+
+
+DIAGNOSES: dict[str, tuple[Diagnosis, ...]] = {CLAIMS: (pending_claim,)}

@@ -19,7 +19,7 @@ from threading import Condition, RLock
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from kubepy.api.clock import CLOCK_YEARS, format_exact_time, format_time, later, parse_time
+from kubepy.api.clock import CLOCK_YEARS, EPOCH, format_exact_time, format_time, later, parse_time
 from kubepy.api.errors import Expired, NotFound
 from kubepy.api.meta import Object, clone, name_of, namespace_of
 from kubepy.api.scheme import Resource
@@ -38,8 +38,9 @@ from kubepy.cli.runtime.output import without_managers
 from kubepy.cli.state_folder import furnish
 from kubepy.cli.watch import Event, changes_since
 from kubepy.controlplane import build_manager, manager_lock
+from kubepy.insight.timeline import read_timeline, timeline_document
 from kubepy.quoting import quote
-from kubepy.storage import FolderError, LockTimeoutError
+from kubepy.storage import FolderError, Key, LockTimeoutError
 
 # Aliases, because the method ``ObjectClient.list`` hides the builtin inside its class.
 Objects = list[Object]
@@ -277,6 +278,31 @@ class Cluster:
                 if not self._working and (not self._waiting or time.monotonic() > patience):
                     raise LockTimeoutError("another process runs the controllers of this cluster")
                 self._pause(local, POLL_SECONDS)
+
+    # --- what happened ------------------------------------------------------------------------------------------------
+
+    @checked
+    def timeline(self, subject: str = "", *, since: datetime | timedelta | str | float | None = None,
+                 namespace: str = DEFAULT_NAMESPACE) -> Object:
+        """Return what has happened, as ``kubepy timeline -o json`` prints it. The controllers do not work.
+
+        :param subject: ``deploy/web``: only this object and what it owns; of a node its pods, of a namespace all in it.
+        :param since: a moment (``"2026-01-01T12:00:00Z"`` or a datetime), or how long ago (``"30m"``, a timedelta,
+            seconds). None: as far as it is kept.
+        :param namespace: that of the subject.
+
+        Raises ValueError for a subject of an unknown kind, or one without a name.
+        """
+        with self._open() as local:
+            key = None
+            if subject:
+                kind, _, name = subject.partition("/")
+                if not name:
+                    raise ValueError(f"subject={quote(subject)}: name an object, such as deploy/web")
+                resource = _resource_of(local, kind)
+                key = Key(resource.key, namespace if resource.namespaced else "", name)
+            start = None if since is None else _start(since, local.clock.now())
+            return timeline_document(read_timeline(local, start, subject=key))
 
     # --- the open cluster ---------------------------------------------------------------------------------------------
 
@@ -550,6 +576,20 @@ def _seconds(duration: timedelta | str | float) -> float:
     if not seconds >= 0:
         raise ValueError(f"a length of time must not be negative: {duration}")
     return seconds
+
+
+def _start(since: datetime | timedelta | str | float, now: datetime) -> datetime:
+    """Return the moment at which a timeline is to begin. Raises ValueError."""
+    if isinstance(since, str) and since[4:5] == "-":
+        try:
+            since = parse_time(since)
+        except ValueError:
+            raise ValueError(f"since={since!r}: must be a time such as {FIRST_MOMENT}, or a duration") from None
+    if isinstance(since, datetime):
+        if since.tzinfo is None:
+            raise ValueError(f"since={since!r}: a datetime needs a time zone")
+        return since
+    return max(later(now, -_seconds(since)), EPOCH)
 
 
 def _plain(value: Any) -> Any:

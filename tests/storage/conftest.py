@@ -57,7 +57,7 @@ def look(key: Key, old: Object | None, new: Object | None) -> tuple[View | None,
 def record(store: Store, now: Callable[[], float] = lambda: 0.0, keep: float = 3600.0) -> None:
     """Let a store keep a timeline of its ConfigMaps."""
     store.connect(lambda key, obj, modified, old: obj, lambda key, obj, now: None, now,
-                  lambda: TimelineRecorder(frozenset(("configmaps",)), look, keep))
+                  lambda: TimelineRecorder(frozenset(("configmaps",)), look, keep, now))
 
 
 def history(store: Store, **options: Any) -> list[tuple[int, str, View | None, View | None]]:

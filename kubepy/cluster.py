@@ -27,7 +27,7 @@ from kubepy.api.values.goformat import parse_span
 from kubepy.apiserver import request as requests
 from kubepy.apiserver.client import Client
 from kubepy.apiserver.cluster import LocalCluster
-from kubepy.apiserver.settings import FINEST, is_too_exact, parse_settings
+from kubepy.apiserver.settings import AUTO, FINEST, is_too_exact, parse_settings
 from kubepy.arguments import checked, is_unicode
 from kubepy.cli.errors import CliError
 from kubepy.cli.main import main
@@ -38,9 +38,14 @@ from kubepy.cli.runtime.output import without_managers
 from kubepy.cli.state_folder import furnish
 from kubepy.cli.watch import Event, changes_since
 from kubepy.controlplane import build_manager, manager_lock
-from kubepy.insight.timeline import read_timeline, timeline_document
+from kubepy.insight.why import Why
+from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
 from kubepy.storage import FolderError, Key, LockTimeoutError
+
+with lazy_imports():
+    from kubepy.insight import timeline
+    from kubepy.insight.why import verdict
 
 # Aliases, because the method ``ObjectClient.list`` hides the builtin inside its class.
 Objects = list[Object]
@@ -279,30 +284,48 @@ class Cluster:
                     raise LockTimeoutError("another process runs the controllers of this cluster")
                 self._pause(local, POLL_SECONDS)
 
-    # --- what happened ------------------------------------------------------------------------------------------------
+    # --- insight ------------------------------------------------------------------------------------------------------
 
     @checked
-    def timeline(self, subject: str = "", *, since: datetime | timedelta | str | float | None = None,
-                 namespace: str = DEFAULT_NAMESPACE) -> Object:
-        """Return what has happened, as ``kubepy timeline -o json`` prints it. The controllers do not work.
+    def why(self, kind: str, name: str = "", *, namespace: str = DEFAULT_NAMESPACE) -> Why:
+        """Say whether an object is done, on its way or stuck, and what is to blame: ``why("deploy/web")``.
 
-        :param subject: ``deploy/web``: only this object and what it owns; of a node its pods, of a namespace all in it.
+        The controllers do what is due now, as before any command that reads; then nothing is changed. What happens
+        later, and which commands would help, is tried on forks. Raises NotFound.
+        """
+        with self.client._request(kind, name) as (_, resource, name):
+            local = self._catch_up()
+            key = Key(resource.storage_key, namespace if resource.namespaced else "", name)
+            return verdict.explain(verdict.Question(local, key, _run_on_fork, local.settings.reconcile == AUTO))
+
+    @checked
+    def timeline(self, kind: str = "", name: str = "", *, since: datetime | timedelta | str | float | None = None,
+                 namespace: str = DEFAULT_NAMESPACE) -> Object:
+        """Return what has happened, as the document of ``kubepy timeline -o json``: ``timeline("deploy/web")``.
+
+        The controllers do what is due now, as before any command that reads; then nothing is changed.
+
+        :param kind: with ``name``, or as ``deploy/web``: only this object, present or gone, and what it owns; of a node
+            its pods, of a namespace all that was in it. "": all of the cluster.
         :param since: a moment (``"2026-01-01T12:00:00Z"`` or a datetime), or how long ago (``"30m"``, a timedelta,
             seconds). None: as far as it is kept.
-        :param namespace: that of the subject.
-
-        Raises ValueError for a subject of an unknown kind, or one without a name.
         """
-        with self._open() as local:
-            key = None
-            if subject:
-                kind, _, name = subject.partition("/")
-                if not name:
-                    raise ValueError(f"subject={quote(subject)}: name an object, such as deploy/web")
-                resource = _resource_of(local, kind)
-                key = Key(resource.key, namespace if resource.namespaced else "", name)
+        key = None
+        if kind or name:
+            with self.client._request(kind, name) as (_, resource, name):
+                key = Key(resource.storage_key, namespace if resource.namespaced else "", name)
+        with self._open():
+            local = self._catch_up()
             start = None if since is None else _start(since, local.clock.now())
-            return timeline_document(read_timeline(local, start, subject=key))
+            return timeline.timeline_document(timeline.read_timeline(local, start, subject=key))
+
+    def _catch_up(self) -> LocalCluster:
+        """Let the controllers do what is due now, unless they are left to others; return the open cluster."""
+        assert self._local is not None
+        if self._local.settings.reconcile == AUTO:
+            with suppress(LockTimeoutError):  # another process runs the controllers
+                self.settle(0)
+        return self._local  # settle may have opened the folder anew
 
     # --- the open cluster ---------------------------------------------------------------------------------------------
 
@@ -565,6 +588,11 @@ def _settings(clock: datetime | str | None, seed: int | str | None, others: Mapp
 def _check_nodes(nodes: int) -> None:
     if nodes < 0:
         raise ValueError(f"nodes={nodes}: must be greater than or equal to 0")
+
+
+def _run_on_fork(fork: LocalCluster, words: Sequence[str]) -> int:
+    """Run a command line that is tried; what it prints is dropped."""
+    return main(words, stdin=io.StringIO(), stdout=io.StringIO(), stderr=io.StringIO(), open_cluster=fork)
 
 
 def _seconds(duration: timedelta | str | float) -> float:

@@ -130,8 +130,9 @@ def _at_end(scene: Scene, key: Key, at_first: Finding | None) -> tuple[Finding |
     if at_end is None or at_first is None:
         return at_first or at_end, at_first is not None
     is_same = at_first.cause == at_end.cause
-    # At first the way may end too early.
-    return (at_first if is_same and len(at_first.chain) >= len(at_end.chain) else at_end), is_same
+    # The way may have ended too early at first, at an object that had yet to be made or to fail.
+    is_whole = len({link.key for link in at_first.chain}) >= len({link.key for link in at_end.chain})
+    return (at_first if is_same and is_whole else at_end), is_same
 
 
 # --- running forward ----------------------------------------------------------------------------------------------

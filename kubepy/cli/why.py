@@ -122,7 +122,7 @@ def text_of(factory: Factory, answer: Why, paint: Painter) -> Iterator[str]:
         after = format_duration((answer.next.at - answer.now).total_seconds())
         yield ""
         yield from wrapped(f"Next: in {after} ({format_exact_time(answer.next.at)}), "
-                           f"{answer.next.controller}: {place(answer.next.key)}", "", "  ")
+                           f"{answer.next.controller}: {place(answer.next.key)}", "  ")
 
 
 def word(factory: Factory, key: Key) -> str:
@@ -133,11 +133,11 @@ def word(factory: Factory, key: Key) -> str:
 
 def lines_of_link(factory: Factory, link: Link, paint: Painter) -> Iterator[str]:
     """Yield an object with what there is to say about it, then the field that shows it, with its value."""
-    yield from wrapped(f"{word(factory, link.key)}: {printable(link.text)}", "  ", "    ")
+    yield from wrapped(f"{word(factory, link.key)}: {printable(link.text)}", "    ", "  ")
     if link.field:
         value = "(missing)" if link.value is None else printable(
             link.value if isinstance(link.value, str) else to_json(link.value))
-        shown = wrapped(f"{link.field}: {shortened(value, LONGEST_VALUE)}", "    ", "      ")
+        shown = wrapped(f"{link.field}: {shortened(value, LONGEST_VALUE)}", "      ", "    ")
         yield from (paint(line, Colour.DIM) for line in shown)
 
 
@@ -151,8 +151,8 @@ def lines_of_remedy(remedy: Remedy, paint: Painter) -> Iterator[str]:
     yield f"{printable(line)}\n      {verdict_text}"
 
 
-def wrapped(text: str, first: str = "", further: str = "") -> list[str]:
-    """Return the lines of a text, at most WIDTH wide unless a word is longer, with the indents of the first and of
-    further lines."""
+def wrapped(text: str, further: str = "", first: str = "") -> list[str]:
+    """Return the lines of a text, at most WIDTH wide unless a word is longer, with indents of further lines and of the
+    first."""
     return textwrap.wrap(text, WIDTH, initial_indent=first, subsequent_indent=further, break_long_words=False,
                          break_on_hyphens=False)

@@ -87,7 +87,9 @@ def changed_after_start(scene: Scene, content: Object, pod: Object) -> bool:
     if not starts:
         return False
     changed, started = parse_time(value_at(content, changed_field(content))), parse_time(min(starts))
-    if changed != started or scene.settings.seed is None or scene.cluster.clock.own is None:
+    newest = max((entry.get("time", "") for entry in content["metadata"].get("managedFields") or ()), default="")
+    is_known = scene.settings.seed is not None and scene.cluster.clock.own is not None
+    if changed != started or not is_known or (newest and parse_time(newest) != changed):
         return changed > started
     return int(content["metadata"]["resourceVersion"]) > creation_revision(pod) and min(starts) == str(
         pod["metadata"].get("creationTimestamp"))

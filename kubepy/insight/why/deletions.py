@@ -399,3 +399,4 @@ KEEPERS: dict[tuple[str, str], Callable[[Scene, Object], Finding]] = {
     (CRDS, CLEANUP): definition_with_objects,
 }
 DIAGNOSES: dict[str, tuple[Diagnosis, ...]] = {EVERY_KIND: (being_deleted,), PODS: (pod_of_dead_node,)}
+NOTES: dict[str, tuple[Diagnosis, ...]] = {PODS: (pod_of_dead_node,)}  # ready still, on a node that is gone

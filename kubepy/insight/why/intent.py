@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 AUTOSCALERS, PODS = "horizontalpodautoscalers.autoscaling", "pods"
 CONTROLLERS = "kube-controller-manager"  # the field manager of all controllers
+CHANGE_CAUSE = "kubernetes.io/change-cause"
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 ROLLED_OUT = ("Deployment", "DaemonSet", "StatefulSet")  # kinds that `rollout restart` knows
 SCALED = ("deployments.apps", "replicasets.apps", "replicationcontrollers", "statefulsets.apps")
@@ -152,13 +153,20 @@ def template_unchanged(scene: Scene, obj: Object) -> Finding | None:
     for index, entry in enumerate(obj["metadata"].get("managedFields") or ()):
         fields = entry.get("fieldsV1") or {}
         if (entry.get("manager") == CONTROLLERS or entry.get("subresource") or entry.get("time", "") < rolled_out
-                or "f:template" in (fields.get("f:spec") or {})):
+                or "f:template" in (fields.get("f:spec") or {}) or is_change_cause(fields)):
             continue
         text = f"{entry.get('manager')} changed {changed_fields(fields)} at this time, but not the template"
         return scene.finding(
             "template-unchanged", scene.link(obj, f"metadata.managedFields[{index}].time", text),
             scene.link(revision, "metadata.creationTimestamp", "it is the newest revision, and has this template"))
     return None
+
+
+def is_change_cause(fields: Object) -> bool:
+    """Return whether a managed fields entry is about the annotation that describes a revision alone."""
+    annotations = (fields.get("f:metadata") or {}).get("f:annotations") or {}
+    return set(fields) == {"f:metadata"} and set(annotations) <= {".", f"f:{CHANGE_CAUSE}"} and (
+        set(fields["f:metadata"]) == {"f:annotations"})
 
 
 def newest_revision(scene: Scene, obj: Object) -> Object | None:

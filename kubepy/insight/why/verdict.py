@@ -121,8 +121,9 @@ def _at_end(scene: Scene, key: Key, at_first: Finding | None) -> tuple[Finding |
     scene.is_end = True
     obj = scene.get(*key)
     at_end = scene.diagnose(obj) if obj is not None else None
-    is_same = at_end is None or (at_first is not None and at_first.cause == at_end.cause
-                                 and len(at_first.chain) >= len(at_end.chain))  # at first the way may end too early
+    is_same = at_end is None or (at_first is not None and (
+        (at_first.cause == at_end.cause and len(at_first.chain) >= len(at_end.chain))  # at first it may end too early
+        or (at_end.cause == "job-deadline" and at_first.cause not in (*workloads.WEAK, "job-running"))))
     return (at_first if is_same else at_end), is_same and at_first is not None
 
 
@@ -144,7 +145,8 @@ def run_forward(question: Question, scene: Scene, asked: Object) -> tuple[LocalC
                       done=lambda fork: done(fork) or _settled_pods(question.scene(fork)) != before).cluster
         if not done(end) and _settled_pods(question.scene(end)) == before:
             return end, False
-    end = predict(question.cluster, lambda fork: None, done=done).cluster
+    end = predict(question.cluster, lambda fork: None,
+                  done=lambda fork: done(fork) or goals.has_failed(question.scene(fork).get(*question.key))).cluster
     return end, question.is_done(end, asked, or_goes_on=True)
 
 

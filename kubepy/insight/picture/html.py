@@ -36,6 +36,7 @@ COLUMNS = ("Workload", "Namespace", "Desired", "Lowest available", "Must be avai
            "Most surge", "Updated at the end")
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"  # a page that asks for nothing
+ICON = '\n<link rel="icon" href="data:,">'  # or else a browser asks for /favicon.ico
 
 
 def render_html(timeline: Timeline) -> str:
@@ -51,11 +52,21 @@ def live_document(timeline: Timeline) -> Object:
     return {"content": content(drawing), "data": page_data(drawing)}
 
 
+def live_page() -> str:
+    """Return the page without data, which fetches them."""
+    return page("Timeline", "", "")
+
+
+def live_script() -> str:
+    """Return the script of the live page, as it stands between its tags."""
+    return f"\n{resource_text('page.js')}{resource_text('live.js')}"
+
+
 def page(title: str, main: str, data: str, thickness: float = 0) -> str:
-    """Return a page; without data it is the live one, which fetches them."""
-    values = {"title": clean(title), "style": page_style(thickness), "main": main, "data": data,
-              "script": resource_text("page.js"), "live": "" if data else " data-live",
-              "policy": f'\n<meta http-equiv="Content-Security-Policy" content="{POLICY}">' if data else ""}
+    """Return a page; without data it is the live one."""
+    head = f'\n<meta http-equiv="Content-Security-Policy" content="{POLICY}">' if data else ICON
+    values = {"title": clean(title), "style": page_style(thickness), "main": main, "data": data, "head": head,
+              "script": f"\n{resource_text('page.js')}" if data else live_script()}
     return re.sub(r"\{\{(\w+)\}\}", lambda match: values[match[1]], resource_text("page.html"))
 
 
@@ -64,7 +75,7 @@ def page_style(thickness: float) -> str:
     def variables(theme: int) -> str:
         return " ".join(f"--{name}: {colours[theme]};" for name, colours in COLOURS.items())
 
-    return (f":root {{ color-scheme: light; --thickness: {number(thickness)}; {variables(0)} }}\n"
+    return (f"\n:root {{ color-scheme: light; --thickness: {number(thickness)}; {variables(0)} }}\n"
             "@media (prefers-color-scheme: dark) {\n"
             f":root:not([data-theme=light]) {{ color-scheme: dark; {variables(1)} }}\n}}\n"
             f":root[data-theme=dark] {{ color-scheme: dark; {variables(1)} }}\n"

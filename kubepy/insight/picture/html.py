@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from datetime import timedelta
+from itertools import groupby, pairwise
 from typing import Any
 
 from kubepy.api.meta import Object
@@ -138,8 +139,8 @@ def page_data(drawing: Drawing) -> Object:
     """Return the data of a page, as lists of numbers, so that thousands of pods take little room.
 
     ``words`` are texts. A kind is [resource, namespace, owner, revision], an object [name, kind, node], a step three
-    numbers: action, object, reason. Steps belong to the moments in their order: [microseconds since the beginning,
-    place, width, steps]. A bar is [object, y, first step, last step, successor's bar or -1]. The numbers of a
+    numbers: action, object, reason. Steps belong to the moments of the axis in their order: [place, width, steps].
+    A bar is [object, y, first step, last step, successor's bar or -1]. The numbers of a
     workload are differences to those before.
     """
     words, kinds, objects = Distinct(), Distinct(), Distinct()
@@ -150,11 +151,12 @@ def page_data(drawing: Drawing) -> Object:
         thing = objects.place((words.place(step.key.name), kind, words.place(step.node)))
         steps += [words.place(step.action), thing, words.place(step.reason)]
     places = {bar: place for place, (*_, bar) in enumerate(drawing.rows)}
-    moments = [[round((moment.at - timeline.since) / timedelta(microseconds=1)), round(moment.x, 2),
-                round(moment.width, 2), moment.steps] for moment in drawing.scale.moments]
     return {
         "since": round(timeline.since.timestamp() * 1_000_000), "left": LEFT, "plot": PLOT,
-        "thickness": drawing.thickness, "height": drawing.height, "moments": moments,
+        "thickness": drawing.thickness, "height": drawing.height,
+        "moments": [[round(moment.x, 2), round(moment.width, 2), moment.steps] for moment in drawing.scale.moments],
+        "resolution": round(drawing.scale.resolution * 1_000_000) or 1,
+        "times": times_of(timeline),
         "gaps": [[round(gap.x + gap.width / 2, 2), gap.text] for gap in drawing.scale.gaps],
         "steps": steps,
         "bars": [[steps[3 * bar.last + 1], (top + bottom) / 2, bar.start, bar.end,
@@ -165,9 +167,19 @@ def page_data(drawing: Drawing) -> Object:
         "words": words.values(), "kinds": kinds.values(), "objects": objects.values()}
 
 
+def times_of(timeline: Timeline) -> list[int]:
+    """Return the times of the steps: microseconds since the time before, number of steps, and so on."""
+    flat, before = list[int](), timeline.since
+    for at, steps in groupby(step.at for step in timeline.steps):
+        flat += [(at - before) // timedelta(microseconds=1), len(list(steps))]
+        before = at
+    return flat
+
+
 def course_data(course: Course, top: float, bottom: float) -> list[Any]:
-    """Return [resource/name, namespace, numbers, top, bottom]; each number is the difference to the one before."""
-    rows = [(after, *numbers) for after, numbers in course.numbers]
-    flat = [value - before for row, previous in zip(rows, [(0,) * 7, *rows], strict=False)
-            for value, before in zip(row, previous, strict=True)]
-    return [f"{course.key.resource}/{course.key.name}", course.key.namespace, flat, top, bottom]
+    """Return [resource/name, namespace, top, bottom, changes, order]: its numbers as differences to those before; the
+    order has the place of each among the distinct ones."""
+    rows, changes = [(after, *numbers) for after, numbers in course.numbers], Distinct()
+    order = [changes.place(tuple(value - old for value, old in zip(row, before, strict=True)))
+             for before, row in pairwise([(0,) * 7, *rows])]
+    return [f"{course.key.resource}/{course.key.name}", course.key.namespace, top, bottom, changes.values(), order]

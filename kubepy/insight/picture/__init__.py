@@ -137,13 +137,18 @@ class TopControllers:
         key, seen = step.key, set[Key]()
         while key not in seen:
             seen.add(key)
-            key = self._owners.get(key) or self._by_name(key) or key
+            key = self._owners.get(key) or self._by_name(key, step.revision) or key
         return key
 
-    def _by_name(self, key: Key) -> Key | None:
-        """Return the workload that an owner without steps belongs to: its name begins with the workload's."""
-        above = Key(_OWN_OWNER.get(key.resource, ""), key.namespace, key.name.rpartition("-")[0])
-        return above if above in self._workloads else None
+    def _by_name(self, key: Key, revision: str) -> Key | None:
+        """Return the workload that an owner without steps belongs to: its name begins with the workload's.
+
+        :param revision: that of a pod: the name of a Deployment's ReplicaSet ends in it.
+        """
+        name, _, end = key.name.rpartition("-")
+        above = Key(_OWN_OWNER.get(key.resource, ""), key.namespace, name)
+        is_certain = key.resource == "replicasets.apps" and name and end == revision
+        return above if is_certain or above in self._workloads else None
 
 
 def _owner_key(step: Step) -> Key:

@@ -146,7 +146,7 @@ const timelinePage = (() => {
   }
 
   function write(text, x, whole, room) {
-    const most = Math.max(Math.floor(room / 6.2), 2), tail = Math.floor((most - 1) / 2);
+    const small = text.classList.contains("small"), most = Math.max(Math.floor(room / (small ? 5.5 : 6.2)), 2), tail = Math.floor((most - 1) / 2);
     text.setAttribute("x", x);
     text.textContent = whole.length <= most ? whole
       : text.classList.contains("summary") ? whole.slice(0, most - 1) + "…"

@@ -21,6 +21,7 @@ def cluster() -> Cluster:
     made = Cluster.temporary(nodes=3, seed=7, settings={"kubelet": KUBELET})
     made.run("create deployment web --image=web:1 --replicas=4", check=True)
     made.settle()
+    made.advance("5m")
     return made
 
 

@@ -124,7 +124,8 @@ def _at_end(scene: Scene, key: Key, at_first: Finding | None) -> tuple[Finding |
     scene.is_end = True
     obj = scene.get(*key)
     at_end = scene.diagnose(obj) if obj is not None else None
-    is_same = at_end is None or (at_first is not None and at_first.cause == at_end.cause)
+    is_same = at_end is None or (at_first is not None and at_first.cause == at_end.cause
+                                 and len(at_first.chain) >= len(at_end.chain))  # at first the way may end too early
     return (at_first if is_same else at_end), is_same and at_first is not None
 
 

@@ -19,7 +19,7 @@ from kubepy.api.meta import Object
 from kubepy.api.scheme import Resource
 from kubepy.cli.errors import CliError, UnprefixedError, is_expected, unless_missing
 from kubepy.cli.names import KUBECTL, KUBEPY, renamed
-from kubepy.cli.runtime.command import Command, command, load, root_command
+from kubepy.cli.runtime.command import Command, Line, command, line_of
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import Flag, FlagSyntaxError, HelpRequested
 from kubepy.cli.runtime.options import GLOBAL_FLAGS, CommandLine, Options
@@ -208,14 +208,6 @@ def split(line: str) -> list[str]:
     return [*words[1:], ""] if line.endswith((" ", "\t")) else words[1:]
 
 
-class Line(NamedTuple):
-    """The command that a line names, its path (``("rollout", "undo")``), and the words that are not its name."""
-
-    command: Command
-    path: tuple[str, ...]
-    rest: list[str]
-
-
 def complete_words(factory: Factory, words: list[str], *, as_cobra: bool) -> Completion:
     """Return what the last word could become, sorted.
 
@@ -251,19 +243,6 @@ def complete_words(factory: Factory, words: list[str], *, as_cobra: bool) -> Com
         candidates = [described(line, candidate) for candidate in candidates]
     return Completion(candidates,
                       NO_FILES | (NO_SPACE if goes_on else 0))
-
-
-def line_of(words: list[str]) -> Line:
-    """Return the command that words name."""
-    line = Line(root_command(), (), words)
-    while line.command.entries:
-        position = line.command.parser().first_word(line.rest)
-        name = line.command.canonical(line.rest[position]) if position is not None else ""
-        if not name or position is None:
-            break
-        line = Line(load(name, line.command.entries[name]), (*line.path, name),
-                    [*line.rest[:position], *line.rest[position + 1:]])
-    return line
 
 
 def flags_of(line: Line) -> dict[str, Flag]:
@@ -434,7 +413,7 @@ def _properties(factory: Factory) -> Iterable[str]:
                               for field in config.FIELDS[section])]
 
 
-TAKES_OBJECTS = ("get", "describe", "delete", "edit", "patch", "wait", "apply", "why")
+TAKES_OBJECTS = ("get", "describe", "delete", "edit", "patch", "wait", "apply", "why", "timeline")
 WORDS: Mapping[Path, Words] = {
     **{("rollout", name): typed(WORKLOADS)
        for name in ("history", "diff", "pause", "resume", "undo", "status", "restart")},

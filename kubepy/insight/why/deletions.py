@@ -196,7 +196,7 @@ def foreign_finalizers(scene: Scene, obj: Object) -> list[str]:
 
 def foreign_finalizer(scene: Scene, obj: Object, foreign: list[str]) -> Finding:
     """Return the finding about finalizers that no controller of the cluster removes."""
-    resource = scene.cluster.scheme.for_kind(obj["apiVersion"], obj["kind"])
+    resource, obj = scene.cluster.scheme.for_kind(obj["apiVersion"], obj["kind"]), scene.client.with_managed_fields(obj)
     is_custom = resource is not None and resource.custom
     author = " and ".join(sorted({manager for finalizer in foreign for manager in managers_of(obj, finalizer)}))
     whose = f" (set by {author})" if author else ""

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from kubepy.insight import Finding
     from kubepy.insight.why.scene import Scene
 
+
 def owned_objects(scene: Scene, obj: Object) -> Finding | None:
     """Blame what an object owns: a custom resource's workloads, pods, claims."""
     for resource in goals.OWNED:
@@ -42,6 +43,16 @@ def unhealthy(scene: Scene, obj: Object) -> Finding | None:
             obj, "status.observedGeneration",
             f"its controller has not seen generation {obj['metadata']['generation']}"))
     return None
+
+
+def up_to_date(scene: Scene, obj: Object) -> Finding:
+    """Say of an object that is done that there is nothing else to say."""
+    return scene.finding("up-to-date", scene.link(obj, "", "it is where it should be"))
+
+
+def rolling_out(scene: Scene, obj: Object) -> Finding:
+    """Say of an object that gets there that nothing is to blame."""
+    return scene.finding("rolling-out", scene.link(obj, "", "the controllers bring it there by themselves"))
 
 
 def not_there(scene: Scene, obj: Object) -> Finding:

@@ -182,8 +182,8 @@ def starts_of(scene: Scene, cron_job: Object) -> CronJobStarts:
     times = read_times(typed)
     latest = latest_start(typed, times, scene.now, heed_deadline=False)
     is_late = latest.due is not None and is_too_late(typed, latest.due, scene.now)
-    return CronJobStarts(latest.due, latest.missed or int(latest.due is not None),
-                         next_start(typed, times, scene.now), is_late)
+    missed, upcoming = latest.missed or int(latest.due is not None), next_start(typed, times, scene.now)
+    return CronJobStarts(latest.due, missed, upcoming, is_late)
 
 
 def schedule_error(scene: Scene, cron_job: Object) -> str:
@@ -254,7 +254,8 @@ def cron_job_behind(scene: Scene, cron_job: Object) -> Finding | None:
 def note_missed_start(scene: Scene, cron_job: Object) -> Finding | None:
     """Say about a CronJob that its last start was missed, and is too late to be made up for."""
     start = starts_of(scene, cron_job)
-    if start.due is None or not start.is_too_late or has_new_schedule(cron_job, start.due):
+    if start.due is None or not start.is_too_late or has_new_schedule(
+            scene.client.with_managed_fields(cron_job), start.due):
         return None
     text = f"that start is too late to be made up for; the next one is at {format_time(start.next)}"
     remedy = scene.command(cron_job, "create", "job", f"{name_of(cron_job)}-missed", f"--from={scene.word(cron_job)}")
@@ -301,7 +302,8 @@ def cron_job_is_done(scene: Scene, cron_job: Object) -> bool:
 
 
 DIAGNOSES: dict[str, tuple[Diagnosis, ...]] = {
-    JOBS: (failed_job, suspended_job, unmanaged_job, waiting_job, running_job),
+    JOBS: (failed_job, suspended_job, unmanaged_job, waiting_job),
     CRON_JOBS: (unscheduled_cron_job, cron_job_behind, cron_job_with_stuck_job),
 }
+LAST_DIAGNOSES: dict[str, tuple[Diagnosis, ...]] = {JOBS: (running_job,)}
 NOTES: dict[str, tuple[Diagnosis, ...]] = {JOBS: (running_job,), CRON_JOBS: (note_missed_start, note_cron_job)}

@@ -30,9 +30,11 @@ from kubepy.insight.why import (
     disruption,
     generic,
     goals,
+    intent,
     jobs,
     refusals,
     scheduling,
+    services,
     volumes,
     workloads,
 )
@@ -46,9 +48,10 @@ OF_EACH_LOOK = 3  # of many pods that look alike, so many go on while a fork run
 KUBELET = "kubelet"
 # For each kind first what keeps an object from going, then what refuses its pods, what keeps them from a node, what
 # breaks their containers, and last what only says how far it is.
-TABLES = (deletions, jobs, disruption, refusals, scheduling, volumes, generic, workloads)
-DIAGNOSES = merged(module.DIAGNOSES for module in TABLES)
-NOTES = merged(getattr(module, "NOTES", {}) for module in TABLES)  # of objects that are done
+TABLES = (deletions, jobs, disruption, intent, services, refusals, scheduling, volumes, generic, workloads)
+DIAGNOSES = merged([*(module.DIAGNOSES for module in TABLES), jobs.LAST_DIAGNOSES])
+# Of objects that are done.
+NOTES = merged([*(getattr(module, "NOTES", {}) for module in TABLES), intent.LAST_NOTES])
 Run = Callable[[LocalCluster, Words], int]
 """Runs a command line on a cluster; returns its exit status."""
 
@@ -96,12 +99,13 @@ def explain(question: Question) -> Why:
         raise not_found(question.key.resource, question.key.name)
     remedies: tuple[Remedy, ...] = ()
     if goals.is_done(scene, asked, asked):
-        state, finding = DONE, question.scene(diagnoses=NOTES).diagnose(asked) or up_to_date(scene, asked)
+        state, finding = DONE, question.scene(diagnoses=NOTES).diagnose(asked) or generic.up_to_date(scene, asked)
+        remedies = try_remedies(question, asked, finding, is_note=True)
     else:
         end, reaches = run_forward(question, scene, asked)
         at_first = scene.diagnose(asked)
         if reaches and scene.reconciles:
-            state, finding = PROGRESSING, at_first or rolling_out(scene, asked)
+            state, finding = PROGRESSING, at_first or generic.rolling_out(scene, asked)
         else:
             blamed, is_acted_on = _at_end(question.scene(end), question.key, at_first)
             state, finding = STUCK, blamed or generic.not_there(scene, asked)
@@ -185,17 +189,6 @@ def is_run(cluster: LocalCluster) -> bool:
     return not text or not set(json.loads(text)["reconcilers"][:-1]) <= set(OF_SERVER)
 
 
-# --- what there is to say in any case -----------------------------------------------------------------------------
-
-
-def up_to_date(scene: Scene, obj: Object) -> Finding:
-    return scene.finding("up-to-date", scene.link(obj, "", "it is where it should be"))
-
-
-def rolling_out(scene: Scene, obj: Object) -> Finding:
-    return scene.finding("rolling-out", scene.link(obj, "", "the controllers bring it there by themselves"))
-
-
 def no_controllers(question: Question, scene: Scene, obj: Object) -> tuple[Finding, tuple[Remedy, ...]]:
     """Say that nobody runs the controllers, and which command runs them until the object is done."""
     field = "status.observedGeneration" if (obj.get("status") or {}).get("observedGeneration") else "status"
@@ -213,29 +206,37 @@ def no_controllers(question: Question, scene: Scene, obj: Object) -> tuple[Findi
 # --- remedies -----------------------------------------------------------------------------------------------------
 
 
-def try_remedies(question: Question, asked: Object, finding: Finding) -> tuple[Remedy, ...]:
+def try_remedies(question: Question, asked: Object, finding: Finding, *, is_note: bool = False) -> tuple[Remedy, ...]:
     """Try the remedies of a finding; those that help come first.
+
+    :param is_note: the object is done, so that a remedy has to change what there is to say about it.
 
     A remedy costs as much as its pods: with many pods fewer are tried, and none where it would make too many anew.
     """
     pods, settled = _settled_pods(question.scene())
     tried = len(finding.remedies) if pods <= MANY_PODS else max(2 - 2 * (pods - settled) // MOST_BROKEN, 0)
-    remedies = [try_remedy(question, asked, words) if question.run and number < tried else Remedy(words)
+    noted = finding.cause if is_note else ""
+    remedies = [try_remedy(question, asked, words, noted) if question.run and number < tried else Remedy(words)
                 for number, words in enumerate(finding.remedies)]
     return tuple(sorted(remedies, key=lambda remedy: not remedy.proven))
 
 
-def try_remedy(question: Question, asked: Object, words: Words) -> Remedy:
-    """Run a command line on a fork, and see whether the object gets there."""
+def try_remedy(question: Question, asked: Object, words: Words, noted: str = "") -> Remedy:
+    """Run a command line on a fork, and see whether the object gets there, without the cause that is noted now."""
     status = 1
+
+    def helps(fork: LocalCluster) -> bool:
+        note = question.scene(fork, NOTES).diagnose(asked_there) if noted and (
+            asked_there := question.scene(fork).get(*question.key)) else None
+        return question.is_done(fork, asked) and (note is None or note.cause != noted)
 
     def act(fork: LocalCluster) -> None:
         nonlocal status
         assert question.run is not None
         status = question.run(fork, words)
 
-    prediction = predict(question.cluster, act, done=lambda fork: status != 0 or question.is_done(fork, asked))
-    if status != 0 or not question.is_done(prediction.cluster, asked):
+    prediction = predict(question.cluster, act, done=lambda fork: status != 0 or helps(fork))
+    if status != 0 or not helps(prediction.cluster):
         return Remedy(words)
     return Remedy(words, True, (prediction.cluster.clock.now() - prediction.started).total_seconds())
 

@@ -27,7 +27,7 @@ from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
 
 with lazy_imports():
-    from kubepy.cli import auth, config, plugins
+    from kubepy.cli import auth, config, plan, plugins
     from kubepy.cli.rollout import revisions as rollout_revisions
     from kubepy.cli.set import change as set_change
 
@@ -221,6 +221,10 @@ def complete_words(factory: Factory, words: list[str], *, as_cobra: bool) -> Com
         return Completion(*plugins.completions(line.rest, word, factory.program))
     if line.path == ("fork",) and not line.rest and not word.startswith("-"):
         return Completion((), FOLDERS)
+    if line.path == ("plan",) and (planned := plan.words_before(line, word)) is not None:
+        completion = complete_words(factory, [*planned, word], as_cobra=as_cobra)
+        return completion._replace(candidates=[candidate for candidate in completion.candidates if (
+            line_of(planned).path or candidate.partition("\t")[0] not in plan.REFUSED)])
     found = next_words(factory, line, word)
     if found is None:
         return Completion()

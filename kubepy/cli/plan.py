@@ -5,26 +5,31 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import IO, Any, cast
+from typing import IO, TYPE_CHECKING, Any, cast
 
 from kubepy.api.objects.outcomes import NO_TIME, parse_length
 from kubepy.api.objects.usage import AnnotationError
 from kubepy.api.values.goformat import parse_span
-from kubepy.apiserver.cluster import LocalCluster
 from kubepy.cli import kuberc
 from kubepy.cli.clock import DAY
 from kubepy.cli.errors import CliError, SilentExit, guarded
 from kubepy.cli.names import KUBECTL, KUBEPY
-from kubepy.cli.plan_text import PlanText
 from kubepy.cli.runtime.command import Line, command, line_of, root_command
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import FlagSyntaxError, HelpRequested, int_flag, typed_flag
 from kubepy.cli.runtime.options import GLOBAL_FLAGS, CommandLine, GlobalOptions, Options, output_flag
 from kubepy.cli.runtime.output import document
-from kubepy.cli.why import runner
-from kubepy.insight.plans import Plan, Touched, make_plan, plan_document, runs_document, summarise
-from kubepy.insight.prediction import predict
+from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
+
+if TYPE_CHECKING:
+    from kubepy.insight.plans import Plan, Touched
+
+with lazy_imports():  # a completion needs none of these
+    from kubepy.apiserver import cluster as clusters
+    from kubepy.cli import plan_text, why
+    from kubepy.insight import plans as judgement
+    from kubepy.insight import prediction as predictions
 
 FORMATS = ("text", "json")
 ABOUT_ITSELF = "it is not about what happens in the cluster"
@@ -117,13 +122,13 @@ def plan(factory: Factory, options: PlanOptions) -> None:
 
 def show(factory: Factory, options: PlanOptions, planned: PlannedCommand, plans: Sequence[Plan]) -> None:
     """Print the plan of the first run; with several runs also how they spread."""
-    runs = summarise(plans) if len(plans) > 1 else None
+    runs = judgement.summarise(plans) if len(plans) > 1 else None
     factory.stderr.write(planned.messages)
     if options.output == "json":
-        shown = {**plan_document(plans[0]), **({"runs": runs_document(runs)} if runs else {})}
+        shown = {**judgement.plan_document(plans[0]), **({"runs": judgement.runs_document(runs)} if runs else {})}
         factory.print(document("json", shown, typed=True), end="")
         return
-    text = PlanText(factory.stdout, plans[0])
+    text = plan_text.PlanText(factory.stdout, plans[0])
     factory.print("\n".join([*text.output(planned.output), *text.lines(), *(text.runs(runs) if runs else ())]))
 
 
@@ -152,10 +157,8 @@ def read_command(factory: Factory, options: PlanOptions) -> PlannedCommand | Non
 
     The factory takes its global flags over: they say which cluster and namespace it is about.
     """
-    own = options.args[1:] if options.args[:1] in ([KUBEPY], [KUBECTL]) else options.args
-    if options.args[:2] == [KUBECTL, KUBEPY]:
-        own = options.args[2:]
-    flags = [f"--{name}={text}" for name, text in options.line.flags_set if name in GLOBAL_NAMES]
+    own = own_words(options.args)
+    flags = global_words(options.line.flags_set)
     stdin: IO[str] = Repeated(factory.stdin) if options.runs > 1 else factory.stdin
     if not own:
         return PlannedCommand((), [], factory.options, stdin)
@@ -214,13 +217,45 @@ class Repeated(io.StringIO):
             self._stdin = None
 
 
+def words_before(line: Line, word: str) -> list[str] | None:
+    """Return the words of the command that is planned, before the one that is being typed, with global flags.
+
+    None while that word belongs to ``plan`` itself.
+    """
+    parser = line.command.parser()
+    position = parser.first_word(line.rest)
+    begin = len(line.rest)
+    if position is not None:
+        begin = position
+    elif "--" in line.rest:
+        begin = line.rest.index("--")
+    try:
+        parsed = parser.parse(line.rest[:begin])
+    except (FlagSyntaxError, HelpRequested):
+        return None
+    if begin == len(line.rest) and word.startswith("-"):
+        return None
+    return [*global_words(parsed.flags_set), *own_words(line.rest[begin:])]
+
+
+def global_words(flags_set: Sequence[tuple[str, str]]) -> list[str]:
+    """Return the global ones of the flags that stand before a command, for the command itself."""
+    return [f"--{name}={text}" for name, text in flags_set if name in GLOBAL_NAMES]
+
+
+def own_words(args: Sequence[str]) -> list[str]:
+    """Return a command line without ``--`` and without the program's name."""
+    words = list(args[1:] if args[:1] == ["--"] else args)
+    return words[2:] if words[:2] == [KUBECTL, KUBEPY] else words[1:] if words[:1] in ([KUBEPY], [KUBECTL]) else words
+
+
 # --- the fork -----------------------------------------------------------------------------------------------------
 
 
 class ForkFactory(Factory):
     """The Factory of a command on a fork: contexts and namespace are those of the command line that plans it."""
 
-    def __init__(self, origin: Factory, fork: LocalCluster, planned: PlannedCommand, touched: Touched) -> None:
+    def __init__(self, origin: Factory, fork: clusters.LocalCluster, planned: PlannedCommand, touched: Touched) -> None:
         super().__init__(planned.stdin, io.StringIO(), io.StringIO(), fork)
         self.program, self.words, self.main = origin.program, planned.words, origin.main
         self._target = origin._target._replace(folder="")
@@ -265,15 +300,15 @@ def plans_of(factory: Factory, planned: PlannedCommand, options: PlanOptions) ->
     return plans
 
 
-def cluster_of(factory: Factory) -> LocalCluster:
+def cluster_of(factory: Factory) -> clusters.LocalCluster:
     """Return the cluster that is asked about; a new one in memory where the command would make one."""
     if factory.may_create and not factory.has_cluster:
-        return LocalCluster.in_memory()
+        return clusters.LocalCluster.in_memory()
     factory.options.faults = ""  # they happen on the fork
     return factory.cluster
 
 
-def settings_of(cluster: LocalCluster, options: PlanOptions, number: int) -> dict[str, Any]:
+def settings_of(cluster: clusters.LocalCluster, options: PlanOptions, number: int) -> dict[str, Any]:
     """Return the settings of the fork that differ from those of the cluster.
 
     :param number: that of the run; the first has the cluster's own seed.
@@ -289,13 +324,13 @@ def settings_of(cluster: LocalCluster, options: PlanOptions, number: int) -> dic
     return settings
 
 
-def plan_of(factory: Factory, cluster: LocalCluster, planned: PlannedCommand, limit: float,
+def plan_of(factory: Factory, cluster: clusters.LocalCluster, planned: PlannedCommand, limit: float,
             settings: Mapping[str, Any]) -> Plan:
     """Make the plan of one run."""
-    touched = Touched()
+    touched = judgement.Touched()
     has_ended = not planned.words
 
-    def act(fork: LocalCluster) -> None:
+    def act(fork: clusters.LocalCluster) -> None:
         nonlocal has_ended
         inner = ForkFactory(factory, fork, planned, touched)
         try:
@@ -310,9 +345,9 @@ def plan_of(factory: Factory, cluster: LocalCluster, planned: PlannedCommand, li
             planned.output = planned.output or inner.printed
             planned.messages = planned.messages or distinct(inner.said)
 
-    prediction = predict(cluster, act, limit, settings)
-    run = runner(factory) if len(prediction.cluster.client.list("pods").items) < FEW_PODS else None
-    return make_plan(planned.line, cluster, prediction, touched, has_ended=has_ended, run=run)
+    prediction = predictions.predict(cluster, act, limit, settings)
+    run = why.runner(factory) if len(prediction.cluster.client.list("pods").items) < FEW_PODS else None
+    return judgement.make_plan(planned.line, cluster, prediction, touched, has_ended=has_ended, run=run)
 
 
 def invoke(factory: Factory, words: list[str]) -> None:

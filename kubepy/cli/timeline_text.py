@@ -39,7 +39,7 @@ MAX_ROWS, FOLDED_ROWS = 60, 24  # of all pods; where those are more, several sha
 FEWEST_ROWS = 6  # of the pods of one workload, where others take the rest
 MAX_WORKLOADS = 20
 MAX_EVENTS, LAST_EVENTS = 20, 8  # lines of what else happened, and how many of those are the last
-WIDEST_MOMENT = 6  # columns that a moment gets on average where there is room
+WIDEST_MOMENT = 10  # columns that a moment gets on average where there is room
 NAME_SHARE, LONGEST_NODE = 0.36, 14  # of the width, for the names of pods; characters of the name of a node
 LEVELS, PLAIN_LEVELS = "0▁▂▃▄▅▆▇█", "0123456789#"  # from none to all
 RISING = (PENDING, STARTING, READY)
@@ -176,7 +176,7 @@ class Life:
         return Cell(SYMBOLS.get(state) or (letter if state == AVAILABLE else letter.lower()), self.revision)
 
 
-class PodRow(NamedTuple):
+class TextRow(NamedTuple):
     """A row of one pod or several."""
 
     name: str
@@ -200,11 +200,11 @@ def in_order(lives: Iterable[Life]) -> list[list[Life]]:
     return sorted(chains, key=lambda chain: (chain[0].bar.removed, chain[0].bar.start))
 
 
-def rows_of(chains: Sequence[list[Life]], columns: Columns, limit: int) -> Iterator[PodRow]:
+def rows_of(chains: Sequence[list[Life]], columns: Columns, limit: int) -> Iterator[TextRow]:
     """Yield a row for each pod; if those are too many, for as many pods in each row as it takes."""
     if sum(map(len, chains)) <= limit:
         for life in (life for chain in chains for life in chain):
-            yield PodRow(life.bar.key.name, life.bar.node, life.cells(columns))
+            yield TextRow(life.bar.key.name, life.bar.node, life.cells(columns))
         return
     limit = min(limit, len(chains))
     for part in range(limit):
@@ -212,7 +212,7 @@ def rows_of(chains: Sequence[list[Life]], columns: Columns, limit: int) -> Itera
         lives = [life for chain in group for life in chain]
         nodes = {life.bar.node for life in lives if life.bar.node}
         pods = {life.bar.key for life in lives}
-        yield PodRow(f"{len(pods)} pods", nodes.pop() if len(nodes) == 1 else f"{len(nodes)} nodes",
+        yield TextRow(f"{len(pods)} pods", nodes.pop() if len(nodes) == 1 else f"{len(nodes)} nodes",
                   [_common(cells) for cells in zip(*(life.cells(columns) for life in lives), strict=True)])
 
 

@@ -23,6 +23,8 @@ SCALED = ("Deployment", "ReplicaSet", "ReplicationController", "StatefulSet")
 MEBI = 2**20
 SMALLEST = {"cpu": 10, "memory": 4 * MEBI, "ephemeral-storage": 4 * MEBI}  # a request below this is not sensible
 
+Operation = tuple[str, Sequence[str | int], Any]
+
 
 def field_path(parent: str, *names: str) -> str:
     """Return the path of a field in a map: ``status.used.pods``, ``metadata.labels['example.com/disk']``."""
@@ -85,7 +87,7 @@ def replaces_pods(workload: Object) -> bool:
 # --- commands -------------------------------------------------------------------------------------------------------
 
 
-def patch_template(scene: Scene, pod: Object, *operations: tuple[str, Sequence[str | int], Any]) -> list[Words]:
+def patch_template(scene: Scene, pod: Object, *operations: Operation) -> list[Words]:
     """Return the command that changes the template of a pod's workload, where that replaces the pod; else none.
 
     :param operations: ``add``, ``replace`` or ``remove``; the parts of a path below the pod's ``spec``; the value.
@@ -98,31 +100,39 @@ def patch_template(scene: Scene, pod: Object, *operations: tuple[str, Sequence[s
     return [json_patch(scene, workload, *patch)]
 
 
+def placed_pods(scene: Scene, obj: Object) -> tuple[int, int]:
+    """Return how many pods of a workload have a node: those of the newest template, and all.
+
+    :param obj: a new pod, or the new ReplicaSet.
+    """
+    workload = top_owner(scene, obj)
+    pods = [pod for pod in pods_of(scene, workload) if node_name(pod)]
+    newest = scene.owner(obj) if obj["kind"] == "Pod" else obj
+    is_rolled_by_sets = workload["kind"] == "Deployment" and newest is not None
+    return sum(not is_rolled_by_sets or is_controlled_by(pod, newest or workload) for pod in pods), len(pods)
+
+
 def scale_down(scene: Scene, obj: Object) -> list[Words]:
-    """Return the command that scales an object's workload to the number of pods that have a node."""
+    """Return the command that scales an object's workload to the number of its new pods that have a node."""
     workload = top_owner(scene, obj)
     if workload["kind"] not in SCALED:
         return []
-    pods = pods_of(scene, workload)
-    placed = sum(bool(node_name(other)) for other in pods)
+    placed, _ = placed_pods(scene, obj)
     if not 0 < placed < desired_replicas(workload):
         return []
     return [scene.command(workload, "scale", scene.word(workload), f"--replicas={placed}")]
 
 
 def replace_in_place(scene: Scene, obj: Object) -> list[Words]:
-    """Return the command that lets a rollout delete an old pod before it makes the new one, where one is under way.
-
-    :param obj: a new pod, or the new ReplicaSet.
-    """
+    """Return the command that lets a rollout delete an old pod before it makes the new one, where one is under way and
+    there are places enough for that."""
     workload = top_owner(scene, obj)
     field = {"Deployment": "strategy", "DaemonSet": "updateStrategy"}.get(workload["kind"])
-    others = [other for other in pods_of(scene, workload) if node_name(other)]
-    if workload["kind"] == "Deployment":
-        newest = scene.owner(obj) if obj["kind"] == "Pod" else obj
-        others = [other for other in others if newest is None or not is_controlled_by(other, newest)]
+    new, all_pods = placed_pods(scene, obj)
+    if workload["kind"] == "Deployment" and (new == all_pods or all_pods < desired_replicas(workload)):
+        return []
     strategy = workload["spec"].get(field) or {} if field else {}
-    if not others or not (strategy.get("rollingUpdate") or {}).get("maxSurge"):
+    if not all_pods or not (strategy.get("rollingUpdate") or {}).get("maxSurge"):
         return []
     return [merge_patch(scene, workload, {"spec": {field: {"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}}})]
 

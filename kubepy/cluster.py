@@ -23,12 +23,12 @@ from kubepy.api.clock import CLOCK_YEARS, format_exact_time, format_time, later,
 from kubepy.api.errors import Expired, NotFound
 from kubepy.api.meta import Object, clone, name_of, namespace_of
 from kubepy.api.scheme import Resource
+from kubepy.api.values.goformat import parse_span
 from kubepy.apiserver import request as requests
 from kubepy.apiserver.client import Client
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.apiserver.settings import FINEST, is_too_exact, parse_settings
 from kubepy.arguments import checked, is_unicode
-from kubepy.cli.clock import parse_span
 from kubepy.cli.errors import CliError
 from kubepy.cli.main import main
 from kubepy.cli.names import KUBECTL, KUBEPY

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -28,17 +29,22 @@ if TYPE_CHECKING:
     from kubepy.apiserver.fault_settings import FaultSettings
     from kubepy.klog import Logger
     from kubepy.storage.interfaces import Store
+    from kubepy.storage.timeline import TimelineRecorder
 
 with lazy_imports():
     from kubepy.api.objects import rbac
     from kubepy.api.schema import customresources
     from kubepy.api.values import goformat
-    from kubepy.apiserver import bootstrap
+    from kubepy.apiserver import bootstrap, views
     from kubepy.apiserver.requests import handwritten
-    from kubepy.storage import memory
+    from kubepy.storage import memory, timeline
     from kubepy.storage.folder import copying
 
 FAULTS_SEED = "faults.seed"  # in the store's meta values: the seed of faults for which nobody has chosen one
+# The resources of the objects whose steps the timeline has (``kubepy.apiserver.views``).
+ON_TIMELINE = frozenset((
+    "controllerrevisions.apps", "cronjobs.batch", "daemonsets.apps", "deployments.apps", "jobs.batch", "namespaces",
+    "nodes", "persistentvolumeclaims", "pods", "replicasets.apps", "replicationcontrollers", "statefulsets.apps"))
 UNFINISHED = "unfinished"  # in the store's meta values: the cluster is being made
 FOREVER = 1e10  # seconds
 # Resources that are kept in the index alone, and are gone after so many seconds of cluster time: what changes all the
@@ -71,7 +77,8 @@ class LocalCluster:
 
     def __init__(self, store: Store) -> None:
         self.store = store  # outside this package only for fsck and the composition root
-        store.connect(self._admit, self._removed, self._now)
+        self.keeps_timeline = False  # all of it, however long it gets
+        store.connect(self._admit, self._removed, self._now, self._new_recorder)
         self.settings = parse_settings(store.settings())
         self.clock = Clock(self.settings.clock)
         self.ids = Ids(self.settings.seed, self.clock)
@@ -118,13 +125,14 @@ class LocalCluster:
         revisions, clock, ids, change log, events, and the memory of the controllers. Raises FolderError.
 
         :param settings: replace those of ``kubepy.yaml``.
-        :param is_prediction: admission webhooks are called as for a dry run.
+        :param is_prediction: admission webhooks are called as for a dry run, and all of the timeline is kept.
         """
         store = self.store.fork()
         if settings:
             store.set_settings(settings)
         fork = LocalCluster(store)
         fork._server.is_prediction = is_prediction
+        fork.keeps_timeline = is_prediction or self.keeps_timeline
         return fork
 
     @classmethod
@@ -252,6 +260,10 @@ class LocalCluster:
 
     def _removed(self, key: Key, obj: Object, now: float) -> Object | None:
         return handwritten.removed(key, obj, now)
+
+    def _new_recorder(self) -> TimelineRecorder:
+        keep = math.inf if self.keeps_timeline else self.settings.timeline.keep
+        return timeline.TimelineRecorder(ON_TIMELINE if keep else frozenset(), views.look, keep)
 
     def _new_strategy(self, resource: Resource) -> Strategy:
         strategy = new_strategy(resource, lambda resource: self._own_client.get(CRDS, resource.key))

@@ -15,6 +15,7 @@ from kubepy.storage import FolderError
 
 with lazy_imports():
     from kubepy.api.objects import outcomes
+    from kubepy.api.values import goformat
 
 if TYPE_CHECKING:
     from ipaddress import IPv4Network
@@ -73,6 +74,15 @@ class AdmissionSettings(NamedTuple):
     disable_plugins: frozenset[str] = frozenset()
 
 
+class TimelineSettings(NamedTuple):
+    """The memory of what has happened.
+
+    :param keep: for how many seconds of the cluster's time; 0: nothing is kept.
+    """
+
+    keep: float = 24 * 3600.0
+
+
 class ClusterSettings(NamedTuple):
     """The settings with their types. A key that ``kubepy.yaml`` does not have takes its default.
 
@@ -85,6 +95,7 @@ class ClusterSettings(NamedTuple):
         ``namespace/name:port``.
     :param kubelet: how pods live that no annotation speaks of.
     :param admission: which plugins do not run.
+    :param timeline: how long the cluster remembers what has happened.
     :param faults: what goes wrong; None: nothing.
     """
 
@@ -96,6 +107,7 @@ class ClusterSettings(NamedTuple):
     webhooks: Mapping[str, str] = MappingProxyType({})
     kubelet: KubeletSettings = KubeletSettings()
     admission: AdmissionSettings = AdmissionSettings()
+    timeline: TimelineSettings = TimelineSettings()
     faults: FaultSettings | None = None
 
 
@@ -258,6 +270,24 @@ def _admission(value: Any) -> AdmissionSettings:
     return AdmissionSettings(frozenset(names))
 
 
+def _timeline(value: Any) -> TimelineSettings:
+    if not isinstance(value, dict):
+        raise invalid("timeline", "must be a map of keep")
+    for key in value:
+        if key != "keep":
+            raise invalid(f"timeline.{key}", "unknown setting: must be keep")
+    text = value.get("keep")
+    if text is None:
+        return TimelineSettings()
+    try:
+        seconds = goformat.parse_span("0" if text == 0 and not isinstance(text, bool) else text)
+    except (TypeError, ValueError):
+        seconds = -1.0
+    if seconds < 0:
+        raise invalid("timeline.keep", f"{quote(str(text))} is not a duration such as 24h or 7d")
+    return TimelineSettings(seconds)
+
+
 def _matches(form: str, text: Any) -> bool:
     """Tell whether a text has a form, and no port or a possible one."""
     match = re.fullmatch(form, text) if isinstance(text, str) else None
@@ -273,5 +303,6 @@ PARSERS: dict[str, Callable[[Any], Any]] = {
     "webhooks": _webhooks,
     "kubelet": _kubelet,
     "admission": _admission,
+    "timeline": _timeline,
     "faults": lambda value: fault_settings.parse_faults("kubepy.yaml: faults", value),
 }

@@ -7,11 +7,11 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
-from decimal import Decimal
 from types import FrameType
 from typing import Any
 
 from kubepy.api.clock import CLOCK_YEARS, format_exact_time, later, parse_time
+from kubepy.api.values.goformat import parse_span
 from kubepy.apiserver.settings import FINEST, is_too_exact
 from kubepy.cli.errors import CliError, SilentExit
 from kubepy.cli.runtime.command import command
@@ -25,13 +25,9 @@ from kubepy.runtime.checkpoint import CHECKPOINT, Pending, latest
 from kubepy.runtime.reconcile import Key
 
 with lazy_imports():
-    from kubepy.api.values import goformat
     from kubepy.controlplane import manager as managers
 
 DAY = 24 * 3600.0
-PART = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)([^0-9.]+)")  # of a duration
-NANOSECONDS = {"ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9,
-               "h": 3600 * 10**9, "d": 86400 * 10**9}
 
 
 class ClockOptions(Options):
@@ -155,23 +151,6 @@ def _move(factory: Factory, moment: datetime) -> None:
 
 
 # --- for all commands that move time ------------------------------------------------------------------------------
-
-
-def parse_span(text: str) -> float:
-    """Read a duration as kubectl's, which may begin with days (``7d``, ``1d12h``), in seconds.
-
-    Raises ValueError, also for parts of a microsecond, which no clock has.
-    """
-    with_days = re.fullmatch(r"([+-]?)([0-9]+(?:\.[0-9]+)?)d(.*)", text, re.DOTALL)
-    if with_days is None:
-        seconds = goformat.parse_duration(text)
-    else:
-        sign, days, rest = with_days.groups()
-        seconds = float(days) * DAY + (goformat.parse_duration(rest) if rest else 0.0)
-        seconds = -seconds if sign == "-" else seconds
-    if sum(Decimal(number) * NANOSECONDS[unit] for number, unit in PART.findall(text)) % 1000:
-        raise ValueError(f"the duration {quote(text)} is too exact: {FINEST}")
-    return seconds
 
 
 def parse_moment(text: str) -> datetime:

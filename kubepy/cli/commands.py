@@ -62,6 +62,7 @@ with lazy_imports():
     from kubepy.cli.git import resolve as git_resolve
     from kubepy.cli.git import setup as git_setup
     from kubepy.cli.git import text as git_text
+    from kubepy.cli.rollout import diff as rollout_diff
     from kubepy.cli.rollout import history as rollout_history
     from kubepy.cli.rollout import restart as rollout_restart
     from kubepy.cli.rollout import status as rollout_status
@@ -194,6 +195,7 @@ CREATE: dict[str, Entry] = {
 
 ROLLOUT: dict[str, Entry] = {
     "history": Entry(lambda: rollout_history.history, "View rollout history"),
+    "diff": Entry(lambda: rollout_diff.diff, "Show what changed between two revisions"),
     "pause": Entry(lambda: rollout_restart.pause, "Mark the provided resource as paused"),
     "resume": Entry(lambda: rollout_restart.resume, "Resume a paused resource"),
     "undo": Entry(lambda: rollout_undo.undo, "Undo a previous rollout"),

@@ -28,7 +28,7 @@ from kubepy.quoting import quote
 
 with lazy_imports():
     from kubepy.cli import auth, config, plugins
-    from kubepy.cli.rollout import history as rollout_history
+    from kubepy.cli.rollout import revisions as rollout_revisions
     from kubepy.cli.set import change as set_change
 
 # --- the code for shells ------------------------------------------------------------------------------------------
@@ -436,7 +436,8 @@ def _properties(factory: Factory) -> Iterable[str]:
 
 TAKES_OBJECTS = ("get", "describe", "delete", "edit", "patch", "wait", "apply", "why")
 WORDS: Mapping[Path, Words] = {
-    **{("rollout", name): typed(WORKLOADS) for name in ("history", "pause", "resume", "undo", "status", "restart")},
+    **{("rollout", name): typed(WORKLOADS)
+       for name in ("history", "diff", "pause", "resume", "undo", "status", "restart")},
     ("apply",): nothing,
     ("apply", "set-last-applied"): nothing,
     ("scale",): typed(SCALABLE),
@@ -510,6 +511,7 @@ LOOKED_UP: Mapping[str, Callable[[Factory, Options], Iterable[str]]] = {
     "cluster": lambda factory, options: factory.kubeconfig.clusters,
     "user": lambda factory, options: factory.kubeconfig.users,
     "containers": lambda factory, options: containers(factory, options),
+    "from-revision": lambda factory, options: revisions(factory, options),
     "to-revision": lambda factory, options: revisions(factory, options),
     "revision": lambda factory, options: revisions(factory, options),
     "resource": lambda factory, options: _types(factory),
@@ -606,7 +608,7 @@ def metadata_keys(factory: Factory, options: Options, field: str) -> list[str]:
 def revisions(factory: Factory, options: Options) -> list[str]:
     """Return the numbers of its revisions."""
     resource_and_object = _named_object(factory, options)
-    if resource_and_object is None or resource_and_object[0].key not in rollout_history.REVISION_RESOURCES:
+    if resource_and_object is None or resource_and_object[0].key not in rollout_revisions.REVISION_RESOURCES:
         return []
     return [str(revision.number)
-            for revision in rollout_history.revisions_of(factory.client, *resource_and_object)]
+            for revision in rollout_revisions.revisions_of(factory.client, *resource_and_object)]

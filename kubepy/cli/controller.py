@@ -8,11 +8,11 @@ import signal
 from collections.abc import Iterable, Sequence
 
 from kubepy.api.clock import format_exact_time, format_time
+from kubepy.api.values.goformat import parse_span
 from kubepy.cli.clock import (
     DAY,
     moment_after,
     parse_moment,
-    parse_span,
     place,
     require_not_before,
     say_failures,

@@ -37,13 +37,14 @@ class Step(NamedTuple):
 
 
 class Numbers(NamedTuple):
-    """The pods of a workload at one moment. Terminating pods count nowhere but in ``pods``.
+    """The pods of a workload at one moment. Pods that have ended (Failed, Succeeded) count nowhere.
 
     :ivar desired: how many there should be; for a DaemonSet, on how many nodes.
-    :ivar pods: how many there are.
+    :ivar pods: how many there are, those that are terminating included.
     :ivar ready: of those that stay, how many are ready.
     :ivar available: of those, how many have been ready for ``minReadySeconds``.
     :ivar updated: of those that stay, how many have the newest revision.
+    :ivar terminating: how many do not stay.
     """
 
     desired: int = 0
@@ -51,6 +52,7 @@ class Numbers(NamedTuple):
     ready: int = 0
     available: int = 0
     updated: int = 0
+    terminating: int = 0
 
     @property
     def unavailable(self) -> int:
@@ -58,7 +60,7 @@ class Numbers(NamedTuple):
 
     @property
     def surge(self) -> int:
-        return max(self.pods - self.desired, 0)
+        return max(self.pods - self.terminating - self.desired, 0)
 
 
 class Bounds(NamedTuple):

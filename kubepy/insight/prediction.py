@@ -16,6 +16,7 @@ from kubepy.api.clock import ClockLimit, format_exact_time, later
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.controlplane import build_manager, manager_lock
 from kubepy.insight import Timeline
+from kubepy.insight.timeline import read_timeline
 
 DAY = 24 * 3600.0  # seconds
 NO_SETTINGS: Mapping[str, Any] = MappingProxyType({})
@@ -41,7 +42,7 @@ class Prediction:
     @cached_property
     def timeline(self) -> Timeline:
         """What happens, with its first step after the fork."""
-        return Timeline(self.started, self.cluster.clock.now(), (), ())
+        return read_timeline(self.cluster, self.started, after_revision=self._revision)
 
 
 def predict(cluster: LocalCluster, act: Callable[[LocalCluster], object], limit: float = DAY,

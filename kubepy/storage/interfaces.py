@@ -22,10 +22,12 @@ from kubepy.storage.model import (
     Removal,
     Snapshot,
 )
+from kubepy.storage.timeline import NewRecorder, TimelineEntry
 
 Names = list[str]
 Changes = list[Change]
 Problems = list[Problem]
+TimelineEntries = list[TimelineEntry]
 
 
 class Store(Protocol):
@@ -43,9 +45,11 @@ class Store(Protocol):
     def folder(self) -> str:
         """The state folder that keeps the objects, "" where none does."""
 
-    def connect(self, admit: Admit, removal: Removal, now: Callable[[], float]) -> None:
-        """Take what the API server knows of objects that something else than it has written, and the cluster's time in
-        seconds since the epoch. A store that is used without a cluster has the system's time."""
+    def connect(self, admit: Admit, removal: Removal, now: Callable[[], float],
+                new_recorder: NewRecorder | None = None) -> None:
+        """Take what the API server knows of objects that something else than it has written, the cluster's time in
+        seconds since the epoch, and a function for its timeline. Without a cluster, a store has the system's time and
+        no timeline."""
 
     def set_warn(self, warn: Callable[[str], None]) -> None:
         """Take a function for lines to the user, such as that something damaged was made anew."""
@@ -96,6 +100,13 @@ class Store(Protocol):
 
         :param scan: look for edits from outside as well; else only what is recorded counts, which costs next to
             nothing.
+        """
+
+    def timeline(self, *, since: int | None = None, after: int = 0) -> TimelineEntries:
+        """Return the entries of the timeline that are kept, in the order of the writes.
+
+        :param since: a time in microseconds; what comes before the last older entry, and that entry, is left out.
+        :param after: leave out the writes up to this revision.
         """
 
     def refresh(self, resource: str, namespace: str | None = None) -> tuple[int, tuple[Problem, ...]]:

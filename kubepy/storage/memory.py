@@ -37,11 +37,21 @@ from kubepy.storage.model import (
     coalesce,
 )
 from kubepy.storage.sortedmap import SortedMap
+from kubepy.storage.timeline import (
+    NewRecorder,
+    TimelineEntry,
+    TimelineRecorder,
+    cut,
+    is_overlong,
+    longest,
+    microseconds,
+)
 from kubepy.storage.transaction import BufferedTransaction, StoredChange, TransactionEntry
 
 Names = list[str]
 Changes = list[Change]
 Problems = list[Problem]
+TimelineEntries = list[TimelineEntry]
 
 
 class MemoryRecord:
@@ -99,6 +109,9 @@ class Source(Protocol):
     def entries(self, since: int) -> list[LogEntry]:
         """Return the entries of the change log after a revision, oldest first."""
 
+    def timeline(self) -> TimelineEntries:
+        """Return the entries of the timeline, in the order of the writes."""
+
     def meta(self, name: str) -> str | None:
         """Return a small value that is no object."""
 
@@ -153,6 +166,8 @@ class StoreState(NamedTuple):
     :ivar compacted: the revision from which on the change log reaches.
     :ivar meta: the small values that were set; a source may have others.
     :ivar expiring: the volatile objects by the times at which they are over; None until the source is asked.
+    :ivar timeline: the entries of the timeline by the revisions of their writes, without those of the source.
+    :ivar forgotten: the revision of the newest entry that was removed from the timeline.
     """
 
     settings: Object
@@ -163,6 +178,8 @@ class StoreState(NamedTuple):
     meta: Mapping[str, str | None] = MappingProxyType({})
     expiring: Expiring | None = SortedMap()
     source: Source | None = None
+    timeline: SortedMap[int, TimelineEntry] = SortedMap()
+    forgotten: int = 0
 
     def get(self, key: Key) -> MemoryRecord | None:
         table = self.tables.get(key.resource, {}).get(key.namespace)
@@ -218,6 +235,22 @@ class StoreState(NamedTuple):
             return self.source.expiring()
         return self.expiring
 
+    def timeline_entries(self) -> TimelineEntries:
+        """Return the entries of the timeline, in the order of the writes."""
+        older = self.source.timeline() if self.source is not None else []
+        return [*(entry for entry in older if entry.revision > self.forgotten), *self.timeline.values()]
+
+    def with_timeline(self, entries: TimelineEntries, keep: float) -> StoreState:
+        """Return the state with further entries of the timeline. ``keep``: see :class:`TimelineRecorder`."""
+        timeline = self.timeline.changed((entry.revision, entry) for entry in entries)
+        _, first = next(timeline.after(0))
+        if not is_overlong(first.at, entries[-1].at, len(timeline), keep):
+            return self._replace(timeline=timeline)
+        present = timeline.values()
+        kept = cut(present, entries[-1].at - microseconds(keep), longest(keep))
+        return self._replace(timeline=SortedMap((entry.revision, entry) for entry in kept),
+                             forgotten=present[-len(kept) - 1].revision)
+
     def changed(self, changes: Iterable[StoredChange[MemoryRecord]], log: Iterable[LogEntry],
                 revision: int) -> StoreState:
         """Return the state after a commit."""
@@ -249,8 +282,9 @@ class MemoryTransaction(BufferedTransaction[MemoryRecord]):
     :ivar settings: the settings that were changed.
     """
 
-    def __init__(self, state: StoreState, volatile: Mapping[str, float], now: Callable[[], float]) -> None:
-        super().__init__(state.revision, volatile, now)
+    def __init__(self, state: StoreState, volatile: Mapping[str, float], now: Callable[[], float],
+                 recorder: TimelineRecorder | None) -> None:
+        super().__init__(state.revision, volatile, now, recorder)
         self._state = state
         self.meta: dict[str, str | None] = {}
         self.settings: Object = {}
@@ -285,6 +319,8 @@ class MemoryTransaction(BufferedTransaction[MemoryRecord]):
         state = self._state
         if self._touched:
             state = state.changed(self.changed(), self.log(), self._revision)
+        if self.timeline and self._recorder is not None:
+            state = state.with_timeline(self.timeline, self._recorder.keep)
         settings = {name: value for name, value in {**state.settings, **self.settings}.items() if value is not None}
         return state._replace(meta={**state.meta, **self.meta}, settings=settings)
 
@@ -311,10 +347,13 @@ class MemoryStore:
         self._writer: tuple[int, MemoryTransaction] | None = None  # the thread of the transaction under way
         self._held: dict[str, str] = {}  # the holders of named locks
         self._listener: Callable[[CommittedChanges], None] | None = None
+        self._new_recorder: NewRecorder | None = None
 
-    def connect(self, admit: Admit, removal: Removal, now: Callable[[], float]) -> None:
-        """Take the cluster's time; nothing edits objects here but transactions."""
+    def connect(self, admit: Admit, removal: Removal, now: Callable[[], float],
+                new_recorder: NewRecorder | None = None) -> None:
+        """Take the cluster's time, and a function for its timeline; nothing edits objects here but transactions."""
         self._now = now
+        self._new_recorder = new_recorder
 
     def set_warn(self, warn: Callable[[str], None]) -> None:
         """Ignore the function: nothing here can be damaged."""
@@ -380,6 +419,13 @@ class MemoryStore:
         state = self._state
         return state.revision, state.logged_changes(since)
 
+    def timeline(self, *, since: int | None = None, after: int = 0) -> TimelineEntries:
+        """Return the entries of the timeline that are kept, in the order of the writes."""
+        keep = recorder.keep if (recorder := self._recorder()) is not None else inf
+        first = microseconds(self._now() - keep)
+        entries = cut(self._state.timeline_entries(), first if since is None else max(first, since), longest(keep))
+        return [entry for entry in entries if entry.revision > after]
+
     def refresh(self, resource: str, namespace: str | None = None) -> tuple[int, tuple[Problem, ...]]:
         """Return the newest revision, and no problems: there are no files."""
         return self._state.revision, ()
@@ -414,7 +460,7 @@ class MemoryStore:
         if not self._lock.acquire(timeout=max(self.lock_timeout, 0.0)):
             raise LockTimeoutError(f"the store is held by another thread (waited {self.lock_timeout:g} s)")
         try:
-            changes = MemoryTransaction(self._state, self._volatile, lambda: self._now())
+            changes = MemoryTransaction(self._state, self._volatile, lambda: self._now(), self._recorder())
             self._writer = threading.get_ident(), changes
             yield changes
             self._state = changes.after()
@@ -423,6 +469,9 @@ class MemoryStore:
         finally:
             self._writer = None
             self._lock.release()
+
+    def _recorder(self) -> TimelineRecorder | None:
+        return self._new_recorder() if self._new_recorder is not None else None
 
     def _current(self) -> MemoryTransaction | None:
         """Return this thread's transaction that is under way."""

@@ -21,9 +21,11 @@ from kubepy.storage.model import (
     Objects,
     to_json,
 )
+from kubepy.storage.timeline import TimelineEntry, TimelineRecorder
 
 Changes = list[Change]
 LogEntries = list[LogEntry]
+TimelineEntries = list[TimelineEntry]
 
 
 class StoredObject(Protocol):
@@ -82,12 +84,18 @@ class BufferedTransaction(Generic[Stored]):
     :param revision: the store's newest.
     :param volatile: resources that expire, and after how many seconds.
     :param now: the cluster's time in seconds, which may move on within the transaction.
+    :param recorder: makes the entries of the timeline; None: there is none.
+    :ivar timeline: the entries, in the order of the writes.
     """
 
-    def __init__(self, revision: int, volatile: Mapping[str, float], now: Callable[[], float]) -> None:
+    def __init__(self, revision: int, volatile: Mapping[str, float], now: Callable[[], float],
+                 recorder: TimelineRecorder | None = None) -> None:
         self._base = self._revision = revision
         self._volatile = volatile
         self._now = now
+        self._recorder = recorder
+        self._recorded = recorder.resources if recorder is not None else frozenset()
+        self.timeline: TimelineEntries = []
         self._entries: dict[Key, TransactionEntry[Stored]] = {}
         self._listed: set[tuple[str, str | None]] = set()
         self._keys: dict[str, set[Key]] = {}  # of the objects there are, by resource, as far as loaded
@@ -214,7 +222,7 @@ class BufferedTransaction(Generic[Stored]):
 
     def _put(self, key: Key, entry: TransactionEntry[Stored], obj: Object, text: str) -> Object:
         self._remove_expired()
-        self._touch(key, entry)
+        self._touch(key, entry, obj)
         entry.json, entry.object = text, obj
         if (seconds := self._volatile.get(key.resource)) is not None:
             entry.expires = self._now() + seconds
@@ -224,15 +232,18 @@ class BufferedTransaction(Generic[Stored]):
         return obj
 
     def _remove(self, key: Key, entry: TransactionEntry[Stored]) -> None:
-        self._touch(key, entry)
+        self._touch(key, entry, None)
         if entry.before and not entry.deleted_at:
             entry.deleted_at = self._revision
         entry.json = entry.object = None
         self._keys.get(key.resource, set()).discard(key)
 
-    def _touch(self, key: Key, entry: TransactionEntry[Stored]) -> None:
-        """Give an entry that changes the next revision."""
+    def _touch(self, key: Key, entry: TransactionEntry[Stored], new: Object | None) -> None:
+        """Give an entry whose object changes the next revision, and note what that does to the object."""
         self._revision += 1
+        if self._recorder is not None and key.resource in self._recorded:
+            old = self._object(key, entry) if entry.json is not None else None
+            self.timeline += self._recorder.entries(key, self._revision, self._now(), old, new)
         entry.revision = self._revision
         self._touched[key] = None
         self._lists.pop((key.resource, None), None)

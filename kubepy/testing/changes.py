@@ -9,12 +9,11 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from kubepy.api.meta import Object, clone, controller_of, name_of, namespace_of
+from kubepy.api.meta import Object, controller_of, name_of, namespace_of
 from kubepy.apiserver.cluster import LocalCluster
-from kubepy.apiserver.kinds import new_strategy
-from kubepy.cli.runtime.objects import LAST_APPLIED
+from kubepy.cli.runtime.objects import LAST_APPLIED, without_defaults
 from kubepy.cli.runtime.tables import Style, format_lines, lines
 from kubepy.storage import yaml
 from kubepy.storage.folder.paths import path_of
@@ -82,8 +81,9 @@ def diff_lines(cluster: LocalCluster, pair: ObjectPair) -> list[str]:
 
     A new object is shown without defaults.
     """
-    if pair.new and not pair.old:
-        pair = pair._replace(new=without_defaults(cluster, pair.key, pair.new))
+    resource = cluster.scheme.get(pair.key.resource)
+    if pair.new and not pair.old and resource is not None and not resource.custom:
+        pair = pair._replace(new=without_defaults(cluster, resource, pair.new))
     old, new = (_text(obj).splitlines() if obj else [] for obj in (pair.old, pair.new))
     names = (f"a/{pair.path}" if pair.old else "/dev/null", f"b/{pair.path}" if pair.new else "/dev/null")
     mode = [] if pair.old and pair.new else [f"{'deleted' if pair.old else 'new'} file mode 100644"]
@@ -94,34 +94,6 @@ def diff_lines(cluster: LocalCluster, pair: ObjectPair) -> list[str]:
         rest = len(part) - MAX_OBJECT_LINES
         text += [*part[:MAX_OBJECT_LINES], *([f"… {rest} more lines"] if rest > 0 else [])]
     return text
-
-
-def without_defaults(cluster: LocalCluster, key: Key, obj: Object) -> Object:
-    """Return an object without the fields of its spec that its kind's defaults would set alike."""
-    resource = cluster.scheme.get(key.resource)
-    if resource is None or resource.custom:
-        return obj
-    strategy = new_strategy(resource, lambda _: {})
-    strategy.settings = cluster.settings
-    bare: Object = clone(obj)
-
-    def defaulted() -> Object:
-        copy: Object = clone(bare)
-        strategy.default(copy)
-        return copy
-
-    def strip(value: Any) -> None:
-        for entry in value if isinstance(value, list) else ():
-            strip(entry)
-        for key in list(value) if isinstance(value, dict) else ():
-            entry = value.pop(key)
-            if defaulted() != whole:
-                value[key] = entry
-                strip(entry)
-
-    whole = defaulted()
-    strip(bare.get("spec"))
-    return bare
 
 
 def _objects(cluster: LocalCluster) -> dict[Key, Object]:

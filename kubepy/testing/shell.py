@@ -27,7 +27,7 @@ from threading import current_thread, main_thread
 from types import FrameType
 from typing import Any
 
-from kubepy.cli.clock import parse_span
+from kubepy.api.values.goformat import parse_span
 from kubepy.cluster import Cluster, CommandResult
 
 COMMANDS = ("kubectl", "kubepy", "settle", "sleep")

@@ -98,6 +98,8 @@ def busy(bare: Kubepy, folder: Path) -> Kubepy:
     # flags and their values
     ("kubepy rollout undo ds/agent --to-revision=", ["--to-revision=1", "--to-revision=2"]),
     ("kubepy rollout history ds/agent --revision ", ["1", "2"]),
+    ("kubepy rollout diff ds/agent --from-revision ", ["1", "2"]),
+    ("kubepy rollout diff ds ", ["agent"]),
     ("kubepy get pods -o jsonp", ["jsonpath-as-json=", "jsonpath-file=", "jsonpath="]),
     ("kubepy version -o ", ["json", "yaml"]),
     ("kubepy patch ds agent --type ", ["json", "merge", "strategic"]),

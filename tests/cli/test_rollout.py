@@ -6,7 +6,7 @@ from kubepy.api.meta import Object
 from kubepy.api.scheme import Scheme
 from kubepy.apiserver.request import JSON_PATCH, STRATEGIC_MERGE_PATCH
 from kubepy.cli.errors import CliError
-from kubepy.cli.rollout.history import Revision, require_revisions
+from kubepy.cli.rollout.revisions import Revision, require_revisions
 from kubepy.cli.rollout.status import RolloutStatus as Progress
 from kubepy.cli.rollout.status import daemon_set, deployment, stateful_set, viewer_for
 from kubepy.cli.rollout.undo import find_revision, plan_rollback, require_not_paused

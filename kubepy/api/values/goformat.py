@@ -18,6 +18,9 @@ _TYPE_NAMES: dict[type, str] = {
     list: "[]interface {}", dict: "map[string]interface {}",
 }
 UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+_PART = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)([^0-9.]+)")  # of a duration
+_NANOSECONDS = {"ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9,
+                "h": 3600 * 10**9, "d": 86400 * 10**9}
 MAX_DURATION = (2**63 - 1) / 1e9  # seconds: Go's durations are nanoseconds of 64 bits
 
 
@@ -104,6 +107,25 @@ def parse_duration(text: str) -> float:
     if rest or not unsigned or total > MAX_DURATION:
         raise ValueError(f"time: invalid duration {quote_bytes(text)}")
     return -total if text.startswith("-") else total
+
+
+def parse_span(text: str) -> float:
+    """Read a duration that may begin with days (``7d``, ``1d12h``), in seconds.
+
+    Raises ValueError, also for parts of a microsecond, which no clock has.
+    """
+    from decimal import Decimal  # a millisecond that most commands do not need
+
+    with_days = re.fullmatch(r"([+-]?)([0-9]+(?:\.[0-9]+)?)d(.*)", text, re.DOTALL)
+    if with_days is None:
+        seconds = parse_duration(text)
+    else:
+        sign, days, rest = with_days.groups()
+        seconds = float(days) * 24 * UNITS["h"] + (parse_duration(rest) if rest else 0.0)
+        seconds = -seconds if sign == "-" else seconds
+    if sum(Decimal(number) * _NANOSECONDS[unit] for number, unit in _PART.findall(text)) % 1000:
+        raise ValueError(f"the duration {quote(text)} is too exact: time goes by microseconds")
+    return seconds
 
 
 def _quotient(nanos: int, size: int) -> str:

@@ -1,34 +1,31 @@
-"""``rollout history``, and the revisions of a workload.
+"""``rollout history``: the revisions of a workload, or one of them.
 
-Those of a DaemonSet or StatefulSet are ControllerRevisions, those of a Deployment its ReplicaSets. Upstream:
-``kubectl/pkg/cmd/rollout/rollout_history.go``, ``kubectl/pkg/polymorphichelpers/history.go``.
+Upstream: ``kubectl/pkg/cmd/rollout/rollout_history.go``, ``kubectl/pkg/polymorphichelpers/history.go``.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple, cast
+from itertools import pairwise
 
-from kubepy.api.errors import Status
-from kubepy.api.meta import Object, annotations_of, is_controlled_by, labels_of, name_of, namespace_of
-from kubepy.api.objects.deployments import revision_of
-from kubepy.api.scheme import Resource
-from kubepy.api.selectors import from_label_selector
-from kubepy.api.types import DecodeError
-from kubepy.apiserver.client import Client
+from kubepy.api.meta import Object
 from kubepy.cli.describers import pods as describe_pods
 from kubepy.cli.describers.writer import PADDING, PrefixWriter
 from kubepy.cli.errors import CliError
 from kubepy.cli.rollout import RolloutOptions, latest_objects
+from kubepy.cli.rollout.revisions import Revision, RevisionPair, require_revisions, revisions_of
 from kubepy.cli.runtime.command import command
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import int_flag
 from kubepy.cli.runtime.infos import Info
 from kubepy.cli.runtime.objects import CHANGE_CAUSE
 from kubepy.cli.runtime.options import PrintFlags
-from kubepy.cli.runtime.output import printer_for
+from kubepy.cli.runtime.output import name_printer, printer_for
 from kubepy.cli.runtime.tables import Layout, align
-from kubepy.quoting import quote
-from kubepy.runtime.history import apply_revision, number_of
+from kubepy.lazy import lazy_imports
+from kubepy.quoting import printable
+
+with lazy_imports():
+    from kubepy.cli.runtime import terminal
 
 
 class HistoryOptions(RolloutOptions, PrintFlags):
@@ -43,20 +40,32 @@ class HistoryOptions(RolloutOptions, PrintFlags):
 
     # The pod template of one of them
     kubepy rollout history ds/log-agent --revision=2
+
+    # The revisions with what each of them changed
+    kubepy rollout history ds/log-agent -o wide
 """)
 def history(factory: Factory, options: HistoryOptions) -> None:
-    """View previous rollout revisions and configurations."""
+    """View previous rollout revisions and configurations.
+
+    With "-o wide" a last column says what each revision changed against the one before; "rollout diff" shows all of
+    it."""
     options.require_resources()
     if options.revision < 0:
         raise CliError(f"revision must be a positive integer: {options.revision}")
 
+    is_wide = options.output == "wide" and not options.template
+
     def show(info: Info) -> None:
         require_revisions(info.resource, "history", "history viewer")
         revisions = revisions_of(factory.client, info.resource, info.content)
-        if not options.output:
+        if is_wide and revisions and not options.revision:
+            name_printer(factory, f"\n{wide_table(factory, info, revisions)}")(info.content)
+            return
+        if is_wide or not options.output:
             heading = f"with revision #{options.revision}" if options.revision else ""
             text = f"{heading}\n{history_text(info.content, revisions, options.revision)}"
-            printer_for(factory, options, text)(info.content)
+            printer = name_printer(factory, text) if is_wide else printer_for(factory, options, text)
+            printer(info.content)
             return
         printer = printer_for(factory, options, "", typed=True)
         for revision in [_revision(revisions, options.revision)] if options.revision else revisions:
@@ -86,70 +95,21 @@ def history_text(obj: Object, revisions: list[Revision], number: int) -> str:
     return writer.raw()
 
 
+def wide_table(factory: Factory, info: Info, revisions: list[Revision]) -> str:
+    """Return the table of revisions with what each changed; a terminal gets lines that fit in its width."""
+    changes = ["<none>", *(printable(RevisionPair(*pair).summary(factory.cluster, info.resource))
+                           for pair in pairwise(revisions))]
+    table = align(["REVISION\tCHANGE-CAUSE\tCHANGE",
+                   *(f"{revision.number}\t{revision.change_cause}\t{change}"
+                     for revision, change in zip(revisions, changes, strict=True))], Layout(PADDING))
+    if not factory.stdout.isatty():
+        return table
+    width = terminal.width_of(factory.stdout)
+    return "".join(f"{terminal.shortened(line, width)}\n" for line in table.splitlines())
+
+
 def _revision(revisions: list[Revision], number: int) -> Revision:
     revision = next((revision for revision in revisions if revision.number == number), None)
     if revision is None:
         raise CliError("unable to find the specified revision")
     return revision
-
-
-# --- the revisions of a workload ----------------------------------------------------------------------------------
-
-# Kinds that upstream's visitor knows (apps.KindVisitor); any other is an error of its own.
-KNOWN_KINDS = {"DaemonSet", "Deployment", "StatefulSet", "ReplicaSet", "Pod", "Job", "CronJob",
-               "ReplicationController"}
-
-
-class Revision(NamedTuple):
-    """A revision of a workload.
-
-    :ivar source: the ReplicaSet or ControllerRevision that stores the revision.
-    """
-
-    number: int
-    source: Object
-    workload: Object
-
-    @property
-    def template(self) -> Object:
-        """The pod template that the workload had. Raises CliError for a ControllerRevision without one."""
-        if self.source["kind"] == "ReplicaSet":
-            return cast(Object, self.source["spec"]["template"])
-        try:
-            return cast(Object, apply_revision(self.workload, self.source)["spec"]["template"])
-        except (Status, DecodeError) as error:
-            raise CliError(f"unable to parse history {name_of(self.source)}") from error
-
-    @property
-    def change_cause(self) -> str:
-        return annotations_of(self.source).get(CHANGE_CAUSE) or "<none>"
-
-
-def require_revisions(resource: Resource, retrieving: str, missing: str) -> None:
-    """Raise upstream's error for a kind without revisions.
-
-    :param retrieving: "history" or "rollbacker". :param missing: "history viewer" or "rollbacker".
-    """
-    if resource.key in REVISION_RESOURCES:
-        return
-    if resource.kind in KNOWN_KINDS:
-        raise CliError(f"no {missing} has been implemented for {quote(resource.qualified_kind)}")
-    raise CliError(f"error retrieving {retrieving} for {quote(resource.qualified_kind)}, no visitor method exists for "
-                   f"{{{resource.group} {resource.kind}}}")
-
-
-REVISION_RESOURCES = {
-    "daemonsets.apps": "controllerrevisions.apps",
-    "deployments.apps": "replicasets.apps",
-    "statefulsets.apps": "controllerrevisions.apps",
-}
-
-
-def revisions_of(client: Client, resource: Resource, obj: Object) -> list[Revision]:
-    """Return the revisions of a workload in order; of several with one number, the last in key order counts."""
-    selector = from_label_selector(obj["spec"]["selector"])
-    sources: dict[int, Object] = {}
-    for source in client.list(REVISION_RESOURCES[resource.key], namespace=namespace_of(obj)).items:
-        if is_controlled_by(source, obj) and selector.matches(labels_of(source)):
-            sources[revision_of(source) if source["kind"] == "ReplicaSet" else number_of(source)] = source
-    return [Revision(number, sources[number], obj) for number in sorted(sources)]

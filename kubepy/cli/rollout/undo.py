@@ -22,7 +22,7 @@ from kubepy.cli.describers import pods as describe_pods
 from kubepy.cli.describers.writer import PrefixWriter
 from kubepy.cli.errors import CliError, prefixed
 from kubepy.cli.rollout import RolloutOptions, latest_objects
-from kubepy.cli.rollout.history import Revision, require_revisions, revisions_of
+from kubepy.cli.rollout.revisions import Revision, require_revisions, revisions_of
 from kubepy.cli.runtime.command import command
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import int_flag

@@ -5,7 +5,9 @@ Upstream: ``kubectl/pkg/util/apply.go``, ``cli-runtime/pkg/genericclioptions/rec
 
 from __future__ import annotations
 
-from kubepy.api.meta import Object, annotations_of
+from typing import TYPE_CHECKING, Any
+
+from kubepy.api.meta import Object, annotations_of, clone
 from kubepy.cli.errors import CliError
 from kubepy.cli.names import program_of
 from kubepy.cli.runtime.options import Options
@@ -18,7 +20,12 @@ with lazy_imports():
     from kubepy.api.patches import documents as patch_documents
     from kubepy.api.schema import openapi
     from kubepy.api.values import goformat
+    from kubepy.apiserver import kinds
     from kubepy.apiserver import request as requests
+
+if TYPE_CHECKING:
+    from kubepy.api.scheme import Resource
+    from kubepy.apiserver.cluster import LocalCluster
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 CHANGE_CAUSE = "kubernetes.io/change-cause"
@@ -58,6 +65,36 @@ def two_way_patch(before: Object, after: Object) -> tuple[Object, str]:
         return patch_documents.two_way_strategic(before, after, schema), requests.STRATEGIC_MERGE_PATCH
     except patches.PatchError as error:
         raise CliError(str(error)) from None
+
+
+# --- defaults -----------------------------------------------------------------------------------------------------
+
+
+def defaulted(cluster: LocalCluster, resource: Resource, obj: Object) -> Object:
+    """Return a copy of an object of a built-in kind with the defaults of its kind."""
+    strategy = kinds.new_strategy(resource, lambda _: {})
+    strategy.settings = cluster.settings
+    copy: Object = clone(obj)
+    strategy.default(copy)
+    return copy
+
+
+def without_defaults(cluster: LocalCluster, resource: Resource, obj: Object) -> Object:
+    """Return an object of a built-in kind without the fields of its spec that its kind's defaults would set alike."""
+    bare: Object = clone(obj)
+
+    def strip(value: Any) -> None:
+        for entry in value if isinstance(value, list) else ():
+            strip(entry)
+        for key in list(value) if isinstance(value, dict) else ():
+            entry = value.pop(key)
+            if defaulted(cluster, resource, bare) != whole:
+                value[key] = entry
+                strip(entry)
+
+    whole = defaulted(cluster, resource, bare)
+    strip(bare.get("spec"))
+    return bare
 
 
 # --- the last-applied annotation, in which apply keeps the manifest -------------------------------------------------

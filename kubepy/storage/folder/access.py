@@ -7,7 +7,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from kubepy.lazy import lazy_imports
 from kubepy.storage.errors import FolderError, LockTimeoutError, RemovedIndexError
@@ -19,6 +19,9 @@ from kubepy.storage.model import Admit, Object, Removal
 
 with lazy_imports():
     from kubepy.storage.folder import commit_files, locks, outside_edits, recovery
+
+if TYPE_CHECKING:
+    from kubepy.storage.timeline import NewRecorder, TimelineRecorder
 
 T = TypeVar("T")
 
@@ -46,9 +49,11 @@ class Access:
         self._damage = ""  # the warning of a damaged index
         self._damaged: tuple[int, int] | None = None  # the file of an index that is not to be opened again
 
-    def connect(self, admit: Admit | None, removal: Removal | None, now: Callable[[], float]) -> None:
-        """Take the functions of the API server, and the cluster's time."""
+    def connect(self, admit: Admit | None, removal: Removal | None, now: Callable[[], float],
+                new_recorder: NewRecorder | None = None) -> None:
+        """Take the functions of the API server, the cluster's time, and a function for its timeline."""
         self.now = now
+        self.recorder: Callable[[], TimelineRecorder | None] = new_recorder or (lambda: None)
         self.examiner = Examiner(self.folder, admit, removal, now)
 
     def own_path(self, name: str) -> str:
@@ -217,7 +222,8 @@ class Access:
         """
         assert self._database is not None
         same_boot = self.is_same_boot(self._database)
-        return outside_edits.OutsideEdits(self._database, self.examiner, self.now()).record(same_boot=same_boot)
+        edits = outside_edits.OutsideEdits(self._database, self.examiner, self.now(), self.recorder())
+        return edits.record(same_boot=same_boot)
 
     def try_catch_up(self) -> bool:
         """Catch up unless another process has the lock, or this process cannot write here; return whether it did."""

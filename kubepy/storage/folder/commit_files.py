@@ -16,7 +16,7 @@ after the commit.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from kubepy.storage.errors import ConflictError, FolderError, RemovedError
@@ -69,6 +69,7 @@ class Commit(NamedTuple):
     :ivar revision: the newest after them.
     :ivar meta: values of the table ``meta``.
     :ivar settings: a change of ``kubepy.yaml`` that is staged.
+    :ivar write_timeline: writes the entries of the timeline.
     """
 
     writes: list[ObjectWrite]
@@ -76,6 +77,7 @@ class Commit(NamedTuple):
     revision: int
     meta: Mapping[str, str | None]
     settings: SettingsEdit | None
+    write_timeline: Callable[[Database], None] = lambda database: None
 
 
 class Staged(NamedTuple):
@@ -234,6 +236,7 @@ class Journal:
             database.put(row for row in rows if row.json is not None or row.expires is None)
             database.remove(row.key for row in rows if row.json is None and row.expires is not None)
             database.log(commit.log)
+            commit.write_timeline(database)
             database.set_counter("revision", commit.revision)
             for name, value in commit.meta.items():
                 database.set_value("meta", name, value)

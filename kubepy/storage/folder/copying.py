@@ -18,6 +18,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
+from math import inf
 from shutil import rmtree
 from typing import NamedTuple
 
@@ -351,6 +352,7 @@ def write_state(state: StoreState, target: str) -> None:
         with _new_index(target) as database:
             database.put(list(_written_rows(state, folder)))
             database.log(state.entries(state.compacted))
+            database.add_to_timeline(state.timeline_entries(), inf)
             database.set_counter("revision", state.revision)
             database.set_counter("compacted", state.compacted)
             for name, value in state.all_meta().items():

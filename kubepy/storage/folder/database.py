@@ -23,10 +23,17 @@ import stat
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kubepy.lazy import lazy_imports
 from kubepy.storage.errors import FolderError
 from kubepy.storage.model import Key, LogEntry, Problem
+
+with lazy_imports():
+    from kubepy.storage import timeline
+
+if TYPE_CHECKING:
+    from kubepy.storage.timeline import TimelineEntry
 
 DURABLE = 0
 WRITTEN = 1
@@ -34,6 +41,20 @@ PENDING = 2
 
 MAX_REVISION = 2**62
 SCHEMA_VERSION = 4
+# Made when it is first needed: indexes of earlier versions have none.
+TIMELINE_SCHEMA = """
+CREATE TABLE IF NOT EXISTS timeline (
+    number INTEGER PRIMARY KEY,  -- in the order of the writes, without gaps
+    revision INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    resource TEXT NOT NULL,
+    namespace TEXT NOT NULL,
+    name TEXT NOT NULL,
+    views TEXT NOT NULL,
+    note TEXT NOT NULL,
+    is_outside INTEGER NOT NULL
+);
+"""
 SCHEMA = """
 CREATE TABLE objects (
     id INTEGER PRIMARY KEY,
@@ -81,7 +102,7 @@ CREATE TABLE counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT RO
 INSERT INTO counters VALUES ('revision', 0), ('compacted', 0);
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL, checksum INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE internal (name TEXT PRIMARY KEY, value TEXT NOT NULL, checksum INTEGER NOT NULL) WITHOUT ROWID;
-"""
+""" + TIMELINE_SCHEMA
 
 
 class DamagedError(Exception):
@@ -459,6 +480,48 @@ class Database:
         """Forget the changes up to a revision."""
         self.connection.execute("DELETE FROM changes WHERE revision <= ?", (until,))
         self.set_counter("compacted", until)
+
+    # --- timeline ---
+
+    def add_to_timeline(self, entries: list[TimelineEntry], keep: float) -> None:
+        """Add entries, and remove the oldest that are not kept. ``keep``: as a TimelineRecorder's."""
+        if not entries:
+            return
+        self.connection.execute(TIMELINE_SCHEMA)
+        self.connection.executemany(
+            "INSERT INTO timeline VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?)",
+            ((entry.revision, entry.at, *entry.key, timeline.to_text(entry), entry.note, int(entry.is_outside))
+             for entry in entries))
+        (first, last, oldest) = self.connection.execute(
+            "SELECT number, (SELECT max(number) FROM timeline), at FROM timeline ORDER BY number LIMIT 1").fetchone()
+        newest = entries[-1].at
+        if timeline.is_overlong(oldest, newest, last - first + 1, keep):
+            until = self._last_cut(newest - timeline.microseconds(keep), timeline.longest(keep))
+            self.connection.execute("DELETE FROM timeline WHERE number <= ?", (until,))
+
+    def timeline(self, since: int, length: float, after: int = 0) -> list[TimelineEntry]:
+        """Return the entries after the last that is older than a time, at most so many, and those of them after a
+        revision, in the order of the writes. Raises DamagedError."""
+        if not self._has_timeline():
+            return []
+        selected = self.connection.execute(
+            "SELECT * FROM timeline WHERE number > ? AND revision > ? ORDER BY number",
+            (self._last_cut(since, length), after))
+        try:
+            return [timeline.TimelineEntry(revision, at, Key(*key), *timeline.from_text(views), note, bool(is_outside))
+                    for _, revision, at, *key, views, note, is_outside in selected]
+        except (TypeError, ValueError) as error:
+            raise DamagedError(f"the timeline cannot be read: {error}") from error
+
+    def _has_timeline(self) -> bool:
+        return self.connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'timeline'").fetchone() is not None
+
+    def _last_cut(self, since: int, length: float) -> int:
+        """Return the number of the last entry that is older than a time, or before the newest so many."""
+        older, newest = self.connection.execute(
+            "SELECT coalesce(max(CASE WHEN at < ? THEN number END), 0), coalesce(max(number), 0) FROM timeline",
+            (since,)).fetchone()
+        return int(max(older, newest - length))
 
     # --- problems ---
 

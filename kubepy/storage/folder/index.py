@@ -10,6 +10,7 @@ import sqlite3
 import stat
 from collections.abc import Iterator
 from contextlib import suppress
+from math import inf
 
 from kubepy.lazy import lazy_imports
 from kubepy.storage.errors import FolderError
@@ -17,6 +18,7 @@ from kubepy.storage.folder.database import DamagedError, Database, is_damage, re
 from kubepy.storage.model import DELETED
 
 with lazy_imports():
+    from kubepy.storage import timeline
     from kubepy.storage.folder import locks
 
 OWN = ".kubepy"  # the folder of what is this machine's own
@@ -215,6 +217,7 @@ def find_damage(database: Database) -> Iterator[str]:
             is_named = entry.type and entry.resource and entry.name
             if not _are(str, entry[1:5]) or not is_named or (entry.type == DELETED) != (entry.json is not None):
                 yield f"an entry of the change log has other types: {entry[:5]}"
+        database.timeline(timeline.NEVER, inf)
         for stamp, problem in database.problems().values():
             if not _are(int, (*stamp, problem.line)) or not isinstance(problem.reason, str):
                 yield "a problem has other types"

@@ -6,6 +6,7 @@ The files of objects themselves are left as they are.
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
 from kubepy.storage.folder.commit_files import settle_managers
 from kubepy.storage.folder.compare import (
@@ -25,18 +26,25 @@ from kubepy.storage.folder.paths import parent_of, path_of
 from kubepy.storage.folder.scan import scan_objects
 from kubepy.storage.model import ADDED, DELETED, MODIFIED, Key, LogEntry
 
+if TYPE_CHECKING:
+    from kubepy.storage.timeline import TimelineEntry, TimelineRecorder
+
 
 class OutsideEdits:
     """Brings the index to what the files say. For the holder of the lock, or for an index in memory.
 
     :param now: the cluster's time in seconds, from which a rebuilt index counts its revisions on.
+    :param recorder: makes the entries of the timeline.
     """
 
-    def __init__(self, database: Database, examiner: Examiner, now: float) -> None:
+    def __init__(self, database: Database, examiner: Examiner, now: float,
+                 recorder: TimelineRecorder | None = None) -> None:
         self._database = database
         self._examiner = examiner
         self._folder = examiner.folder
         self._now = now
+        self._recorder = recorder
+        self._timeline: list[TimelineEntry] = []
         self._revision = 0  # the last one that was given
 
     def record(self, *, same_boot: bool) -> bool:
@@ -85,6 +93,8 @@ class OutsideEdits:
             for path in problems.keys() - problem_paths:
                 self._database.remove_problem(path)
             self._database.set_counter("revision", self._revision)
+            if self._recorder is not None and not is_rebuild:  # without an index the former contents are unknown
+                self._database.add_to_timeline(self._timeline, self._recorder.keep)
 
     def _record_one(self, outcome: Outcome, left_out: set[str]) -> None:
         """Write one outcome. ``left_out``: the paths of objects that lists have left out because of their files; their
@@ -97,11 +107,13 @@ class OutsideEdits:
             row = outcome.row
             self._database.remove([row.key])
             self._database.log([LogEntry(self._next_revision(), DELETED, *row.key, row.json)])
+            self._note(row.key, row.json, None)
             if row.managers and not self._database.in_memory:  # the managers go with their object
                 settle_managers(self._folder, row, "")
                 self._folder.remove_empty_managed(parent_of(path_of(row.key)))
         elif isinstance(outcome, Retained):
             self._put(outcome.row._replace(json=outcome.json, state=PENDING, replaces=""), MODIFIED)
+            self._note(outcome.row.key, outcome.row.json, outcome.json)
         elif isinstance(outcome, Edited):
             self._put_edited(outcome)
         else:
@@ -122,9 +134,17 @@ class OutsideEdits:
         if old is not None and _uid_in(old.json) != _uid_in(edited.json):
             is_new = True
             self._database.log([LogEntry(self._next_revision(), DELETED, *old.key, old.json)])
+            self._note(old.key, old.json, None)
         row = Row(*edited.key, 0, edited.json, *edited.stamp, edited.digest, int(edited.racy),
                   managers=edited.managers)
         self._put(row, ADDED if is_new else MODIFIED)
+        self._note(edited.key, None if is_new or old is None else old.json, edited.json)
+
+    def _note(self, key: Key, old: str | None, new: str | None) -> None:
+        """Note the change of an object on the timeline."""
+        if self._recorder is not None and key.resource in self._recorder.resources:
+            before, after = (json.loads(text) if text is not None else None for text in (old, new))
+            self._timeline += self._recorder.entries(key, self._revision, self._now, before, after, is_outside=True)
 
     def _put(self, row: Row, change_type: str) -> None:
         """Store a row at the next revision, and log the change."""

@@ -7,9 +7,11 @@ files, and it stays as it is while others write, and after the index has been re
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import threading
 from collections.abc import Callable
+from math import inf
 from typing import TypeVar
 from weakref import finalize
 
@@ -21,6 +23,7 @@ from kubepy.storage.folder.settings import with_recorded_changes
 from kubepy.storage.memory import Expiring, MemoryRecord, ObjectTable, Records, StoreState
 from kubepy.storage.model import ADDED, DELETED, MODIFIED, Key, LogEntry, Object
 from kubepy.storage.sortedmap import SortedMap
+from kubepy.storage.timeline import NEVER, TimelineEntry
 from kubepy.storage.transaction import StoredChange
 
 T = TypeVar("T")
@@ -38,6 +41,7 @@ class FolderSource:
         self._objects: dict[Key, MemoryRecord | None] = {}
         self._records: dict[tuple[str, str], Records] = {}
         self._expiring: Expiring | None = None
+        self._timeline: list[TimelineEntry] | None = None
         self._database = index.snapshot_copy()
         finalize(self, self._database.close)
         self.revision = self._database.counter("revision")
@@ -86,6 +90,12 @@ class FolderSource:
     def entries(self, since: int) -> list[LogEntry]:
         """Return the entries of the change log after a revision, oldest first."""
         return self.read(lambda database: database.entries(since))
+
+    def timeline(self) -> list[TimelineEntry]:
+        """Return the entries of the timeline, in the order of the writes."""
+        if self._timeline is None:
+            self._timeline = self.read(lambda database: database.timeline(NEVER, inf))
+        return self._timeline
 
     def meta(self, name: str) -> str | None:
         """Return a small value that is no object."""
@@ -147,6 +157,8 @@ def _with_unrecorded_edits(state: StoreState, source: FolderSource, view: Folder
     or nothing can be written here. Objects that are left out because of their files are not in the state."""
     changes: list[StoredChange[MemoryRecord]] = []
     log: list[LogEntry] = []
+    timeline: list[TimelineEntry] = []
+    recorder = access.recorder()
     revision = state.revision
     for key in sorted(view.unrecorded):
         before, after = source.row(key), view.rows.get(key)
@@ -160,4 +172,8 @@ def _with_unrecorded_edits(state: StoreState, source: FolderSource, view: Folder
         else:
             log.append(LogEntry(revision, MODIFIED if before else ADDED, *key, None))
         changes.append(StoredChange(key, _record(before) if before else None, text, revision))
-    return state.changed(changes, log, revision) if changes else state
+        if recorder is not None and key.resource in recorder.resources:
+            old, new = (json.loads(content) if content else None for content in (before and before.json, text))
+            timeline += recorder.entries(key, revision, access.now(), old, new, is_outside=True)
+    state = state.changed(changes, log, revision) if changes else state
+    return state.with_timeline(timeline, recorder.keep) if timeline and recorder is not None else state

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from functools import wraps
+from math import inf
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from kubepy.lazy import lazy_imports
@@ -22,7 +23,7 @@ from kubepy.storage.folder.reader import Reader, read_changes, read_logged_chang
 from kubepy.storage.model import Admit, Change, CommittedChanges, Key, LoggedChanges, Object, Problem, Removal, Snapshot
 
 with lazy_imports():
-    from kubepy.storage import memory
+    from kubepy.storage import memory, timeline
     from kubepy.storage.folder import commit_files, copying, fsck, locks, snapshot, transaction
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     from kubepy.storage.folder.transaction import FolderTransaction
     from kubepy.storage.memory import MemoryStore, StoreState
+    from kubepy.storage.timeline import NewRecorder, TimelineEntry
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -37,6 +39,7 @@ T = TypeVar("T")
 Names = list[str]
 Changes = list[Change]
 Problems = list[Problem]
+TimelineEntries = list["TimelineEntry"]
 
 
 def _reads(method: Callable[Concatenate[FolderStore, P], T]) -> Callable[Concatenate[FolderStore, P], T]:
@@ -97,9 +100,11 @@ class FolderStore:
         """The path of the state folder."""
         return self._folder.root
 
-    def connect(self, admit: Admit, removal: Removal, now: Callable[[], float]) -> None:
-        """Take what the API server knows of objects, and the cluster's time in seconds since the epoch."""
-        self._access.connect(admit, removal, now)
+    def connect(self, admit: Admit, removal: Removal, now: Callable[[], float],
+                new_recorder: NewRecorder | None = None) -> None:
+        """Take what the API server knows of objects, the cluster's time in seconds since the epoch, and a function for
+        its timeline."""
+        self._access.connect(admit, removal, now, new_recorder)
 
     @_reads
     def settings(self) -> Object:
@@ -214,6 +219,15 @@ class FolderStore:
         return read_logged_changes(self._access.database(), since)
 
     @_reads
+    def timeline(self, *, since: int | None = None, after: int = 0) -> TimelineEntries:
+        """Return the entries of the timeline that are kept, in the order of the writes, edits from outside included."""
+        self._reader.view_all()
+        keep = recorder.keep if (recorder := self._access.recorder()) is not None else inf
+        first = timeline.microseconds(self._access.now() - keep)
+        first = first if since is None else max(first, since)
+        return self._access.database().timeline(first, timeline.longest(keep), after)
+
+    @_reads
     def refresh(self, resource: str, namespace: str | None = None) -> tuple[int, tuple[Problem, ...]]:
         """Record edits from outside to objects of a resource; return the newest revision after that, and the files
         among them that cannot be objects."""
@@ -294,6 +308,7 @@ class FolderStore:
             elif meta or changes.revision > database.counter("revision"):
                 # Writes that came to nothing have had revisions, which somebody may have seen: no other may have them.
                 with database.write():
+                    changes.write_timeline(database)
                     database.set_counter("revision", max(changes.revision, database.counter("revision")))
                     for name, value in meta.items():
                         database.set_value("meta", name, value)

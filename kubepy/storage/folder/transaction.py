@@ -36,7 +36,7 @@ class FolderTransaction(BufferedTransaction[Row]):
         self._obstacles = Obstacles(
             Obstacle(problem.path, problem.reason) for problem in problems if is_folder_path(problem.path))
         self._tombstones: dict[Key, Row] = {}
-        super().__init__(self._database.counter("revision"), volatile, now)
+        super().__init__(self._database.counter("revision"), volatile, now, access.recorder())
 
     def database(self) -> Database:
         """Return the index, which is another one after damage to it has shown.
@@ -59,7 +59,13 @@ class FolderTransaction(BufferedTransaction[Row]):
             entry.revision = self._revision
             if entry.object is not None:
                 entry.object["metadata"]["resourceVersion"] = str(self._revision)
+        self.timeline = [entry._replace(revision=self._revision) for entry in self.timeline]
         return database
+
+    def write_timeline(self, database: Database) -> None:
+        """Write the entries of the timeline to the index."""
+        if self.timeline and self._recorder is not None:
+            database.add_to_timeline(self.timeline, self._recorder.keep)
 
     def changes(self, since: int) -> list[Change]:
         """Return changes as :meth:`FolderStore.changes` does, as things stood when the transaction began: without its
@@ -116,4 +122,4 @@ class FolderTransaction(BufferedTransaction[Row]):
         """Return the writes as one commit, with values of the table ``meta`` and a change of ``kubepy.yaml``."""
         writes = [ObjectWrite(change.key, change.before or self._tombstones.get(change.key), *change[2:])
                   for change in self.changed()]
-        return Commit(writes, self.log(), self._revision, meta, settings)
+        return Commit(writes, self.log(), self._revision, meta, settings, self.write_timeline)

@@ -1,0 +1,162 @@
+"""The picture as one html file, which needs nothing beside it: drawing, style, script, and the data of the steps.
+
+Without JavaScript it is the drawing with a table of the workloads. The page of ``kubepy serve`` is the same page
+without a timeline; it fetches :func:`live_document` whenever there are new steps.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from kubepy.api.clock import format_exact_time
+from kubepy.api.meta import Object
+from kubepy.insight import Course, Timeline
+from kubepy.insight.picture.svg import (
+    COLOURS,
+    LEFT,
+    PLOT,
+    STATE_NAMES,
+    WIDTH,
+    Drawing,
+    allowed,
+    body_of,
+    caption_of,
+    clean,
+    colour_rules,
+    description_of,
+    draw,
+    number,
+    resource_text,
+    states_of,
+    swatch,
+)
+
+COLUMNS = ("Workload", "Namespace", "Desired", "Lowest available", "Must be available", "Most unavailable",
+           "Most surge", "Updated at the end")
+
+
+def render_html(timeline: Timeline) -> str:
+    """Draw a timeline as a page of its own."""
+    drawing = draw(timeline, 0)
+    data = json.dumps(page_data(drawing), ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+    return page(f"Timeline: {caption_of(timeline)}", content(drawing), data, drawing.thickness)
+
+
+def live_document(timeline: Timeline) -> Object:
+    """Return what the live page shows: the content of the page, and the data of its steps."""
+    drawing = draw(timeline, 0)
+    return {"content": content(drawing), "data": page_data(drawing)}
+
+
+def page(title: str, main: str, data: str, thickness: float = 0) -> str:
+    """Return a page; without data it is the live one, which fetches them."""
+    values = {"title": clean(title), "style": page_style(thickness), "main": main, "data": data,
+              "script": resource_text("page.js"), "live": "" if data else " data-live"}
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: values[match[1]], resource_text("page.html"))
+
+
+def page_style(thickness: float) -> str:
+    """Return the style of a page: the colours of both themes, the thickness of bars, the drawing, the rest."""
+    def variables(theme: int) -> str:
+        return " ".join(f"--{name}: {colours[theme]};" for name, colours in COLOURS.items())
+
+    return (f":root {{ color-scheme: light; --thickness: {number(thickness)}; {variables(0)} }}\n"
+            "@media (prefers-color-scheme: dark) {\n"
+            f":root:not([data-theme=light]) {{ color-scheme: dark; {variables(1)} }}\n}}\n"
+            f":root[data-theme=dark] {{ color-scheme: dark; {variables(1)} }}\n"
+            + resource_text("drawing.css") + colour_rules() + resource_text("page.css"))
+
+
+def content(drawing: Drawing) -> str:
+    """Return the content of a page: caption, drawing, legend, and the numbers of the workloads."""
+    height = number(drawing.height)
+    return (
+        f'<p id="caption">{clean(caption_of(drawing.timeline))}, {len(drawing.timeline.steps)} steps</p>\n'
+        f'<div id="picture">\n'
+        f'<svg id="drawing" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" role="img" '
+        f'aria-labelledby="drawing-title"><title id="drawing-title">{clean(description_of(drawing.timeline))}</title>\n'
+        f'{body_of(drawing)}</svg>\n</div>\n{legend(drawing)}{workloads_table(drawing.timeline.courses)}')
+
+
+def legend(drawing: Drawing) -> str:
+    """Return the list that explains the states of bars."""
+    items = "".join(f'<li><svg width="26" height="14" aria-hidden="true">{swatch(state, 0, 7)}</svg> '
+                    f"{STATE_NAMES[state]}</li>\n" for state in states_of(drawing))
+    return f'<ul id="legend" aria-label="States of pods">\n{items}</ul>\n' if items else ""
+
+
+def workloads_table(courses: Iterable[Course]) -> str:
+    """Return the table of the workloads' numbers."""
+    rows = list[str]()
+    for name, *cells in map(workload_cells, sorted(courses)):
+        others = "".join(f"<td>{clean(cell)}</td>" for cell in cells)
+        rows.append(f'<tr><th scope="row">{clean(name)}</th>{others}</tr>\n')
+    head = "".join(f'<th scope="col">{name}</th>' for name in COLUMNS)
+    return (f'<div class="scroll"><table id="workloads">\n<caption>Workloads</caption>\n<thead><tr>{head}</tr></thead>'
+            f"\n<tbody>\n{''.join(rows)}</tbody></table></div>\n" if rows else "")
+
+
+def workload_cells(course: Course) -> list[str]:
+    """Return the cells of a workload: the numbers that ``-o json`` has."""
+    numbers = [entry for _, entry in course.numbers]
+    if not numbers:
+        return [f"{course.key.resource}/{course.key.name}", course.key.namespace, *[""] * (len(COLUMNS) - 2)]
+    low = allowed(course, numbers[-1])[0]
+    return [f"{course.key.resource}/{course.key.name}", course.key.namespace, str(numbers[-1].desired),
+            str(min(entry.available for entry in numbers)), "" if low is None else str(low),
+            str(max(entry.unavailable for entry in numbers)), str(max(entry.surge for entry in numbers)),
+            str(numbers[-1].updated)]
+
+
+class Distinct:
+    """Distinct values, which others name by their place among them."""
+
+    def __init__(self) -> None:
+        self._places = dict[Any, int]()
+
+    def place(self, value: Any) -> int:
+        return self._places.setdefault(value, len(self._places))
+
+    def values(self) -> list[Any]:
+        return list(self._places)
+
+
+def page_data(drawing: Drawing) -> Object:
+    """Return the data of a page, as lists of numbers, so that thousands of pods take little room.
+
+    ``words`` are texts. A kind is [resource, namespace, owner, revision], an object [name, kind, node], a step three
+    numbers: action, object, reason. Steps belong to the moments in their order, [milliseconds since the beginning, time
+    since it, place, width, steps]. A bar is [object, y, first step, last step, successor's bar or -1]. The numbers of a
+    workload are differences to those before.
+    """
+    words, kinds, objects = Distinct(), Distinct(), Distinct()
+    timeline, steps, last = drawing.timeline, list[int](), dict[Any, int]()
+    for step in timeline.steps:
+        kind = kinds.place((words.place(step.key.resource), words.place(step.key.namespace), words.place(step.owner),
+                            words.place(step.revision)))
+        thing = objects.place((words.place(step.key.name), kind, words.place(step.node)))
+        last[step.key] = thing
+        steps += [words.place(step.action), thing, words.place(step.reason)]
+    places = {bar: place for place, (*_, bar) in enumerate(drawing.rows)}
+    moments = [[format_exact_time(moment.at), moment.after, round(moment.x, 3), round(moment.width, 3), moment.steps]
+               for moment in drawing.scale.moments]
+    return {
+        "left": LEFT, "plot": PLOT, "thickness": drawing.thickness, "height": drawing.height,
+        "moments": moments, "gaps": [[round(gap.x + gap.width / 2, 2), gap.text] for gap in drawing.scale.gaps],
+        "steps": steps,
+        "bars": [[last[bar.key], round(top + bottom) / 2, bar.start, bar.end,
+                  places[bar.successor] if bar.successor else -1] for top, bottom, bar in drawing.rows],
+        "labels": [[label.x, label.y, label.text, label.room] for label in drawing.texts if label.room],
+        "courses": [course_data(course) for course in sorted(timeline.courses) if course.numbers],
+        "words": words.values(), "kinds": kinds.values(), "objects": objects.values()}
+
+
+def course_data(course: Course) -> list[Any]:
+    """Return [resource/name, namespace, numbers]; each number is the difference to the one before."""
+    rows = [(after, *numbers) for after, numbers in course.numbers]
+    flat = [value - before for row, previous in zip(rows, [(0,) * 6, *rows], strict=False)
+            for value, before in zip(row, previous, strict=True)]
+    return [f"{course.key.resource}/{course.key.name}", course.key.namespace, flat]

@@ -1,0 +1,470 @@
+"""The picture as svg: workloads with their availability above, below them the pods on their nodes.
+
+Bars are horizontal strokes, collected in one path for each state and revision: a thousand pods take little room, and
+the page zooms them by moving what stands in the paths (``page.js``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from functools import cache
+from importlib.resources import files
+from itertools import groupby, zip_longest
+from typing import Any, NamedTuple
+from xml.sax.saxutils import escape
+
+from kubepy.api.clock import format_exact_time
+from kubepy.api.values.goformat import format_duration
+from kubepy.insight import Course, Numbers, Timeline
+from kubepy.insight.picture import (
+    AVAILABLE,
+    FAILED,
+    NODES,
+    PENDING,
+    PODS,
+    READY,
+    STARTING,
+    SUCCEEDED,
+    TERMINATING,
+    Bar,
+    TopControllers,
+    bars_of,
+)
+from kubepy.insight.picture.scale import Scale
+from kubepy.storage import Key
+
+WIDTH, LEFT, RIGHT = 1200, 176, 16
+PLOT = WIDTH - LEFT - RIGHT
+HEAD, AXIS, CHART_HEAD, CHART, CHART_GAP, NODE_GAP, LEGEND = 52, 24, 32, 48, 14, 6, 26
+PITCHES = ((24, 22), (60, 16), (150, 11), (400, 7))  # up to so many rows, the height of one
+SMALLEST_PITCH = 4
+LABEL_HEIGHT = 12
+REVISIONS = 8
+STATE_NAMES = {PENDING: "not scheduled", STARTING: "not ready", READY: "ready", AVAILABLE: "available",
+               TERMINATING: "terminating", FAILED: "failing", SUCCEEDED: "succeeded"}
+COLOURS = {  # name: light, dark. Revisions differ for colour-blind eyes too; text has a contrast of 4.5 at least
+    "ground": ("#ffffff", "#14181d"), "text": ("#1b2127", "#e8edf2"), "faint": ("#596673", "#a2b0bd"),
+    "stripe": ("#f5f7f9", "#1a2027"), "moment": ("#1b212712", "#e8edf214"), "frame": ("#a9b4bf", "#566472"),
+    "band": ("#bfe3d0", "#1d4735"), "bound": ("#2b7a55", "#5fb98f"), "fail": ("#b3122b", "#ff7d87"),
+    "inbar": ("#ffffff", "#0b0e11"), "none": ("#56616b", "#aab5bf"),
+    "r0": ("#0b63a8", "#6cb6f5"), "r1": ("#b45309", "#f5a742"), "r2": ("#0f7660", "#4fd0ac"),
+    "r3": ("#8a3f92", "#d9a0e4"), "r4": ("#6b6100", "#dccb4a"), "r5": ("#3f4fbf", "#a8b1ff"),
+    "r6": ("#9d3a5f", "#f29bb9"), "r7": ("#4a6069", "#b3c6cf")}
+Number = int | float
+
+
+class Label(NamedTuple):
+    """A text of the drawing.
+
+    :ivar text: the whole text; what is longer than its place is shortened.
+    :ivar room: the width of its place; 0: as wide as it is.
+    """
+
+    x: float
+    y: float
+    text: str
+    classes: str = ""
+    room: float = 0
+
+
+def number(value: Number) -> str:
+    """Write a coordinate with two decimals at most."""
+    text = f"{value:.2f}".rstrip("0").rstrip(".")
+    return text.replace("0.", ".", 1) if abs(value) < 1 else text
+
+
+def shortened(text: str, room: float, size: float = 6.3) -> str:
+    """Return a text that fits its room, with an ellipsis in its middle."""
+    most = int(room / size)
+    if not room or len(text) <= most:
+        return text
+    head = max((most - 1) // 2, 1)
+    return f"{text[:head]}…{text[len(text) - max(most - 1 - head, 0):]}"
+
+
+class Drawing:
+    """A drawing under way: paths on the time axis by class, texts on it and beside it.
+
+    :ivar plot: class: pieces of the path's ``d``. Capital letters are places on the time axis, as is the length after
+        ``h``; ``l`` and ``v`` are sizes that stay at any zoom.
+    :ivar rows: (top, bottom, bar) of each bar.
+    """
+
+    def __init__(self, timeline: Timeline) -> None:
+        self.timeline, self.scale, self.bars = timeline, Scale(timeline, PLOT), bars_of(timeline)
+        self.owners = TopControllers(timeline)
+        self.workloads = sorted({*(course.key for course in timeline.courses), *(bar.workload for bar in self.bars)})
+        self.revisions = revision_classes(self.bars, self.workloads)
+        self.plot, self.texts, self.ticks = defaultdict[str, list[str]](list), list[Label](), list[Label]()
+        self.rows = list[tuple[float, float, Bar]]()
+        self.gaps, self.keys = list[Label](), list[str]()
+        self.height, self.thickness = 0.0, 0.0
+
+    def add(self, classes: str, path: str) -> None:
+        self.plot[classes].append(path)
+
+    def box(self, classes: str, x: float, y: float, width: float, height: float) -> None:
+        """Fill a rectangle on the time axis."""
+        self.add(classes, f"M{number(x)} {number(y)}h{number(width)}v{number(height)}h{number(-width)}z")
+
+    def stroke(self, classes: str, x: float, y: float, width: float) -> None:
+        """Draw a horizontal line on the time axis."""
+        self.add(classes, f"M{number(x)} {number(y)}h{number(width)}")
+
+
+def revision_classes(bars: Iterable[Bar], workloads: Sequence[Key]) -> dict[tuple[Key, str], str]:
+    """Return the class of each revision of each workload: older ones first, those that nothing has are "none"."""
+    classes = dict[tuple[Key, str], str]()
+    for bar in sorted(bars, key=lambda bar: (workloads.index(bar.workload), bar.start)):
+        if bar.revision:
+            classes.setdefault((bar.workload, bar.revision), f"r{len(classes) % REVISIONS}")
+    return classes
+
+
+# --- workloads ----------------------------------------------------------------------------------------------------
+
+
+def draw_charts(drawing: Drawing, top: float) -> float:
+    """Draw the availability of each workload; returns where the next part begins."""
+    for course in sorted(drawing.timeline.courses):
+        if course.numbers:
+            draw_chart(drawing, course, top)
+            top += CHART_HEAD + CHART + CHART_GAP
+    return top
+
+
+def allowed(course: Course, numbers: Numbers) -> tuple[int | None, int]:
+    """Return how many pods must be available, None if that is not said, and how many there may be."""
+    bounds = course.bounds
+    lowest = bounds.min_available
+    if lowest is None and bounds.max_unavailable is not None:
+        lowest = max(numbers.desired - bounds.max_unavailable, 0)
+    return lowest, numbers.desired + (bounds.max_surge or 0)
+
+
+def runs(values: Iterable[tuple[float, tuple[Any, ...]]]) -> Iterable[tuple[Any, ...]]:
+    """Yield (begin, end, *value) for each run of equal values along the time axis."""
+    begins = [(value, next(places)[0]) for value, places in groupby(values, key=lambda place: place[1])]
+    for (value, x), after in zip_longest(begins, begins[1:]):
+        yield x, after[1] if after else float(PLOT), *value
+
+
+def draw_chart(drawing: Drawing, course: Course, top: float) -> None:
+    """Draw the availability of a workload against its band, with the events of it and of what it owns above."""
+    floor = top + CHART_HEAD + CHART
+    places = [(drawing.scale.x(after - 1), numbers, *allowed(course, numbers)) for after, numbers in course.numbers]
+    most = max(1, *(max(numbers.pods, numbers.available, high) for _, numbers, _, high in places))
+    least = min(min(numbers.available, numbers.desired if low is None else low) for _, numbers, low, _ in places)
+    base = least - max(most - least, 1) if least > most * 0.75 else 0
+
+    def y(value: int) -> float:
+        return floor - CHART * (max(value, base) - base) / (most - base)
+
+    for x, end, low, high in runs((x, (low, high)) for x, _, low, high in places):
+        if low is not None:
+            drawing.box("band", x, y(high), end - x, y(min(low, high)) - y(high))
+            drawing.stroke("bound", x, y(low), end - x)
+    for x, end, available, low in runs((x, (numbers.available, low)) for x, numbers, low, _ in places):
+        if low is not None and available < low:
+            drawing.stroke("low", x, y(available), end - x)
+    for classes, values in (("count", [numbers.pods for _, numbers, *_ in places]),
+                            ("line", [numbers.available for _, numbers, *_ in places])):
+        line = list(runs((x, (value,)) for (x, *_), value in zip(places, values, strict=True)))
+        drawing.add(classes, f"M0 {number(y(line[0][2]))}" + "".join(
+            f"H{number(end)}{f'V{number(y(after[2]))}' if after else ''}"
+            for (_, end, _), after in zip_longest(line, line[1:])))
+    drawing.stroke("frame", 0, floor, PLOT)
+    drawing.texts += [Label(LEFT - 6, y(value) + 3.5, str(value), "small faint end y")
+                      for value in sorted({base, least, most}) if value in (base, most) or y(value) - y(most) > 9]
+    draw_chart_labels(drawing, course, top)
+    for place, step in enumerate(drawing.timeline.steps):
+        if step.key.resource not in (PODS, NODES) and drawing.owners.top(step) == course.key:
+            drawing.add("event", f"M{number(drawing.scale.x(place))} {number(top + CHART_HEAD - 12)}l4 4l-4 4l-4-4z")
+
+
+def draw_chart_labels(drawing: Drawing, course: Course, top: float) -> None:
+    """Write a workload's name, its revisions, and its lowest availability."""
+    kind = course.key.resource.partition(".")[0]
+    drawing.texts += [Label(8, top + 14, course.key.name, "name", LEFT - 16),
+                      Label(8, top + 28, f"{kind} in {course.key.namespace}", "small faint", LEFT - 30)]
+    revisions = [(revision, name) for (workload, revision), name in drawing.revisions.items() if workload == course.key]
+    for line, (revision, name) in enumerate(revisions[-3:]):
+        drawing.texts.append(Label(23, top + 42 + 13 * line, revision, "small", LEFT - 60))
+        drawing.keys.append(f'<path class="swatch {name}" d="M8 {number(top + 38 + 13 * line)}h10"/>')
+    drawing.texts.append(Label(LEFT, top + 14, summary_of(course), "small summary"))
+
+
+def summary_of(course: Course) -> str:
+    """Say in one line how a workload fared."""
+    lowest = min(course.numbers, key=lambda entry: entry[1].available - entry[1].desired)[1]
+    last = course.numbers[-1][1]
+    low = allowed(course, lowest)[0]
+    budget = f" by {course.bounds.budget}" if course.bounds.budget else ""
+    return (f"at least {lowest.available} of {lowest.desired} available"
+            + (f", {low} required{budget}" if low is not None else "")
+            + f"; at the end {last.available} of {last.desired}, {last.updated} updated")
+
+
+# --- nodes --------------------------------------------------------------------------------------------------------
+
+
+def lanes_of(drawing: Drawing) -> dict[str, list[list[Bar]]]:
+    """Return the rows of each node: pods of one workload share a row where they do not overlap."""
+    nodes = {bar.node for bar in drawing.bars} | {
+        step.key.name for step in drawing.timeline.steps if step.key.resource == NODES}
+    order = {workload: place for place, workload in enumerate(drawing.workloads)}
+    predecessor = {bar.successor: bar for bar in drawing.bars if bar.successor}
+    lanes: dict[str, list[list[Bar]]] = {name: [] for name in sorted(nodes, key=natural)}
+    for bar in sorted(drawing.bars, key=lambda bar: (order[bar.workload], bar.start)):
+        free = [lane for lane in lanes[bar.node]
+                if lane[-1].workload == bar.workload and lane[-1].end <= max(bar.start, 0)]
+        lane = next((lane for lane in free if lane[-1] is predecessor.get(bar)), free[0] if free else None)
+        if lane is None:
+            lanes[bar.node].append([bar])
+        else:
+            lane.append(bar)
+    return lanes
+
+
+def natural(name: str) -> tuple[bool, list[tuple[int, str]]]:
+    """Sort node-10 after node-9, and pods without a node last."""
+    return not name, [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"([0-9]+)", name)]
+
+
+def draw_nodes(drawing: Drawing, top: float) -> float:
+    """Draw the pods on their nodes; returns where the next part begins."""
+    lanes = lanes_of(drawing)
+    count = sum(max(len(rows), 1) for rows in lanes.values())
+    pitch = next((pitch for most, pitch in PITCHES if count <= most), SMALLEST_PITCH)
+    gap = NODE_GAP if len(lanes) <= 60 else 0
+    drawing.thickness = max(round(pitch * 0.68), 3)
+    places, labelled = dict[Bar, float](), 0.0
+    for index, (node, rows) in enumerate(lanes.items()):
+        height = pitch * max(len(rows), 1) + gap
+        if index % 2 == 0:
+            drawing.box("stripe", 0, top, PLOT, height)
+        if top >= labelled:
+            y = top + gap / 2 + min(pitch, 20) * 0.5 + 4
+            drawing.texts.append(Label(8, y, node or "no node", "node", LEFT - 16))
+            labelled = top + LABEL_HEIGHT
+        draw_node_states(drawing, node, top)
+        for line, row in enumerate(rows):
+            y = top + gap / 2 + pitch * (line + 0.5)
+            for bar in row:
+                places[bar] = y
+                draw_bar(drawing, bar, y)
+                drawing.rows.append((y - pitch / 2, y + pitch / 2, bar))
+        top += height
+    for bar, y in places.items():
+        if bar.successor:
+            draw_link(drawing, bar, y, places[bar.successor])
+    return top
+
+
+def draw_node_states(drawing: Drawing, node: str, top: float) -> None:
+    """Draw above a node's rows when it was not ready, and when it was cordoned."""
+    since = dict[str, float]()
+    ends = {"ready": "down", "uncordoned": "cordon"}
+    begins = {"created": "down", "not-ready": "down", "unready": "down", "cordoned": "cordon"}
+    for place, step in enumerate(drawing.timeline.steps):
+        if step.key.resource != NODES or step.key.name != node:
+            continue
+        if step.action in begins:
+            since.setdefault(begins[step.action], drawing.scale.x(place))
+        elif state := ends.get(step.action):
+            x = since.pop(state, 0.0)
+            drawing.stroke(state, x, top + 1.5, drawing.scale.x(place) - x)
+    for state, x in since.items():
+        drawing.stroke(state, x, top + 1.5, PLOT - x)
+
+
+def strokes_of(state: str, colour: str) -> tuple[tuple[str, float], ...]:
+    """Return the strokes of a state, each with its part of a bar's thickness. They differ without their colour."""
+    return {
+        PENDING: ((f"{colour} dotted", 0),),
+        STARTING: ((f"{colour}", 1), ("hollow", 0.7)),
+        READY: ((f"{colour}", 1), ("hollow", 0.3)),
+        AVAILABLE: ((f"{colour}", 1),),
+        TERMINATING: ((f"{colour} striped", 1),),
+        FAILED: ((f"{colour}", 1), ("hollow", 0.75), ("broken", 0.5)),
+        SUCCEEDED: ((f"{colour} thin", 0),),
+    }[state]
+
+
+def draw_bar(drawing: Drawing, bar: Bar, y: float) -> None:
+    """Draw a pod: a stroke for each state; its name stands in the longest part that is solid, if it fits."""
+    colour = drawing.revisions.get((bar.workload, bar.revision), "none")
+    longest, place = 0.0, 0.0
+    for start, end, state in bar.spans():
+        x, width = drawing.scale.x(start), drawing.scale.x(end) - drawing.scale.x(start)
+        for layer, (classes, part) in enumerate(strokes_of(state, colour)):
+            weight = f" t{round(part * 100)}" if part else ""
+            drawing.stroke(f"{layer} {classes}{weight}", x, y, width)
+        if state == AVAILABLE and width > longest:
+            longest, place = width, x
+    if drawing.thickness >= 11 and longest > 5.4 * len(bar.key.name) + 8:
+        drawing.texts.append(Label(LEFT + place + 5, y + 3.5, bar.key.name, "inbar"))
+
+
+def draw_link(drawing: Drawing, bar: Bar, y: float, successor_y: float) -> None:
+    """Link a pod to the one that replaces it."""
+    successor = bar.successor
+    if successor is None or (y == successor_y and bar.end <= successor.start):
+        return
+    x, end = drawing.scale.x(bar.removed), drawing.scale.x(successor.start)
+    arrow = "l-3 -4l6 0l-3 4" if successor_y > y else "l-3 4l6 0l-3 -4"
+    tip = successor_y + drawing.thickness / 2 * (-1 if successor_y > y else 1)
+    drawing.add("link", f"M{number(x)} {number(y)}L{number(end)} {number(tip)}{arrow if drawing.thickness > 6 else ''}")
+
+
+# --- the whole ----------------------------------------------------------------------------------------------------
+
+
+def draw(timeline: Timeline, top: float) -> Drawing:
+    """Lay a timeline out from ``top`` on."""
+    drawing = Drawing(timeline)
+    charts = top + AXIS
+    pods = draw_charts(drawing, charts)
+    below = draw_nodes(drawing, pods)
+    draw_axis(drawing, top, below)
+    drawing.height = below + 8
+    return drawing
+
+
+def draw_axis(drawing: Drawing, top: float, bottom: float) -> None:
+    """Draw the moments, and the gaps that are cut short."""
+    for moment in drawing.scale.moments:
+        if moment.width > 1.5:
+            drawing.box("moment", moment.x, top + AXIS - 4, moment.width, bottom - top - AXIS + 4)
+        drawing.ticks.append(Label(moment.x, top + 14, moment.after, "tick"))
+    for gap in drawing.scale.gaps:
+        for x in (gap.x + gap.width * 0.4, gap.x + gap.width * 0.6):
+            drawing.add("break", f"M{number(x)} {number(top + AXIS - 4)}V{number(bottom)}")
+        drawing.gaps.append(Label(gap.x + gap.width / 2, top + 14, f"⋯{gap.text}⋯", "tick middle"))
+    drawing.stroke("frame", 0, top + AXIS - 4, PLOT)
+
+
+def visible_ticks(drawing: Drawing) -> Iterable[Label]:
+    """Yield the times that have room: those of long gaps, then from left to right."""
+    taken = list[tuple[float, float]]()
+    for label in [*drawing.gaps, *drawing.ticks]:
+        width = 6.5 * len(label.text) + 8
+        start = label.x - (width / 2 if "middle" in label.classes else 4)
+        if all(start + width <= other or end <= start for other, end in taken) and start + width < PLOT + RIGHT:
+            taken.append((start, start + width))
+            yield label._replace(x=LEFT + label.x)
+
+
+LAYERS = ("stripe", "moment", "band", "bound", "break", "frame", "count", "line", "low", "event",
+          "down", "cordon")
+
+
+def path_order(classes: str) -> tuple[int, int, str]:
+    """Sort the paths of a drawing from the ground up: grounds, links, then the layers of bars."""
+    if classes[0].isdigit():
+        return 2, int(classes[0]), classes
+    return (1, 0, classes) if classes == "link" else (0, LAYERS.index(classes), classes)
+
+
+def body_of(drawing: Drawing) -> str:
+    """Return the elements of a drawing: the plot, which moves when it is zoomed, and the texts beside it."""
+    paths = "".join(f'<path class="{classes.lstrip("0123456789 ")}" d="{"".join(drawing.plot[classes])}"/>\n'
+                    for classes in sorted(drawing.plot, key=path_order))
+    ticks = "".join(map(text_element, visible_ticks(drawing)))
+    texts = "".join(map(text_element, drawing.texts))
+    return (f'<svg class="plot" x="{LEFT}" width="{PLOT}" height="{number(drawing.height)}">\n{paths}</svg>\n'
+            f'<g class="ticks">{ticks}</g>\n<g class="texts">{"".join(drawing.keys)}{texts}</g>\n')
+
+
+def text_element(label: Label) -> str:
+    """Return a text; one that is shortened says the whole when it is pointed at."""
+    short = shortened(label.text, label.room)
+    title = f"<title>{clean(label.text)}</title>" if short != label.text else ""
+    return (f'<text class="{label.classes}" x="{number(label.x)}" y="{number(label.y)}">{clean(short)}{title}</text>\n')
+
+
+def clean(text: str) -> str:
+    """Escape a text for XML, which has no control characters."""
+    return escape(re.sub("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "\ufffd", text), {'"': "&quot;"})
+
+
+def thickness_rules(drawing: Drawing) -> str:
+    """Return the style rules for the thickness of bars."""
+    return "".join(f".t{part} {{ stroke-width: {number(max(drawing.thickness * part / 100, 1))}; }}\n"
+                   for part in (100, 75, 70, 50, 30))
+
+
+@cache
+def resource_text(name: str) -> str:
+    """Read a file of this package."""
+    return files(__package__ or "").joinpath(name).read_text(encoding="utf-8")
+
+
+def colour_rules() -> str:
+    """Return the rules that colour the revisions."""
+    return "".join(f".{name} {{ stroke: var(--{name}); }}\n" for name in [*(f"r{n}" for n in range(REVISIONS)), "none"])
+
+
+def themed(rules: str, theme: int) -> str:
+    """Put the colours of a theme in the place of variables."""
+    return re.sub(r"var\(--(\w+)\)", lambda match: COLOURS[match[1]][theme], rules)
+
+
+def svg_style(drawing: Drawing) -> str:
+    """Return the style of an svg that stands alone: literal colours, since not every viewer knows variables."""
+    rules = resource_text("drawing.css") + colour_rules()
+    coloured = "".join(line for line in rules.splitlines(keepends=True) if "var(" in line)
+    dark = re.sub(r"(?<=\{ ).*(?= \})", lambda match: "; ".join(
+        part for part in match[0].rstrip(";").split("; ") if "var(" in part), coloured)
+    return (themed(rules, 0) + thickness_rules(drawing)
+            + f"@media (prefers-color-scheme: dark) {{\n{themed(dark, 1)}}}\n")
+
+
+def caption_of(timeline: Timeline) -> str:
+    """Say from when to when a timeline goes."""
+    span = format_duration((timeline.until - timeline.since).total_seconds())
+    return f"{format_exact_time(timeline.since)} to {format_exact_time(timeline.until)} ({span})"
+
+
+def description_of(timeline: Timeline) -> str:
+    """Say in words what a picture shows."""
+    courses = "".join(f" {course.key.resource}/{course.key.name} in {course.key.namespace}: {summary_of(course)}."
+                      for course in sorted(timeline.courses) if course.numbers)
+    return f"{len(timeline.steps)} steps.{courses}"
+
+
+def swatch(state: str, x: float, y: float) -> str:
+    """Return a sample of a state."""
+    weighted = ((f"{classes} s{round(part * 100)}" if part else classes) for classes, part in strokes_of(state, "none"))
+    return "".join(f'<path class="{classes}" d="M{number(x)} {number(y)}h26"/>' for classes in weighted)
+
+
+def states_of(drawing: Drawing) -> list[str]:
+    """Return the states that a drawing shows."""
+    states = {state for bar in drawing.bars for *_, state in bar.spans()}
+    return [state for state in STATE_NAMES if state in states]
+
+
+def legend_svg(drawing: Drawing) -> str:
+    """Return a line that explains the states of bars."""
+    pieces, x, y = list[str](), float(LEFT), drawing.height + 16
+    for state in states_of(drawing):
+        pieces.append(swatch(state, x, y - 4) + text_element(Label(x + 32, y, STATE_NAMES[state], "small")))
+        x += 54 + 6.0 * len(STATE_NAMES[state])
+    return "".join(pieces)
+
+
+def render_svg(timeline: Timeline) -> str:
+    """Draw a timeline as svg, light or dark as its viewer prefers."""
+    drawing = draw(timeline, HEAD)
+    height = number(drawing.height + LEGEND)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" '
+        f'role="img" aria-labelledby="title description">\n<title id="title">Timeline: {caption_of(timeline)}</title>\n'
+        f'<desc id="description">{clean(description_of(timeline))}</desc>\n'
+        f'<style>\n{svg_style(drawing)}</style>\n<rect class="ground" width="{WIDTH}" height="{height}"/>\n'
+        f'<text class="title" x="8" y="24">Timeline</text>\n'
+        f'<text class="faint" x="8" y="42">{clean(caption_of(timeline))}</text>\n'
+        f'{body_of(drawing)}{legend_svg(drawing)}</svg>\n')

@@ -1,0 +1,452 @@
+"""The timeline of a cluster: the steps that its objects made, and the numbers of its workloads beside them.
+
+It is derived from what storage keeps of each write (``kubepy.storage.timeline``) when it is read. The views of all
+objects at its beginning come from undoing the writes since then from the objects of now; the writes are then done
+again, one after the other. Pods become available where nothing is written, so that is computed, with the
+``minReadySeconds`` of their owners. Of one moment, pods whose time has come are first, then the writes follow in their
+order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
+from heapq import heappop, heappush
+from typing import Any, NamedTuple
+
+from kubepy.api.clock import EPOCH, format_exact_time, later, parse_time
+from kubepy.api.meta import Object
+from kubepy.api.values.goformat import format_duration
+from kubepy.apiserver.cluster import LocalCluster
+from kubepy.apiserver.views import VIEWS, WORKLOADS, PodView, WorkloadView, from_stored, view
+from kubepy.insight import Course, Numbers, Step, Timeline
+from kubepy.insight.bounds import bounds_of, desired_of
+from kubepy.insight.steps import AVAILABLE, ENDED, OUTSIDE, UNAVAILABLE, Action, actions
+from kubepy.storage import Key
+from kubepy.storage.timeline import SECOND, TimelineEntry, microseconds
+
+WITH_COURSES = frozenset((*WORKLOADS, "jobs.batch", "cronjobs.batch"))
+SKEW = 1.0  # seconds by which the system's time may go back without the timeline beginning anew
+SYNC_SECONDS = 2.0  # in which, in the system's time, a DaemonSet's controller writes its status after the pods
+
+Views = dict[Key, Any]
+Entries = list[TimelineEntry]
+
+
+def read_timeline(cluster: LocalCluster, since: datetime | None = None, *, after_revision: int | None = None,
+                  subject: Key | None = None) -> Timeline:
+    """Return what happened in a cluster, as far as it is kept. Nothing is written.
+
+    :param since: from this moment on; None: from the first step. Where the clock was set back meanwhile, the timeline
+        begins with that.
+    :param after_revision: leave out the writes up to this revision; ``since`` is then only the time from which steps
+        count their ``after``.
+    :param subject: only the steps of this object and of what it owns, or of what is on this node or in this namespace.
+    """
+    own_time = cluster.clock.own is not None
+    until = cluster.clock.now()
+    fork = cluster.fork()  # so that entries and objects are those of one revision
+    first = microseconds((since - EPOCH).total_seconds()) if since is not None and after_revision is None else None
+    entries = fork.store.timeline(since=first, after=after_revision or 0)
+    entries = list(without_earlier_times(entries, until, 0.0 if own_time else SKEW))
+    views = undone(views_now(fork), entries)
+    replay = Replay(views, entries, subject, 0.0 if own_time else SYNC_SECONDS)
+    start = since or (moment(entries[0]) if entries else until)
+    replay.begin(start)
+    replay.run(entries, until)
+    if since is None and replay.steps:
+        start = replay.steps[0].at
+    return Timeline(start, max(until, start), tuple(replay.steps), tuple(replay.courses(fork)))
+
+
+def moment(entry: TimelineEntry) -> datetime:
+    """Return the time of an entry."""
+    return EPOCH + timedelta(microseconds=entry.at)
+
+
+def without_earlier_times(entries: Entries, until: datetime, skew: float) -> Iterator[TimelineEntry]:
+    """Yield the entries since time last went back, with times that never do.
+
+    :param skew: seconds by which time may go back without a new beginning; such an entry gets the time before it.
+    """
+    limit = (until - EPOCH) // timedelta(microseconds=1)
+    start, last = 0, limit + round(skew * SECOND)
+    for number in range(len(entries) - 1, -1, -1):
+        if entries[number].at > last:
+            start = number + 1
+            break
+        last = entries[number].at + round(skew * SECOND)
+    newest = entries[start].at if start < len(entries) else 0
+    for entry in entries[start:]:
+        newest = min(max(newest, entry.at), limit)
+        yield entry if entry.at == newest else entry._replace(at=newest)
+
+
+def views_now(cluster: LocalCluster) -> Views:
+    """Return the views of all objects that can be on a timeline."""
+    return {Key(resource, obj["metadata"].get("namespace") or "", obj["metadata"]["name"]): view(resource, obj)
+            for resource in VIEWS for obj in cluster.store.list(resource).objects}
+
+
+def undone(views: Views, entries: Iterable[TimelineEntry]) -> Views:
+    """Return views as they were before the first of some entries."""
+    before: Views = {}
+    for entry in entries:
+        if entry.key not in before:
+            before[entry.key] = from_stored(entry.key.resource, entry.before) if entry.before is not None else None
+    return {key: seen for key, seen in {**views, **before}.items() if seen is not None}
+
+
+class PodCount(NamedTuple):
+    """The part of one pod in the numbers of its workload."""
+
+    pods: int = 0
+    ready: int = 0
+    available: int = 0
+    updated: int = 0
+    terminating: int = 0
+
+
+NO_POD = PodCount()
+
+
+class Replay:
+    """Does the writes of a timeline again, and notes the steps and the numbers after each.
+
+    :param views: those of all objects at the beginning.
+    :param subject: only its steps and those of what it owns are noted; None: all.
+    :param sync_seconds: how long a sync of a controller takes at most.
+    """
+
+    def __init__(self, views: Views, entries: Entries, subject: Key | None, sync_seconds: float) -> None:
+        self.steps: list[Step] = []
+        self._views = views
+        self._subject = subject
+        self._subjects = subjects_of(subject, views, entries) if subject is not None else None
+        self._owned: dict[Key, dict[Key, None]] = {}  # by the owner; None: of a resource that has no views here
+        self._available: set[Key] = set()
+        self._due: list[tuple[datetime, int, Key]] = []  # pods that become available, in the order of their writes
+        self._order = 0
+        self._counts: dict[Key, tuple[Key, PodCount]] = {}  # by pod: its workload, and its part in the numbers
+        self._totals: dict[Key, list[int]] = {}  # by workload
+        self._newest: dict[Key, str | None] = {}  # the newest revision, by workload
+        self._unobserved: set[Key] = set()  # workloads whose controller has not seen their present template
+        self._numbers: dict[Key, list[tuple[int, Numbers]]] = {}
+        self._touched: dict[Key, None] = {}
+        self._last: Views = {}  # workloads as they were last
+        self._rolled: set[Key] = set()  # workloads with a changed template
+        self._evicted: set[Key] = set()  # workloads with an evicted pod
+        self._scheduled: dict[Key, int] = {}  # of DaemonSets: what their status is about to say
+        self._raises = scheduled_raises(entries, sync_seconds)
+
+    # --- going on ---
+
+    def begin(self, start: datetime) -> None:
+        """Count the pods that there are."""
+        for key, seen in self._views.items():
+            if owner := owner_key(key, seen):
+                self._owned.setdefault(owner, {})[key] = None
+        for key, seen in self._views.items():
+            if isinstance(seen, PodView):
+                due = self._available_at(key, seen)
+                if due is not None and due <= start:
+                    self._available.add(key)
+                elif due is not None:
+                    self._wait(due, key)
+                self._count(key)
+        for key in self._views:
+            if key.resource in WITH_COURSES and self._top(key) == key:
+                self._numbers[key] = [(0, self._numbers_of(key))]
+
+    def run(self, entries: Entries, until: datetime) -> None:
+        """Do all writes again, and let time go on to a moment."""
+        for number, entry in enumerate(entries):
+            at = moment(entry)
+            self._let_time_pass(at)
+            self._scheduled.update(self._raises.get(number, ()))
+            self._write(entry, at)
+        self._let_time_pass(until)
+
+    def _let_time_pass(self, until: datetime) -> None:
+        while self._due and self._due[0][0] <= until:
+            at, _, key = heappop(self._due)
+            seen = self._views.get(key)
+            if seen is not None and key not in self._available and self._available_at(key, seen) == at:
+                self._available.add(key)
+                self._count(key)
+                self._step(at, key, seen, Action(AVAILABLE))
+                self._note_numbers([self._top(key)])
+
+    def _write(self, entry: TimelineEntry, at: datetime) -> None:
+        key = entry.key
+        before = self._views.get(key)
+        after = from_stored(key.resource, entry.after) if entry.after is not None else None
+        tops = [self._top(key)] if before is not None else []
+        made = list(actions(key.resource, before, after, entry.note))
+        self._replace(key, before, after)
+        tops.append(self._top(key) if after is not None else tops[-1])
+        reason = OUTSIDE if entry.is_outside else ""
+        for action in made:
+            self._step(at, key, after or before, action._replace(
+                reason=", ".join(filter(None, (action.reason, reason)))))
+        for pod in [key] if key.resource == "pods" else self._pods_to_judge(key, before, after):
+            self._judge(pod, at)
+        if key.resource != "pods":
+            self._follow_workload(key, before, after, tops[-1])
+        elif isinstance(after, PodView) and after.disruption:
+            self._evicted.add(tops[-1])
+        self._note_numbers(tops)
+
+    def _replace(self, key: Key, before: Any, after: Any) -> None:
+        """Put one view in place of another."""
+        if (old := owner_key(key, before)) and old in self._owned:
+            self._owned[old].pop(key, None)
+        if owner := owner_key(key, after):
+            self._owned.setdefault(owner, {})[key] = None
+        if after is None:
+            self._views.pop(key, None)
+            self._available.discard(key)
+        else:
+            self._views[key] = after
+        if before is not None and key.resource in WITH_COURSES:
+            self._last[key] = before
+
+    # --- availability ---
+
+    def _pods_to_judge(self, key: Key, before: Any, after: Any) -> list[Key]:
+        """Return the pods of a workload whose ``minReadySeconds`` have changed."""
+        seconds = [seen.min_ready_seconds if isinstance(seen, WorkloadView) else 0 for seen in (before, after)]
+        return [pod for pod in self._owned.get(key, ()) if pod.resource == "pods"] if seconds[0] != seconds[1] else []
+
+    def _judge(self, key: Key, at: datetime) -> None:
+        """Decide whether a pod is available, after something has changed."""
+        seen = self._views.get(key)
+        due = self._available_at(key, seen) if seen is not None else None
+        is_available = due is not None and due <= at
+        if is_available and key not in self._available:
+            self._available.add(key)
+            self._step(at, key, seen, Action(AVAILABLE))
+        elif not is_available and key in self._available:
+            self._available.discard(key)
+            if seen is not None and not seen.is_terminating and seen.phase not in ENDED:
+                self._step(at, key, seen, Action(UNAVAILABLE, seen.reason))
+        if due is not None and not is_available:
+            self._wait(due, key)
+        self._count(key)
+
+    def _available_at(self, key: Key, pod: PodView) -> datetime | None:
+        """Return when a pod is or becomes available if nothing changes."""
+        if not pod.is_ready or pod.is_terminating or pod.phase in ENDED:
+            return None
+        owner = self._views.get(owner_key(key, pod) or key)
+        seconds = owner.min_ready_seconds if isinstance(owner, WorkloadView) else 0
+        if not seconds:
+            return EPOCH.replace(year=1)
+        return later(parse_time(pod.ready_since), seconds) if pod.ready_since else None
+
+    def _wait(self, due: datetime, key: Key) -> None:
+        self._order += 1
+        heappush(self._due, (due, self._order, key))
+
+    # --- workloads ---
+
+    def _top(self, key: Key) -> Key:
+        """Return the workload that an object belongs to in the end: that which no other controls."""
+        while key != self._subject:
+            owner = owner_key(key, self._views.get(key) or self._last.get(key))
+            if owner is None or owner.resource not in WITH_COURSES or owner == key:
+                break
+            key = owner
+        return key
+
+    def _follow_workload(self, key: Key, before: Any, after: Any, top: Key) -> None:
+        """Take in what a change of a workload, or of a revision of it, means for the pods of its top."""
+        if isinstance(after, WorkloadView) and isinstance(before, WorkloadView):
+            if after.template != before.template:
+                self._rolled.add(top)
+                self._unobserved.add(key)
+            if after.scheduled != before.scheduled:
+                self._scheduled.pop(key, None)
+        if after is not None and getattr(after, "is_observed", True):
+            self._unobserved.discard(key)
+        newest = newest_revision(top, self._views, self._owned, self._unobserved)
+        has_moved = key != top and owner_key(key, before) != owner_key(key, after)
+        if has_moved or newest != self._newest.get(top):
+            self._newest[top] = newest
+            for pod in self._pods_below(top, key):
+                self._count(pod)
+
+    def _pods_below(self, *keys: Key) -> list[Key]:
+        """Return the pods that objects control, directly or not."""
+        pods: dict[Key, None] = {}
+        todo = list(keys)
+        while todo:
+            for key in self._owned.get(todo.pop(), ()):
+                if key.resource == "pods":
+                    pods[key] = None
+                elif key.resource in WITH_COURSES:
+                    todo.append(key)
+        return list(pods)
+
+    def _count(self, key: Key) -> None:
+        """Put a pod's part into the numbers of its workload, in place of the one before."""
+        top, count = self._counts.pop(key, (key, NO_POD))
+        if count != NO_POD:
+            self._totals[top] = [total - part for total, part in zip(self._totals[top], count, strict=True)]
+        pod = self._views.get(key)
+        if pod is None or pod.phase in ENDED:
+            return
+        top = self._top(key)
+        if top not in self._newest:
+            self._newest[top] = newest_revision(top, self._views, self._owned, self._unobserved)
+        stays = not pod.is_terminating
+        count = PodCount(1, int(stays and pod.is_ready), int(stays and key in self._available),
+                         int(stays and self._newest[top] in ("", pod.revision)), int(pod.is_terminating))
+        self._counts[key] = top, count
+        self._totals[top] = [total + part for total, part in zip(self._totals.get(top, NO_POD), count, strict=True)]
+
+    def _numbers_of(self, key: Key) -> Numbers:
+        seen = self._views.get(key)
+        if seen is None:
+            desired = 0
+        elif key in self._scheduled:
+            desired = max(self._scheduled[key], desired_of(seen))
+        elif key.resource == "cronjobs.batch":
+            desired = sum(desired_of(self._views[job]) for job in self._owned.get(key, ()) if job in self._views)
+        else:
+            desired = desired_of(seen)
+        return Numbers(desired, *self._totals.get(key, NO_POD))
+
+    # --- notes ---
+
+    def _note_numbers(self, keys: Iterable[Key]) -> None:
+        for key in dict.fromkeys(keys):
+            if key.resource not in WITH_COURSES or not self._is_asked(key):
+                continue
+            self._touched[key] = None
+            numbers, present = self._numbers.setdefault(key, [(0, Numbers())]), self._numbers_of(key)
+            if present != numbers[-1][1]:
+                if numbers[-1][0] == len(self.steps) and len(numbers) > 1:
+                    numbers.pop()
+                numbers.append((len(self.steps), present))
+
+    def _step(self, at: datetime, key: Key, seen: Any, action: Action) -> None:
+        if self._is_asked(key):
+            self.steps.append(Step(at, action.name, key, getattr(seen, "owner", ""), getattr(seen, "node", ""),
+                                   getattr(seen, "revision", "") if key.resource != "statefulsets.apps" else "",
+                                   action.reason))
+
+    def _is_asked(self, key: Key) -> bool:
+        return self._subjects is None or key in self._subjects
+
+    def courses(self, cluster: LocalCluster) -> Iterator[Course]:
+        """Yield the courses of the workloads that something happened to, and of the subject, by key."""
+        keys = {*self._touched, *([self._subject] if self._subject in self._numbers else [])}
+        for key in sorted(key for key in keys if key is not None):
+            is_top = self._subject == key or self._top(key) == key
+            if is_top and key in self._numbers:
+                seen, numbers = self._views.get(key) or self._last.get(key), self._numbers[key]
+                desired = next((number.desired for _, number in reversed(numbers) if number.desired), 0)
+                yield Course(key, tuple(numbers), bounds_of(cluster, key, seen, desired, rolled=key in self._rolled,
+                                                            evicted=key in self._evicted))
+
+
+def owner_key(key: Key, seen: Any) -> Key | None:
+    """Return the key of an object's controller, None where it has none."""
+    owner = getattr(seen, "owner", "")
+    if not owner:
+        return None
+    resource, _, name = owner.partition("/")
+    return Key(resource, key.namespace if resource != "nodes" else "", name)
+
+
+def subjects_of(subject: Key, views: Views, entries: Entries) -> set[Key]:
+    """Return an object and all that it owned at any time; of a node also its pods, of a namespace what was in it."""
+    children: dict[Key, set[Key]] = {}
+    seen_views = [*views.items(), *((entry.key, from_stored(entry.key.resource, stored)) for entry in entries
+                                    for stored in (entry.before, entry.after) if stored is not None)]
+    for key, seen in seen_views:
+        parents = [owner_key(key, seen), Key("namespaces", "", key.namespace) if key.namespace else None,
+                   Key("nodes", "", seen.node) if getattr(seen, "node", "") else None]
+        for parent in parents:
+            if parent is not None:
+                children.setdefault(parent, set()).add(key)
+    subjects, todo = {subject}, [subject]
+    while todo:
+        new = children.get(todo.pop(), set()) - subjects
+        subjects |= new
+        todo += new
+    return subjects
+
+
+def newest_revision(top: Key, views: Views, owned: Mapping[Key, Iterable[Key]], unobserved: set[Key]) -> str | None:
+    """Return the revision that all pods of a workload should have: "" where any will do, None where none has it yet."""
+    workload = views.get(top)
+    if not isinstance(workload, WorkloadView) or top.resource in ("replicasets.apps", "replicationcontrollers"):
+        return ""
+    if top.resource == "deployments.apps":
+        replica_sets = (views[key] for key in owned.get(top, ()) if key.resource == "replicasets.apps")
+        return next((replica_set.revision for replica_set in replica_sets
+                     if replica_set.template == workload.template), None)
+    if top in unobserved:
+        return None
+    if top.resource == "statefulsets.apps":
+        return workload.revision or None
+    revisions = [views[key] for key in owned.get(top, ()) if key.resource == "controllerrevisions.apps"]
+    return max(revisions, key=lambda revision: revision.number).revision if revisions else None
+
+
+def scheduled_raises(entries: Entries, sync_seconds: float) -> dict[int, list[tuple[Key, int]]]:
+    """Return for which DaemonSets, from which entry on, more pods should be there than their status says yet.
+
+    The controller makes the pods first and writes the status at the end of its sync.
+    """
+    raises: dict[int, list[tuple[Key, int]]] = {}
+    born: dict[Key, int] = {}
+    for number, entry in enumerate(entries):
+        if entry.key.resource != "daemonsets.apps" or entry.after is None:
+            continue
+        after = from_stored(entry.key.resource, entry.after)
+        if entry.before is None:
+            born[entry.key] = number
+        elif after.scheduled > from_stored(entry.key.resource, entry.before).scheduled:
+            begin = number
+            while begin > born.get(entry.key, -1) + 1 and entries[begin - 1].at >= entry.at - sync_seconds * SECOND:
+                begin -= 1
+            raises.setdefault(begin, []).append((entry.key, after.scheduled))
+    return raises
+
+
+# --- documents ----------------------------------------------------------------------------------------------------
+
+
+def timeline_document(timeline: Timeline) -> Object:
+    """Return a timeline as ``timeline -o json`` writes it."""
+    return {"kind": "Timeline", "since": format_exact_time(timeline.since),
+            "until": format_exact_time(timeline.until),
+            "workloads": [workload_document(course, timeline) for course in timeline.courses],
+            "steps": [step_document(step, timeline.since) for step in timeline.steps]}
+
+
+def step_document(step: Step, start: datetime) -> Object:
+    """Return a step; ``after`` is the time since ``start``."""
+    return {"at": format_exact_time(step.at), "after": format_duration((step.at - start).total_seconds()),
+            "action": step.action, "resource": step.key.resource, "namespace": step.key.namespace,
+            "name": step.key.name, "owner": step.owner, "node": step.node, "revision": step.revision,
+            "reason": step.reason}
+
+
+def workload_document(course: Course, timeline: Timeline) -> Object:
+    """Return the course of a workload: the extremes of its numbers, its bounds, and all numbers."""
+    numbers = [number for _, number in course.numbers]
+    last = numbers[-1]
+    return {"resource": course.key.resource, "namespace": course.key.namespace, "name": course.key.name,
+            "desired": last.desired, "minAvailable": min(number.available for number in numbers),
+            "maxUnavailable": max(number.unavailable for number in numbers),
+            "maxSurge": max(number.surge for number in numbers), "updated": last.updated,
+            "bounds": {"minAvailable": course.bounds.min_available, "maxUnavailable": course.bounds.max_unavailable,
+                       "maxSurge": course.bounds.max_surge, "budget": course.bounds.budget},
+            "numbers": [{"step": step, "at": format_exact_time(timeline.steps[step - 1].at if step else timeline.since),
+                         "desired": number.desired, "pods": number.pods, "ready": number.ready,
+                         "available": number.available, "unavailable": number.unavailable, "surge": number.surge,
+                         "updated": number.updated} for step, number in course.numbers]}

@@ -49,6 +49,7 @@ CAUSES = {
     "no-controllers": "nobody runs the controllers, so nobody acts on what was changed",
     "no-nodes": "the cluster has no nodes",
     "node-affinity": "no node fulfils the pod's node affinity",
+    "node-missing": "the pod is bound to a node that does not exist",
     "node-not-ready": "the node is not ready",
     "node-selector": "no node has the labels of the pod's nodeSelector",
     "not-ready": "it is not ready",

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kubepy.api.meta import Object, is_controlled_by
@@ -176,24 +176,22 @@ def largest_share(rooms: Sequence[int], number: int) -> int:
     return max((share for share in shares if share and sum(room // share for room in rooms) >= number), default=0)
 
 
-def request_less(scene: Scene, pod: Object, resource: str, total: int, amount: int) -> list[Words]:
-    """Return the command that lowers what a pod requests of a resource to an amount.
+def request_less(scene: Scene, pod: Object, amounts: Mapping[str, int]) -> list[Words]:
+    """Return the command that lowers what a pod requests of resources to these amounts.
 
-    :param total: what it requests now; the container that requests most gives what is too much.
+    The one container that requests them gives what is too much; none if several do, or too little would be left.
     """
-    if amount < SMALLEST.get(resource, 1) or amount >= total:
-        return []
     workload, containers = top_owner(scene, pod), pod["spec"]["containers"]
     asking = [container for container in containers
-              if resource in ((container.get("resources") or {}).get("requests") or {})]
-    if len(asking) != 1:
+              if not {*amounts}.isdisjoint((container.get("resources") or {}).get("requests") or ())]
+    if len(asking) != 1 or not amounts or any(amount < SMALLEST.get(name, 1) for name, amount in amounts.items()):
         return []
-    name, shown = asking[0]["name"], show_amount(resource, amount)
+    name, shown = asking[0]["name"], {name: show_amount(name, amount) for name, amount in amounts.items()}
     if workload["kind"] == "Pod":
-        patch = {"spec": {"containers": [{"name": name, "resources": {"requests": {resource: shown}}}]}}
+        patch = {"spec": {"containers": [{"name": name, "resources": {"requests": shown}}]}}
         return [scene.command(pod, "patch", scene.word(pod), "--subresource=resize", "-p", compact_json(patch))]
     if not replaces_pods(workload):
         return []
     chosen = ("-c", name) if len(containers) > 1 else ()
-    return [scene.command(workload, "set", "resources", scene.word(workload), *chosen,
-                          f"--requests={resource}={shown}")]
+    requests = ",".join(f"{name}={amount}" for name, amount in shown.items())
+    return [scene.command(workload, "set", "resources", scene.word(workload), *chosen, f"--requests={requests}")]

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from weakref import WeakKeyDictionary
 
 from kubepy.api.meta import Object, is_being_deleted, is_controlled_by, name_of, namespace_of
@@ -27,15 +27,19 @@ from kubepy.api.objects.nodes import (
 )
 from kubepy.api.objects.pods import host_ports, is_pod_terminal, node_name
 from kubepy.api.watch import WatchEvent
+from kubepy.controllers.deployment.sizes import max_unavailable
 from kubepy.insight.why import volumes
+from kubepy.insight.why.goals import desired_replicas
 from kubepy.insight.why.remedies import (
     Operation,
+    absent,
     field_path,
     json_patch,
     largest_share,
     merge_patch,
     on_nodes,
     patch_template,
+    placed_pods,
     pods_of,
     replace_in_place,
     request_less,
@@ -44,7 +48,7 @@ from kubepy.insight.why.remedies import (
     tolerate,
     top_owner,
 )
-from kubepy.insight.why.scene import Diagnosis, plural
+from kubepy.insight.why.scene import Diagnosis, plural, value_at
 from kubepy.runtime.informers import (
     NAMESPACES,
     NODES,
@@ -385,12 +389,13 @@ def resources(case: PlacementCase) -> Evidence:
     links.append(case.node_link(
         field_path("status.allocatable", name),
         f"it has {name} {show(amount.capacity)}, of which its pods request {show(amount.used)}"))
-    smaller = request_less(case.scene, case.pod, name, amount.requested, sensible_request(case, name))
-    return links, [*make_room(case), *smaller]
+    smaller = {lack.resource: sensible_request(case, lack.resource) for lack in lacking}
+    return links, [*make_room(case), *request_less(case.scene, case.pod, smaller)]
 
 
 def sensible_request(case: PlacementCase, resource: str) -> int:
-    """Return the largest request with which all pods of the workload would fit, and one right now."""
+    """Return the largest request with which all pods of the workload would fit, and beside the old ones as many as a
+    rollout needs before it deletes the first."""
     workload = top_owner(case.scene, case.pod)
     own = {name_of(pod) for pod in pods_of(case.scene, workload)}
     free, rooms = [], []
@@ -404,13 +409,15 @@ def sensible_request(case: PlacementCase, resource: str) -> int:
             free.append(room)
         if is_near or kept:
             rooms.append(room + kept)
-    spec = workload["spec"]
     if workload["kind"] == "DaemonSet":
         return min(rooms, default=0)
-    number = int(spec.get("replicas") or 1) if workload["kind"] == "Deployment" else 1
-    is_rolling = (spec.get("strategy") or {}).get("type") != "Recreate"
-    share = largest_share([room for room in rooms if room > 0], number)
-    amount = min(share, max(free, default=0)) if is_rolling else share
+    number, at_once = 1, 1
+    if workload["kind"] == "Deployment":
+        number = desired_replicas(workload)
+        at_once = max(number - max_unavailable(cast(Any, workload)) + 1 - placed_pods(case.scene, case.pod)[1], 1)
+    amount = largest_share([room for room in rooms if room > 0], number)
+    if workload["kind"] != "Deployment" or workload["spec"]["strategy"]["type"] != "Recreate":
+        amount = min(amount, largest_share([room for room in free if room > 0], at_once))
     return amount - amount % 10 if resource == "cpu" else amount
 
 
@@ -607,6 +614,30 @@ def unscheduled(scene: Scene, pod: Object) -> Finding | None:
     return held_by_terminating(scene, pod, tried) or no_node_fits(scene, pod, tried)
 
 
+def rejected_by_node(scene: Scene, pod: Object) -> Finding | None:
+    """Find out why the node that a pod is bound to has not taken it: it rejects the pod, or does not exist."""
+    name = node_name(pod)
+    if not name or is_being_deleted(pod):
+        return None
+    remedies = patch_template(scene, pod, ("remove", ("nodeName",), None)) if names_node(scene, pod) else []
+    named = scene.link(pod, "spec.nodeName", "it is bound to this node, and the scheduler looks for no other")
+    if scene.get(NODES, "", name) is None:
+        return scene.finding("node-missing", named, absent(NODES, "", name, "there is no such node"), remedies=remedies)
+    reason = str((pod.get("status") or {}).get("reason") or "")
+    cause = CAUSE_OF_PLUGIN.get(reason) or CAUSE_OF_REASON.get(
+        "Too many pods" if reason == "OutOfpods" else reason.replace("OutOf", "Insufficient "))
+    if cause is None and reason.startswith("OutOf"):
+        cause = "insufficient-resource"
+    if cause is None or not is_pod_terminal(pod):
+        return None
+    return scene.finding(cause, named, scene.link(pod, "status.message", "the node has rejected it"), remedies=remedies)
+
+
+def names_node(scene: Scene, pod: Object) -> bool:
+    """Tell whether the template of a pod names a node."""
+    return bool(value_at(top_owner(scene, pod), "spec.template.spec.nodeName"))
+
+
 def gated(scene: Scene, pod: Object) -> Finding:
     names = ", ".join(gate["name"] for gate in pod["spec"]["schedulingGates"])
     link = scene.link(pod, "spec.schedulingGates", f"it is not scheduled before its gates are removed: {names}")
@@ -672,6 +703,8 @@ def no_node_fits(scene: Scene, pod: Object, tried: SchedulingAttempt) -> Finding
         return scene.finding("node-affinity", link, terms,
                              remedies=patch_template(scene, pod, ("remove", ("affinity", "nodeAffinity"), None)))
     cause, names = nearest(tried.obstacles)
+    if cause == "claim-without-volume":  # or is there a volume, and no node reaches it?
+        cause = volumes.cause_of_nothing_to_bind(scene, pod)
     case = PlacementCase(scene, tried, pod, cause, names)
     if cause == "taint" and (finding := state_of_node(case)) is not None:
         return scene.lead(finding, link)
@@ -702,4 +735,4 @@ def other_reasons(case: PlacementCase) -> Iterator[Link]:
             yield link._replace(text=f"{obstacle.reason}: {link.text}")
 
 
-DIAGNOSES: dict[str, tuple[Diagnosis, ...]] = {"pods": (unscheduled,)}
+DIAGNOSES: dict[str, tuple[Diagnosis, ...]] = {"pods": (unscheduled, rejected_by_node)}

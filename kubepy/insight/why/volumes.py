@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 CLAIMS, VOLUMES = "persistentvolumeclaims", "persistentvolumes"
 IN_TREE = "kubernetes.io/"
 ONCE_POD = "ReadWriteOncePod"
+NO_VOLUMES = "it makes no volumes: that is left to people"
 
 Defect = tuple[str, str, "list[Words]"]  # the field of a volume that is wrong, a sentence, commands that mend it
 
@@ -104,7 +105,7 @@ def unserved(scene: Scene, claim: Object) -> Finding | None:
     link = scene.link(claim, "spec.storageClassName", "no free volume matches it, and nobody provisions one")
     last, remedies = near
     if storage_class is not None and not last:
-        last = [scene.link(storage_class, "provisioner", "it makes no volumes: that is left to people")]
+        last = [scene.link(storage_class, "provisioner", NO_VOLUMES)]
     return scene.finding("claim-without-volume", link, *last, remedies=remedies)
 
 
@@ -182,9 +183,9 @@ def defects_of(scene: Scene, volume: Object, claim: Object, *, is_named: bool = 
     if not modes_match(claim, volume):
         yield "spec.volumeMode", "it has another mode", []
     if not offers_access(volume, claim):
-        modes = claim["spec"]["accessModes"]
+        modes, offered = claim["spec"]["accessModes"], volume["spec"].get("accessModes") or []
         yield ("spec.accessModes", f"it does not offer {', '.join(modes)}",
-               mend({"accessModes": [*(volume["spec"].get("accessModes") or ()), *modes]}))
+               mend({"accessModes": modes if ONCE_POD in (*modes, *offered) else [*offered, *modes]}))
     selector = claim["spec"].get("selector")
     if selector is not None and not is_named and not from_label_selector(selector).matches(labels_of(volume)):
         wanted = [f"{key}={value}" for key, value in (selector.get("matchLabels") or {}).items()]
@@ -250,22 +251,51 @@ def lost_volume(scene: Scene, pod: Object) -> list[Link]:
     return []
 
 
-def nothing_to_bind(scene: Scene, pod: Object) -> tuple[list[Link], list[Words]]:
-    """Return the links of the pod's claim for which a node has no volume, nor can one be provisioned there."""
+def unprovided(scene: Scene, pod: Object) -> Iterator[Object]:
+    """Yield the claims of a pod for which a node has no volume, nor can one be provisioned there."""
     for claim in claims_of(scene, pod):
-        if is_bound(claim):
-            continue
+        storage_class = class_object(scene, claim) or {}
+        provisioner = storage_class.get("provisioner") or NO_PROVISIONER
+        restricted = storage_class.get("allowedTopologies") or SELECTED_NODE in annotations_of(claim)
+        if not is_bound(claim) and (provisioner == NO_PROVISIONER or restricted):
+            yield claim
+
+
+def reachable_from_elsewhere(scene: Scene, claim: Object) -> Iterator[tuple[Object, str, str, list[str]]]:
+    """Yield where the volumes for a claim can be reached: an object, its field, a node's label, the label's values.
+
+    The object is the volume that the claim is bound to, one that matches it, or the class with its topologies.
+    """
+    volumes = [scene.get(VOLUMES, "", claim["spec"].get("volumeName") or "")] if is_bound(claim) else [
+        volume for volume in scene.list(VOLUMES) if not list(defects_of(scene, volume, claim))]
+    for volume in volumes:
+        for path, key, values in zones_of(volume or {"metadata": {}, "spec": {}}):
+            yield volume or {}, path, key, values
+    storage_class = class_object(scene, claim) or {}
+    for index, term in enumerate((not is_bound(claim) and storage_class.get("allowedTopologies")) or ()):
+        for place, requirement in enumerate(term.get("matchLabelExpressions") or ()):
+            path = f"allowedTopologies[{index}].matchLabelExpressions[{place}].values"
+            yield storage_class, path, requirement["key"], list(requirement["values"])
+
+
+def cause_of_nothing_to_bind(scene: Scene, pod: Object) -> str:
+    """Return volume-zone where there is a volume for each claim, or a class that makes one, but elsewhere."""
+    claims = list(unprovided(scene, pod))
+    are_elsewhere = all(any(True for _ in reachable_from_elsewhere(scene, claim)) for claim in claims)
+    return "volume-zone" if claims and are_elsewhere else "claim-without-volume"
+
+
+def nothing_to_bind(scene: Scene, pod: Object) -> tuple[list[Link], list[Words]]:
+    """Return the links of the pod's claim for which there is no volume, and the commands that mend the nearest one."""
+    for claim in unprovided(scene, pod):
         link = scene.link(claim, "spec.storageClassName", "no free volume that a node reaches matches the claim")
         storage_class = class_object(scene, claim) or {}
         if (selected := annotations_of(claim).get(SELECTED_NODE)) is not None:
             path = field_path("metadata.annotations", SELECTED_NODE)
             return [link, scene.link(claim, path, f"its volume is being provisioned for {selected}")], []
-        if storage_class.get("allowedTopologies"):
-            topologies = scene.link(storage_class, "allowedTopologies", "it provisions for other nodes only")
-            return [link, topologies], []
         links, remedies = nearest_volume(scene, claim)
         if not links and storage_class:
-            links = [scene.link(storage_class, "provisioner", "it makes no volumes: that is left to people")]
+            links = [scene.link(storage_class, "provisioner", NO_VOLUMES)]
         return [link, *links], remedies
     return [], []
 
@@ -274,13 +304,11 @@ def elsewhere(scene: Scene, pod: Object, node_info: NodeInfo) -> tuple[list[Link
     """Return the links that show why a volume of the pod cannot be reached from a node, and the labels of a node that
     could reach it."""
     for claim in claims_of(scene, pod):
-        volume = scene.get(VOLUMES, "", claim["spec"].get("volumeName") or "")
-        if volume is None:
-            continue
-        bound = scene.link(claim, "spec.volumeName", "the pod's claim is bound to this volume")
-        for path, key, values in zones_of(volume):
+        field = "spec.volumeName" if is_bound(claim) else "spec.storageClassName"
+        first = scene.link(claim, field, "it is bound to this volume" if is_bound(claim) else "it has no volume yet")
+        for obj, path, key, values in reachable_from_elsewhere(scene, claim):
             if node_info.labels.get(key) not in values:
-                links = [bound, scene.link(volume, path, f"it is reached only where {key} is {' or '.join(values)}")]
+                links = [first, scene.link(obj, path, f"only nodes reach it whose {key} is {' or '.join(values)}")]
                 if node_info.node is not None:
                     links.append(scene.link(dict(node_info.node), field_path("metadata.labels", key),
                                             "it is elsewhere"))

@@ -99,6 +99,7 @@ class Client:
         self._store = store
         self._server = server
         self._batch: Batch | None = None
+        self.on_write: Callable[[Key, Object | None], None] | None = None  # is told of each request that has written
         self.event_memories: dict[str, Any] = {}  # of recorders of events, by component; the manager keeps them
         self._since: int | None = None
         self._tokens: tokens.Tokens | None = None
@@ -451,7 +452,9 @@ class Client:
         return self._result(scope, result)
 
     def _result(self, scope: RequestScope, result: T) -> T:
-        """Return the result of a request; an object in the request's version, whichever is stored."""
+        """Return the result of a request that wrote; an object in the request's version, whichever is stored."""
+        if self.on_write is not None and not scope.transaction.dry_run:
+            self.on_write(scope.key, result if isinstance(result, dict) and "metadata" in result else None)
         if not isinstance(result, dict) or result.get("kind") != scope.resource.kind:
             return result  # none, a Scale, an answer
         [shown] = self._shown(scope.resource, scope.request, [result])

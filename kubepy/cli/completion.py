@@ -19,7 +19,7 @@ from kubepy.api.meta import Object
 from kubepy.api.scheme import Resource
 from kubepy.cli.errors import CliError, UnprefixedError, is_expected, unless_missing
 from kubepy.cli.names import KUBECTL, KUBEPY, renamed
-from kubepy.cli.runtime.command import Command, command, load, root_command
+from kubepy.cli.runtime.command import Command, Line, command, line_of
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import Flag, FlagSyntaxError, HelpRequested
 from kubepy.cli.runtime.options import GLOBAL_FLAGS, CommandLine, Options
@@ -27,7 +27,7 @@ from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
 
 with lazy_imports():
-    from kubepy.cli import auth, config, plugins
+    from kubepy.cli import auth, config, plan, plugins
     from kubepy.cli.rollout import revisions as rollout_revisions
     from kubepy.cli.set import change as set_change
 
@@ -208,14 +208,6 @@ def split(line: str) -> list[str]:
     return [*words[1:], ""] if line.endswith((" ", "\t")) else words[1:]
 
 
-class Line(NamedTuple):
-    """The command that a line names, its path (``("rollout", "undo")``), and the words that are not its name."""
-
-    command: Command
-    path: tuple[str, ...]
-    rest: list[str]
-
-
 def complete_words(factory: Factory, words: list[str], *, as_cobra: bool) -> Completion:
     """Return what the last word could become, sorted.
 
@@ -229,6 +221,10 @@ def complete_words(factory: Factory, words: list[str], *, as_cobra: bool) -> Com
         return Completion(*plugins.completions(line.rest, word, factory.program))
     if line.path == ("fork",) and not line.rest and not word.startswith("-"):
         return Completion((), FOLDERS)
+    if line.path == ("plan",) and (planned := plan.words_before(line, word)) is not None:
+        completion = complete_words(factory, [*planned, word], as_cobra=as_cobra)
+        return completion._replace(candidates=[candidate for candidate in completion.candidates if (
+            line_of(planned).path or candidate.partition("\t")[0] not in plan.REFUSED)])
     found = next_words(factory, line, word)
     if found is None:
         return Completion()
@@ -251,19 +247,6 @@ def complete_words(factory: Factory, words: list[str], *, as_cobra: bool) -> Com
         candidates = [described(line, candidate) for candidate in candidates]
     return Completion(candidates,
                       NO_FILES | (NO_SPACE if goes_on else 0))
-
-
-def line_of(words: list[str]) -> Line:
-    """Return the command that words name."""
-    line = Line(root_command(), (), words)
-    while line.command.entries:
-        position = line.command.parser().first_word(line.rest)
-        name = line.command.canonical(line.rest[position]) if position is not None else ""
-        if not name or position is None:
-            break
-        line = Line(load(name, line.command.entries[name]), (*line.path, name),
-                    [*line.rest[:position], *line.rest[position + 1:]])
-    return line
 
 
 def flags_of(line: Line) -> dict[str, Flag]:
@@ -434,7 +417,7 @@ def _properties(factory: Factory) -> Iterable[str]:
                               for field in config.FIELDS[section])]
 
 
-TAKES_OBJECTS = ("get", "describe", "delete", "edit", "patch", "wait", "apply", "why")
+TAKES_OBJECTS = ("get", "describe", "delete", "edit", "patch", "wait", "apply", "why", "timeline")
 WORDS: Mapping[Path, Words] = {
     **{("rollout", name): typed(WORKLOADS)
        for name in ("history", "diff", "pause", "resume", "undo", "status", "restart")},

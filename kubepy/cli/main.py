@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from typing import IO, TYPE_CHECKING
 
@@ -61,16 +60,8 @@ def main(words: Sequence[str], *, program: str = KUBEPY, stdin: IO[str] | None =
 
 
 def with_preferences(root: Root, words: list[str], factory: Factory) -> list[str]:
-    """Return a command line with the aliases and defaults of a file of preferences (kuberc).
-
-    The file is the one that --kuberc or $KUBERC names, or the user's own, which counts under the name of kubectl.
-    """
-    if os.environ.get("KUBECTL_KUBERC", "").lower() == "false" or not (
-            any(word.startswith("--kuberc") for word in words) or (not factory.open_cluster and (
-                os.environ.get("KUBERC")
-                or (factory.program == KUBECTL and os.path.exists(os.path.expanduser("~/.kube/kuberc")))))):
-        return words
-    return kuberc.applied(root, words, factory)
+    """Return a command line with the aliases and defaults of a file of preferences (kuberc)."""
+    return kuberc.applied(root, words, factory) if factory.has_preferences(words) else words
 
 
 class Root(Command):

@@ -27,13 +27,15 @@ class Prediction:
 
     :ivar cluster: the fork as it is in the end.
     :ivar started: the moment of the fork.
+    :ivar limit: how many seconds of the cluster's time it goes on at most.
     :ivar settled: nothing is due any more but what repeats for ever. False: the end was the limit, or the wish of
         ``done``.
     :ivar settled_after: seconds of the cluster's time from the beginning to the end.
     """
 
-    def __init__(self, cluster: LocalCluster, started: datetime, revision: int, *, settled: bool) -> None:
+    def __init__(self, cluster: LocalCluster, started: datetime, revision: int, limit: float, *, settled: bool) -> None:
         self.cluster = cluster
+        self.limit = limit
         self.started = started
         self.settled = settled
         self.settled_after = (cluster.clock.now() - started).total_seconds()
@@ -76,4 +78,4 @@ def predict(cluster: LocalCluster, act: Callable[[LocalCluster], object], limit:
         manager = build_manager(fork)
         manager.advance(end, settled=True, done=None if done is None else lambda: done(fork))
         settled = manager.is_settled() and not is_cut
-    return Prediction(fork, started, revision, settled=settled)
+    return Prediction(fork, started, revision, limit, settled=settled)

@@ -180,7 +180,8 @@ def test_global_flags_are_kubectls_and_four_more() -> None:
 
 def test_golden_file_has_every_command_of_kubectl() -> None:
     refused = {name for name, entry in walk(COMMANDS) if entry.summary.startswith("Not supported: ")}
-    of_kubepy = ("init", "controller", "fsck", "git", "serve", "help", "alpha", "__complete", "config", "plugin")
+    of_kubepy = ("init", "controller", "fsck", "git", "serve", "help", "alpha", "__complete", "config", "plugin",
+                 "plan", "why", "timeline", "rollout diff")
     own = {name for name, _ in walk(COMMANDS) if name in of_kubepy or name.startswith(("git ", "kuberc "))}
     groups = {name for name, entry in walk(COMMANDS) if entry.commands}
     flagless = {name for name, entry in walk(COMMANDS) if entry.load and not load(name.split()[-1], entry).flags}

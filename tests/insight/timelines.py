@@ -43,10 +43,11 @@ class Workload:
 
     def count(self) -> Numbers:
         states = [state for state, *_ in self.pods.values()]
+        states = [state for state in states if state not in ("failed", "succeeded")]
         return Numbers(self.desired, len(states), sum(state in ("ready", "available") for state in states),
                        states.count("available"),
                        sum(revision == self.revision and state != "terminating"
-                           for state, _, revision in self.pods.values()))
+                           for state, _, revision in self.pods.values()), states.count("terminating"))
 
     def own(self, action: str, reason: str = "") -> None:
         """Make a step of the workload itself."""
@@ -133,12 +134,13 @@ def crash_loop() -> Timeline:
     agent.pod("agent-b1", "created")
     agent.pod("agent-b1", "scheduled", node="node-1")
     for wait in (10, 20, 40, 80, 160, 300, 300):
-        agent.pod("agent-b1", "failed", reason="CrashLoopBackOff")
+        agent.pod("agent-b1", "restarted", reason="Error")
+        agent.pod("agent-b1", "waiting", reason="CrashLoopBackOff")
         script.wait(wait)
     script.step("cordoned", Key("nodes", "", "node-3"))
     script.wait(30)
     script.step("not-ready", Key("nodes", "", "node-2"), reason="NodeStatusUnknown")
-    agent.pod("agent-a2", "unavailable")
+    agent.pod("agent-a2", "not-ready", "unavailable")
     script.wait(300)
     agent.pod("agent-a2", "terminating", reason="TaintManagerEviction")
     return script.timeline(until=60)

@@ -57,6 +57,7 @@ class Command(click.Group):
     :param options_class: its flags.
     """
 
+    interspersed = True  # flags may stand behind other words; False: the first other word ends them (pflag)
     creates = False  # whether it may make new objects, and so the cluster that is to hold them
     flag_error_status = 1  # the exit status for flags that cannot be read; others than 1 also change the message
     entries: Mapping[str, Entry] = {}
@@ -96,7 +97,7 @@ class Command(click.Group):
 
     def parser(self) -> Parser:
         """Return a parser of the command's flags and the global ones."""
-        return Parser([*self.flags, *GLOBAL_FLAGS])
+        return Parser([*self.flags, *GLOBAL_FLAGS], interspersed=self.interspersed)
 
     def options_of(self, line: CommandLine, values: Mapping[str, Any]) -> Options:
         """Return the options of a command line that was read by :meth:`parser`."""
@@ -198,6 +199,27 @@ def root_command() -> Command:
     return root
 
 
+class Line(NamedTuple):
+    """The command that a line names, its path (``("rollout", "undo")``), and the words that are not its name."""
+
+    command: Command
+    path: tuple[str, ...]
+    rest: list[str]
+
+
+def line_of(words: list[str]) -> Line:
+    """Return the command that words name."""
+    line = Line(root_command(), (), words)
+    while line.command.entries:
+        position = line.command.parser().first_word(line.rest)
+        name = line.command.canonical(line.rest[position]) if position is not None else ""
+        if not name or position is None:
+            break
+        line = Line(load(name, line.command.entries[name]), (*line.path, name),
+                    [*line.rest[:position], *line.rest[position + 1:]])
+    return line
+
+
 def load(name: str, entry: Entry) -> Command:
     """Import a command."""
     if entry.load:
@@ -210,12 +232,13 @@ def load(name: str, entry: Entry) -> Command:
 
 
 def command(usage: str, options_class: type[OptionsT], *, examples: str = "", creates: bool = False,
-            flag_error_status: int = 1) -> Callable[[Callable[[Factory, OptionsT], None]], Command]:
+            flag_error_status: int = 1, interspersed: bool = True,
+            ) -> Callable[[Callable[[Factory, OptionsT], None]], Command]:
     """Make a command of a function, whose docstring is the description. See :class:`Command`."""
 
     def decorate(run: Callable[[Factory, OptionsT], None]) -> Command:
         decorated = Command(usage, run, options_class, help=(run.__doc__ or "").strip(), examples=examples)
-        decorated.creates = creates
+        decorated.creates, decorated.interspersed = creates, interspersed
         decorated.flag_error_status = flag_error_status
         return decorated
 

@@ -83,6 +83,7 @@ class Driver:
         self._warned = False
         self._noted = False
         self._has_settled = False
+        self.has_given_up = False  # a wait has ended without what it was for
         self.before_time_passes: Callable[[], None] = lambda: None
         self._others_run_until = 0.0  # when to look again whether another process runs the controllers
 
@@ -147,9 +148,16 @@ class Driver:
         Raises CliError where the wait would never end.
         """
         self.before_time_passes()
+        self.has_given_up = True
+        wait = self._move_until if self._cluster.clock.own else self._sleep_until
+        has_come = wait(done, timeout, about, owner, retry)
+        self.has_given_up = not has_come
+        return has_come
+
+    def _sleep_until(self, done: Callable[[], bool], timeout: float | None, about: str, owner: Object | None,
+                     retry: Callable[[], datetime | None]) -> bool:
+        """Wait in the system's time; see :meth:`wait_until`."""
         clock, progress = self._cluster.clock, self._progress
-        if clock.own:
-            return self._move_until(done, timeout, about, owner, retry)
         deadline = None if timeout is None else clock.monotonic() + timeout
 
         def is_over() -> bool:

@@ -82,6 +82,17 @@ class Factory:
         must_exist = options.must_exist or os.environ.get("KUBEPY_MUST_EXIST", "") not in ("", "0", "false")
         self.may_create = may_create and not must_exist
 
+    def has_preferences(self, words: Sequence[str]) -> bool:
+        """Return whether a file of preferences (kuberc) is read for a command line.
+
+        It is the one that --kuberc or $KUBERC names, or the user's own, which counts under the name of kubectl.
+        """
+        if os.environ.get("KUBECTL_KUBERC", "").lower() == "false":
+            return False
+        return any(word.startswith("--kuberc") for word in words) or (not self.open_cluster and bool(
+            os.environ.get("KUBERC")
+            or (self.program == KUBECTL and os.path.exists(os.path.expanduser("~/.kube/kuberc")))))
+
     def dry_run_strategy(self, options: DryRunOptions) -> str:
         """Return ``none``, ``client`` or ``server``; the old boolean values warn. In a dry run no folder is made."""
         strategy, warning, place = options.dry_run_value()
@@ -128,7 +139,12 @@ class Factory:
     @property
     def namespace(self) -> str:
         """The namespace of -n, or else of the context."""
-        return self.options.namespace or self._target.namespace or DEFAULT_NAMESPACE
+        return self.options.namespace or self.context_namespace
+
+    @property
+    def context_namespace(self) -> str:
+        """The namespace of the context, in which a command line without -n works."""
+        return self._target.namespace or DEFAULT_NAMESPACE
 
     @property
     def namespace_given(self) -> bool:

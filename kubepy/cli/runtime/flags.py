@@ -265,9 +265,11 @@ class Parser:
     """A reader of one command's words.
 
     :param flags: the command's own and the global ones; of two with one name the first counts.
+    :param interspersed: flags may stand behind other words; otherwise the first other word ends them.
     """
 
-    def __init__(self, flags: Iterable[Flag]) -> None:
+    def __init__(self, flags: Iterable[Flag], *, interspersed: bool = True) -> None:
+        self.interspersed = interspersed
         self.by_name: dict[str, Flag] = {}
         self.by_short: dict[str, Flag] = {}
         for flag in flags:
@@ -298,6 +300,8 @@ class Parser:
                 return args + rest[::-1], len(args)
             if len(word) < 2 or word[0] != "-":
                 args.append(word)
+                if not self.interspersed:
+                    return args + rest[::-1], -1
             elif word.startswith("--"):
                 self._long(word[2:], rest)
             else:

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from datetime import timedelta
+from itertools import groupby, pairwise
 from typing import Any
 
-from kubepy.api.clock import format_exact_time
 from kubepy.api.meta import Object
 from kubepy.insight import Course, Timeline
 from kubepy.insight.picture.svg import (
     COLOURS,
     LEFT,
     PLOT,
-    STATE_NAMES,
     WIDTH,
     Drawing,
     allowed,
@@ -28,14 +27,17 @@ from kubepy.insight.picture.svg import (
     colour_rules,
     description_of,
     draw,
+    legend_of,
     number,
     resource_text,
-    states_of,
-    swatch,
 )
+from kubepy.insight.timeline import workload_document
 
 COLUMNS = ("Workload", "Namespace", "Desired", "Lowest available", "Must be available", "Most unavailable",
            "Most surge", "Updated at the end")
+
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"  # a page that asks for nothing
+ICON = '\n<link rel="icon" href="data:,">'  # or else a browser asks for /favicon.ico
 
 
 def render_html(timeline: Timeline) -> str:
@@ -51,10 +53,21 @@ def live_document(timeline: Timeline) -> Object:
     return {"content": content(drawing), "data": page_data(drawing)}
 
 
+def live_page() -> str:
+    """Return the page without data, which fetches them."""
+    return page("Timeline", "", "")
+
+
+def live_script() -> str:
+    """Return the script of the live page, as it stands between its tags."""
+    return f"\n{resource_text('page.js')}{resource_text('live.js')}"
+
+
 def page(title: str, main: str, data: str, thickness: float = 0) -> str:
-    """Return a page; without data it is the live one, which fetches them."""
-    values = {"title": clean(title), "style": page_style(thickness), "main": main, "data": data,
-              "script": resource_text("page.js"), "live": "" if data else " data-live"}
+    """Return a page; without data it is the live one."""
+    head = f'\n<meta http-equiv="Content-Security-Policy" content="{POLICY}">' if data else ICON
+    values = {"title": clean(title), "style": page_style(thickness), "main": main, "data": data, "head": head,
+              "script": f"\n{resource_text('page.js')}" if data else live_script()}
     return re.sub(r"\{\{(\w+)\}\}", lambda match: values[match[1]], resource_text("page.html"))
 
 
@@ -63,7 +76,7 @@ def page_style(thickness: float) -> str:
     def variables(theme: int) -> str:
         return " ".join(f"--{name}: {colours[theme]};" for name, colours in COLOURS.items())
 
-    return (f":root {{ color-scheme: light; --thickness: {number(thickness)}; {variables(0)} }}\n"
+    return (f"\n:root {{ color-scheme: light; --thickness: {number(thickness)}; {variables(0)} }}\n"
             "@media (prefers-color-scheme: dark) {\n"
             f":root:not([data-theme=light]) {{ color-scheme: dark; {variables(1)} }}\n}}\n"
             f":root[data-theme=dark] {{ color-scheme: dark; {variables(1)} }}\n"
@@ -77,21 +90,22 @@ def content(drawing: Drawing) -> str:
         f'<p id="caption">{clean(caption_of(drawing.timeline))}, {len(drawing.timeline.steps)} steps</p>\n'
         f'<div id="picture">\n'
         f'<svg id="drawing" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" role="img" '
-        f'aria-labelledby="drawing-title"><title id="drawing-title">{clean(description_of(drawing.timeline))}</title>\n'
-        f'{body_of(drawing)}</svg>\n</div>\n{legend(drawing)}{workloads_table(drawing.timeline.courses)}')
+        f'aria-labelledby="drawing-title"><title id="drawing-title">{clean(description_of(drawing))}</title>\n'
+        f'{body_of(drawing)}</svg>\n</div>\n{legend(drawing)}{workloads_table(drawing.timeline)}')
 
 
 def legend(drawing: Drawing) -> str:
-    """Return the list that explains the states of bars."""
-    items = "".join(f'<li><svg width="26" height="14" aria-hidden="true">{swatch(state, 0, 7)}</svg> '
-                    f"{STATE_NAMES[state]}</li>\n" for state in states_of(drawing))
-    return f'<ul id="legend" aria-label="States of pods">\n{items}</ul>\n' if items else ""
+    """Return the list that explains the picture."""
+    items = "".join(f'<li><svg width="26" height="14" aria-hidden="true">{sample(0, 7)}</svg> '
+                    f"{name}</li>\n" for name, sample in legend_of(drawing))
+    return f'<ul id="legend" aria-label="Legend">\n{items}</ul>\n' if items else ""
 
 
-def workloads_table(courses: Iterable[Course]) -> str:
+def workloads_table(timeline: Timeline) -> str:
     """Return the table of the workloads' numbers."""
     rows = list[str]()
-    for name, *cells in map(workload_cells, sorted(courses)):
+    for course in filter(lambda course: course.numbers, sorted(timeline.courses)):
+        name, *cells = workload_cells(course, timeline)
         others = "".join(f"<td>{clean(cell)}</td>" for cell in cells)
         rows.append(f'<tr><th scope="row">{clean(name)}</th>{others}</tr>\n')
     head = "".join(f'<th scope="col">{name}</th>' for name in COLUMNS)
@@ -99,16 +113,13 @@ def workloads_table(courses: Iterable[Course]) -> str:
             f"\n<tbody>\n{''.join(rows)}</tbody></table></div>\n" if rows else "")
 
 
-def workload_cells(course: Course) -> list[str]:
+def workload_cells(course: Course, timeline: Timeline) -> list[str]:
     """Return the cells of a workload: the numbers that ``-o json`` has."""
-    numbers = [entry for _, entry in course.numbers]
-    if not numbers:
-        return [f"{course.key.resource}/{course.key.name}", course.key.namespace, *[""] * (len(COLUMNS) - 2)]
-    low = allowed(course, numbers[-1])[0]
-    return [f"{course.key.resource}/{course.key.name}", course.key.namespace, str(numbers[-1].desired),
-            str(min(entry.available for entry in numbers)), "" if low is None else str(low),
-            str(max(entry.unavailable for entry in numbers)), str(max(entry.surge for entry in numbers)),
-            str(numbers[-1].updated)]
+    workload = workload_document(course, timeline)
+    low = allowed(course, course.numbers[-1][1])[0]
+    cells = [workload["namespace"], workload["desired"], workload["minAvailable"], "" if low is None else low,
+             workload["maxUnavailable"], workload["maxSurge"], workload["updated"]]
+    return [f"{course.key.resource}/{course.key.name}", *map(str, cells)]
 
 
 class Distinct:
@@ -128,35 +139,47 @@ def page_data(drawing: Drawing) -> Object:
     """Return the data of a page, as lists of numbers, so that thousands of pods take little room.
 
     ``words`` are texts. A kind is [resource, namespace, owner, revision], an object [name, kind, node], a step three
-    numbers: action, object, reason. Steps belong to the moments in their order, [milliseconds since the beginning, time
-    since it, place, width, steps]. A bar is [object, y, first step, last step, successor's bar or -1]. The numbers of a
+    numbers: action, object, reason. Steps belong to the moments of the axis in their order: [place, width, steps].
+    A bar is [object, y, first step, last step, successor's bar or -1]. The numbers of a
     workload are differences to those before.
     """
     words, kinds, objects = Distinct(), Distinct(), Distinct()
-    timeline, steps, last = drawing.timeline, list[int](), dict[Any, int]()
+    timeline, steps = drawing.timeline, list[int]()
     for step in timeline.steps:
         kind = kinds.place((words.place(step.key.resource), words.place(step.key.namespace), words.place(step.owner),
                             words.place(step.revision)))
         thing = objects.place((words.place(step.key.name), kind, words.place(step.node)))
-        last[step.key] = thing
         steps += [words.place(step.action), thing, words.place(step.reason)]
     places = {bar: place for place, (*_, bar) in enumerate(drawing.rows)}
-    moments = [[format_exact_time(moment.at), moment.after, round(moment.x, 3), round(moment.width, 3), moment.steps]
-               for moment in drawing.scale.moments]
     return {
-        "left": LEFT, "plot": PLOT, "thickness": drawing.thickness, "height": drawing.height,
-        "moments": moments, "gaps": [[round(gap.x + gap.width / 2, 2), gap.text] for gap in drawing.scale.gaps],
+        "since": round(timeline.since.timestamp() * 1_000_000), "left": LEFT, "plot": PLOT,
+        "thickness": drawing.thickness, "height": drawing.height,
+        "moments": [[round(moment.x, 2), round(moment.width, 2), moment.steps] for moment in drawing.scale.moments],
+        "resolution": round(drawing.scale.resolution * 1_000_000) or 1,
+        "times": times_of(timeline),
+        "gaps": [[round(gap.x + gap.width / 2, 2), gap.text] for gap in drawing.scale.gaps],
         "steps": steps,
-        "bars": [[last[bar.key], round(top + bottom) / 2, bar.start, bar.end,
+        "bars": [[steps[3 * bar.last + 1], (top + bottom) / 2, bar.start, bar.end,
                   places[bar.successor] if bar.successor else -1] for top, bottom, bar in drawing.rows],
-        "labels": [[label.x, label.y, label.text, label.room] for label in drawing.texts if label.room],
-        "courses": [course_data(course) for course in sorted(timeline.courses) if course.numbers],
+        "names": [[round(x, 2), round(width, 2), y, bar.key.name] for x, width, y, bar in drawing.names],
+        "courses": [course_data(course, *drawing.charts[course.key]) for course in sorted(timeline.courses)
+                    if course.numbers],
         "words": words.values(), "kinds": kinds.values(), "objects": objects.values()}
 
 
-def course_data(course: Course) -> list[Any]:
-    """Return [resource/name, namespace, numbers]; each number is the difference to the one before."""
-    rows = [(after, *numbers) for after, numbers in course.numbers]
-    flat = [value - before for row, previous in zip(rows, [(0,) * 6, *rows], strict=False)
-            for value, before in zip(row, previous, strict=True)]
-    return [f"{course.key.resource}/{course.key.name}", course.key.namespace, flat]
+def times_of(timeline: Timeline) -> list[int]:
+    """Return the times of the steps: microseconds since the time before, number of steps, and so on."""
+    flat, before = list[int](), timeline.since
+    for at, steps in groupby(step.at for step in timeline.steps):
+        flat += [(at - before) // timedelta(microseconds=1), len(list(steps))]
+        before = at
+    return flat
+
+
+def course_data(course: Course, top: float, bottom: float) -> list[Any]:
+    """Return [resource/name, namespace, top, bottom, changes, order]: its numbers as differences to those before; the
+    order has the place of each among the distinct ones."""
+    rows, changes = [(after, *numbers) for after, numbers in course.numbers], Distinct()
+    order = [changes.place(tuple(value - old for value, old in zip(row, before, strict=True)))
+             for before, row in pairwise([(0,) * 7, *rows])]
+    return [f"{course.key.resource}/{course.key.name}", course.key.namespace, top, bottom, changes.values(), order]

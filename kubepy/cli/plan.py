@@ -1,0 +1,373 @@
+"""``kubepy plan``: what a command would do, tried on a fork of the cluster with the real controllers."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING, Any, cast
+
+from kubepy.api.objects.outcomes import NO_TIME, parse_length
+from kubepy.api.objects.usage import AnnotationError
+from kubepy.api.values.goformat import parse_span
+from kubepy.cli import kuberc
+from kubepy.cli.clock import DAY
+from kubepy.cli.errors import CliError, SilentExit, guarded
+from kubepy.cli.names import KUBECTL, KUBEPY
+from kubepy.cli.runtime.command import Line, command, line_of, root_command
+from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.flags import FlagSyntaxError, HelpRequested, int_flag, typed_flag
+from kubepy.cli.runtime.options import GLOBAL_FLAGS, CommandLine, GlobalOptions, Options, output_flag
+from kubepy.cli.runtime.output import document
+from kubepy.lazy import lazy_imports
+from kubepy.quoting import quote
+
+if TYPE_CHECKING:
+    from kubepy.insight.plans import Plan, Touched
+
+with lazy_imports():  # a completion needs none of these
+    from kubepy.apiserver import cluster as clusters
+    from kubepy.cli import plan_text, why
+    from kubepy.insight import plans as judgement
+    from kubepy.insight import prediction as predictions
+
+FORMATS = ("text", "json")
+ABOUT_ITSELF = "it is not about what happens in the cluster"
+NEW_FOLDER = "it makes or checks a state folder, and a plan has none"
+WAITS = "it goes on until it is interrupted"
+# Commands that a plan refuses, by their first words, with the reason; those in INSTEAD have another way.
+REFUSED = {
+    "api-resources": ABOUT_ITSELF, "api-versions": ABOUT_ITSELF, "completion": ABOUT_ITSELF, "config": ABOUT_ITSELF,
+    "explain": ABOUT_ITSELF, "fork": NEW_FOLDER, "fsck": NEW_FOLDER, "git": NEW_FOLDER, "help": ABOUT_ITSELF,
+    "init": NEW_FOLDER, "kuberc": ABOUT_ITSELF, "kustomize": ABOUT_ITSELF, "options": ABOUT_ITSELF,
+    "plan": "it is a plan already", "plugin": ABOUT_ITSELF, "serve": WAITS,
+    "timeline": "it only shows what has happened", "version": ABOUT_ITSELF,
+    "why": "it tries its remedies on forks by itself",
+    "__complete": ABOUT_ITSELF, "__completeNoDesc": ABOUT_ITSELF,
+}
+GLOBAL_NAMES = frozenset(flag.long for flag in GLOBAL_FLAGS)
+MAX_RUNS = 10_000
+MAX_MESSAGES = 10  # lines that a command on a fork says on stderr
+FEW_PODS = 200  # so many pods may a cluster have for remedies to be tried
+INTERRUPTED = 130  # the exit status after Ctrl-C
+
+
+def parse_range(text: str) -> str:
+    """Check a duration or a range of them. Raises ValueError."""
+    try:
+        parse_length("", text)
+    except AnnotationError:
+        raise ValueError(NO_TIME) from None
+    return text
+
+
+class PlanOptions(Options):
+    """The flags of ``plan``."""
+
+    for_: float = typed_flag("for", DAY, parse_span, help="Look so far ahead (30m, 7d); what has not finished by then "
+                             "does not finish.")
+    output: str = output_flag("text, json", "text")
+    ready_after: str = typed_flag("ready-after", "", parse_range, help="The time from the start of a container to "
+                                  "Ready, where no annotation says it: a duration (5s) or a range (5s..20s).")
+    stops_after: str = typed_flag("stops-after", "", parse_range, help="How long a deleted pod terminates, where no "
+                                  "annotation says it: likewise.")
+    runs: int = int_flag("runs", default=1, help="Try it so many times, each time with another seed, and show how the "
+                         "times that are ranges spread.")
+
+
+@command("plan [--] [COMMAND...]", PlanOptions, interspersed=False, examples="""
+# A rolling update: each step, and what is available meanwhile
+kubepy plan set image ds/agent agent=agent:2
+
+# What a changed folder of manifests would do
+kubepy plan apply -f new/
+
+# How long a drain takes, and whether a budget stops it
+kubepy plan drain node-3 --ignore-daemonsets
+
+# What is under way, and whether it finishes
+kubepy plan
+
+# How long a rollout takes when pods need 5 to 20 seconds, over 20 seeds
+kubepy plan --ready-after=5s..20s --runs=20 rollout restart deploy/web
+
+# For a program; the exit status is 2 if it does not finish
+kubepy plan -o json rollout undo ds/agent --to-revision=1
+""")
+def plan(factory: Factory, options: PlanOptions) -> None:
+    """Show what a command would do, without doing it.
+
+    The command runs on a fork of the cluster in memory, and the controllers work there until nothing is left to do, in
+    the cluster's own time. The plan shows each step, with the pods that are available beside it, then how long each
+    workload takes. Nothing in the cluster is changed. Without a command it is about what is under way.
+
+    Flags before the command's name are those of plan, and global ones; all further words are the command's own.
+
+    The exit status is 0 if everything finishes, 2 if something does not, 1 for an error."""
+    if options.output not in FORMATS:
+        raise CliError(f"unable to match a printer suitable for the output format {quote(options.output)}, allowed "
+                       f"formats are: {','.join(FORMATS)}")
+    if options.for_ < 0:
+        raise CliError("--for must not be negative")
+    if not 1 <= options.runs <= MAX_RUNS:
+        raise CliError(f"--runs must be a number from 1 to {MAX_RUNS}")
+    planned = read_command(factory, options)
+    if planned is None:
+        return
+    plans = plans_of(factory, planned, options)
+    show(factory, options, planned, plans)
+    if not all(made.finishes for made in plans):
+        raise SilentExit(2)
+
+
+def show(factory: Factory, options: PlanOptions, planned: PlannedCommand, plans: Sequence[Plan]) -> None:
+    """Print the plan of the first run; with several runs also how they spread."""
+    runs = judgement.summarise(plans) if len(plans) > 1 else None
+    factory.stderr.write(planned.messages)
+    if options.output == "json":
+        shown = {**judgement.plan_document(plans[0]), **({"runs": judgement.runs_document(runs)} if runs else {})}
+        factory.print(document("json", shown, typed=True), end="")
+        return
+    text = plan_text.PlanText(factory.stdout, plans[0])
+    factory.print("\n".join([*text.output(planned.output), *text.lines(), *(text.runs(runs) if runs else ())]))
+
+
+# --- the command --------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class PlannedCommand:
+    """A command line that is tried on forks.
+
+    :ivar line: its words as they were given, without the program's name.
+    :ivar words: those that are run, with the global flags before them; none: nothing is run.
+    :ivar output: what the first run has printed; ``messages``: and said on stderr.
+    """
+
+    line: tuple[str, ...]
+    words: list[str]
+    options: GlobalOptions
+    stdin: Any
+    output: str = ""
+    messages: str = ""
+
+
+def read_command(factory: Factory, options: PlanOptions) -> PlannedCommand | None:
+    """Read the command that is to be tried; None for one that has only shown its help. Raises CliError.
+
+    The factory takes its global flags over: they say which cluster and namespace it is about.
+    """
+    own = own_words(options.args)
+    flags = global_words(options.line.flags_set)
+    stdin: IO[str] = Repeated(factory.stdin) if options.runs > 1 else factory.stdin
+    if not own:
+        return PlannedCommand((), [], factory.options, stdin)
+    words = [*flags, *own]
+    if factory.has_preferences(words):
+        words = kuberc.applied(root_command(), words, factory)
+    line = line_of(words)
+    try:
+        parsed = line.command.parser().parse(line.rest)
+    except (HelpRequested, FlagSyntaxError):
+        parsed = None
+    if parsed is None or not line.path or line.command.run is None:  # it only gets help or an error
+        invoke(factory, words)
+        return None
+    given = line.command.options_of(CommandLine("", parsed.args, parsed.dash, parsed.flags_set), parsed.values)
+    if reason := refusal(factory, line, given):
+        raise CliError(f"plan cannot try {quote(' '.join(line.path))}: {reason}")
+    global_options = line.command.global_options_of(parsed.values)
+    factory.use(global_options, may_create=line.command.creates)
+    return PlannedCommand(tuple(own), words, global_options, stdin)
+
+
+def refusal(factory: Factory, line: Line, options: Options) -> str:
+    """Return why a command cannot be tried, "" if it can."""
+    values = vars(options)
+    if reason := REFUSED.get(line.path[0], ""):
+        return reason
+    if line.path[0] in ("controller", "get", "events") and (values.get("watch") or values.get("watch_only")):
+        return WAITS
+    if line.path[0] == "logs" or values.get("follow"):
+        return "it only reads"
+    if line.path[-1] in ("edit", "edit-last-applied") and not factory.stdin.isatty():
+        return "an editor needs a terminal"
+    return "it writes files" if values.get("output_directory") else ""
+
+
+class Repeated(io.StringIO):
+    """Standard input that each run reads anew; it is read when it is first asked for."""
+
+    def __init__(self, stdin: IO[str]) -> None:
+        super().__init__()
+        self._stdin: IO[str] | None = stdin
+
+    def read(self, size: int | None = -1, /) -> str:
+        self._fill()
+        return super().read(size)
+
+    def readline(self, size: int = -1, /) -> str:  # type: ignore[override]
+        self._fill()
+        return super().readline(size)
+
+    def _fill(self) -> None:
+        if self._stdin is not None:
+            self.write(self._stdin.read())
+            self.seek(0)
+            self._stdin = None
+
+
+def words_before(line: Line, word: str) -> list[str] | None:
+    """Return the words of the command that is planned, before the one that is being typed, with global flags.
+
+    None while that word belongs to ``plan`` itself.
+    """
+    parser = line.command.parser()
+    position = parser.first_word(line.rest)
+    begin = len(line.rest)
+    if position is not None:
+        begin = position
+    elif "--" in line.rest:
+        begin = line.rest.index("--")
+    try:
+        parsed = parser.parse(line.rest[:begin])
+    except (FlagSyntaxError, HelpRequested):
+        return None
+    if begin == len(line.rest) and word.startswith("-"):
+        return None
+    return [*global_words(parsed.flags_set), *own_words(line.rest[begin:])]
+
+
+def global_words(flags_set: Sequence[tuple[str, str]]) -> list[str]:
+    """Return the global ones of the flags that stand before a command, for the command itself."""
+    return [f"--{name}={text}" for name, text in flags_set if name in GLOBAL_NAMES]
+
+
+def own_words(args: Sequence[str]) -> list[str]:
+    """Return a command line without ``--`` and without the program's name."""
+    words = list(args[1:] if args[:1] == ["--"] else args)
+    return words[2:] if words[:2] == [KUBECTL, KUBEPY] else words[1:] if words[:1] in ([KUBEPY], [KUBECTL]) else words
+
+
+# --- the fork -----------------------------------------------------------------------------------------------------
+
+
+class ForkFactory(Factory):
+    """The Factory of a command on a fork: contexts and namespace are those of the command line that plans it."""
+
+    def __init__(self, origin: Factory, fork: clusters.LocalCluster, planned: PlannedCommand, touched: Touched) -> None:
+        super().__init__(planned.stdin, io.StringIO(), io.StringIO(), fork)
+        self.program, self.words, self.main = origin.program, planned.words, origin.main
+        self._target = origin._target._replace(folder="")
+        self._touched = touched
+
+    def use(self, options: GlobalOptions, *, may_create: bool) -> None:
+        """Work with the global flags of a command line from now on; they have chosen the cluster already."""
+        options.state, options.reconcile = "", "auto"
+        super().use(options, may_create=may_create)
+        self._touched.watch(self.cluster)
+
+    def close(self) -> None:
+        """Leave the fork as the command has left it."""
+
+    @property
+    def printed(self) -> str:
+        """The output of the command so far."""
+        return cast(io.StringIO, self.stdout).getvalue()
+
+    @property
+    def said(self) -> str:
+        """What the command has said on stderr so far."""
+        return cast(io.StringIO, self.stderr).getvalue()
+
+    @property
+    def has_given_up(self) -> bool:
+        """Whether the command has waited for something that does not come."""
+        return "driver" in self.__dict__ and self.driver.has_given_up
+
+
+def plans_of(factory: Factory, planned: PlannedCommand, options: PlanOptions) -> list[Plan]:
+    """Make the plans of all runs. Raises SilentExit where the command fails, after what it says about that."""
+    cluster = cluster_of(factory)
+    factory.catch_up()
+    plans = []
+    for number in range(options.runs):
+        if number:
+            planned.stdin.seek(0)
+        factory.progress.show("trying", number + 1, options.runs)
+        plans.append(plan_of(factory, cluster, planned, options.for_, settings_of(cluster, options, number)))
+    factory.progress.clear()
+    return plans
+
+
+def cluster_of(factory: Factory) -> clusters.LocalCluster:
+    """Return the cluster that is asked about; a new one in memory where the command would make one."""
+    if factory.may_create and not factory.has_cluster:
+        return clusters.LocalCluster.in_memory()
+    factory.options.faults = ""  # they happen on the fork
+    return factory.cluster
+
+
+def settings_of(cluster: clusters.LocalCluster, options: PlanOptions, number: int) -> dict[str, Any]:
+    """Return the settings of the fork that differ from those of the cluster.
+
+    :param number: that of the run; the first has the cluster's own seed.
+    """
+    times = {"readyAfter": options.ready_after, "stopsAfter": options.stops_after}
+    present: Mapping[str, Any] = cluster.store.settings().get("kubelet") or {}
+    settings: dict[str, Any] = {}
+    if any(times.values()):
+        settings["kubelet"] = {**present, **{name: text for name, text in times.items() if text}}
+    if options.runs > 1 and (number or cluster.settings.seed is None):
+        seed = cluster.settings.seed
+        settings["seed"] = number if seed is None else f"{seed}-{number}"
+    return settings
+
+
+def plan_of(factory: Factory, cluster: clusters.LocalCluster, planned: PlannedCommand, limit: float,
+            settings: Mapping[str, Any]) -> Plan:
+    """Make the plan of one run."""
+    touched = judgement.Touched()
+    has_ended = not planned.words
+
+    def act(fork: clusters.LocalCluster) -> None:
+        nonlocal has_ended
+        inner = ForkFactory(factory, fork, planned, touched)
+        try:
+            if planned.words:
+                status = guarded(lambda: invoke(inner, planned.words), inner.say)
+                has_ended = not inner.has_given_up
+                check(factory, inner, status)
+            else:
+                inner.use(planned.options, may_create=False)
+        finally:
+            fork.client.on_write = None
+            planned.output = planned.output or inner.printed
+            planned.messages = planned.messages or distinct(inner.said)
+
+    prediction = predictions.predict(cluster, act, limit, settings)
+    run = why.runner(factory) if len(prediction.cluster.client.list("pods").items) < FEW_PODS else None
+    return judgement.make_plan(planned.line, cluster, prediction, touched, has_ended=has_ended, run=run)
+
+
+def invoke(factory: Factory, words: list[str]) -> None:
+    """Run a command line with a factory."""
+    root = root_command()
+    with root.make_context(root.name, list(words), obj=factory) as context:
+        root.invoke(context)
+
+
+def check(factory: Factory, inner: ForkFactory, status: int) -> None:
+    """Raise SilentExit for a command that has failed, after its own message; one that waits in vain has not failed."""
+    if status and not inner.has_given_up:
+        factory.stderr.write(inner.said)
+        if status == INTERRUPTED:
+            raise KeyboardInterrupt
+        raise SilentExit(1)
+
+
+def distinct(text: str) -> str:
+    """Return the first lines of a text, each once: a command that tries again and again says the same each time."""
+    lines = list(dict.fromkeys(text.splitlines()))
+    more = [f"... and {len(lines) - MAX_MESSAGES} more lines"] if len(lines) > MAX_MESSAGES else []
+    return "".join(f"{line}\n" for line in [*lines[:MAX_MESSAGES], *more])

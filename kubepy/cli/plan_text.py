@@ -1,0 +1,388 @@
+"""A plan as text: the steps in waves with availability beside them, a line for each workload, a line for the end.
+
+A wave is all that happens at one moment. Steps of one object in it are one phrase, objects with the same phrase one
+line. Waves that repeat are folded, and so are the waves in the middle of a plan that would be too long to read.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import IO, NamedTuple
+
+from kubepy.api.values.goformat import format_duration
+from kubepy.cli.runtime.terminal import Colour, Painter, can_print, shortened, width_of
+from kubepy.cli.why import wrapped
+from kubepy.insight import Bounds, Course, Numbers, Step
+from kubepy.insight.plans import Plan, PlannedWorkload, Runs
+from kubepy.insight.why.causes import CAUSES
+from kubepy.quoting import printable
+from kubepy.storage import Key
+
+TIME_WIDTH, BAR_WIDTH = 13, 10
+MAX_OUTPUT = 12  # lines of the command's own output
+MAX_LINES = 60  # of waves, before those in the middle are put together
+HEAD, TAIL, BUCKETS = 16, 12, 10  # the waves of a long plan that are shown singly at both ends; the parts between them
+MAX_PERIOD = 12  # waves that may repeat together
+RUN_OUT = ("cronjobs.batch", "jobs.batch")  # their pods are to end, so none are awaited as available
+FULL, EMPTY = "▇", "░"
+# The symbol and the colour of each action; a phrase has those of its last action.
+GOOD, BAD, GONE, CHANGED, NEW = "*", "!", "-", "~", "+"
+COLOURS = {GOOD: Colour.GREEN, BAD: Colour.RED, GONE: Colour.RED, CHANGED: Colour.YELLOW, NEW: Colour.GREEN}
+SYMBOLS = {
+    "created": NEW, "scheduled": NEW, "started": NEW, "ready": GOOD, "available": GOOD, "succeeded": GOOD,
+    "complete": GOOD, "completed": GOOD, "bound": GOOD, "uncordoned": GOOD, "terminating": GONE, "deleted": GONE,
+    "failed": BAD, "unavailable": BAD, "not-ready": BAD, "waiting": BAD, "restarted": BAD,
+    "evicted": GONE, "adopted": CHANGED, "changed": CHANGED, "cordoned": CHANGED, "orphaned": CHANGED,
+    "paused": CHANGED, "resumed": CHANGED, "scaled": CHANGED, "suspended": CHANGED, "tainted": CHANGED,
+    "untainted": CHANGED,
+}
+# Actions that go without saying beside another one of the same object at the same moment.
+IMPLIED = {"scheduled": ("created", "ready", "started"), "started": ("ready", "created"), "available": ("ready",),
+           "terminating": ("deleted",), "unavailable": ("not-ready", "failed", "terminating", "deleted"),
+           "not-ready": ("failed", "restarted", "terminating", "deleted"), "evicted": ("terminating", "deleted")}
+
+
+class Phrase(NamedTuple):
+    """What several objects of one workload do alike at one moment.
+
+    :ivar workload: the workload that they belong to.
+    """
+
+    workload: Key
+    resource: str
+    actions: tuple[str, ...]
+    reason: str
+
+
+class WaveLine(NamedTuple):
+    """A line of a wave: a phrase with the objects that it is about."""
+
+    phrase: Phrase
+    steps: tuple[Step, ...]  # the first of each object
+
+
+class Wave(NamedTuple):
+    """What happens at one moment, or in a part of a long plan.
+
+    :ivar first: seconds from the beginning; ``last``: the same, but for a part.
+    :ivar end: how many steps there have been then.
+    """
+
+    first: float
+    last: float
+    end: int
+    lines: tuple[WaveLine, ...]
+
+    @property
+    def form(self) -> tuple[tuple[Phrase, int], ...]:
+        """The lines without names: waves of the same form are alike. Sizes to which something is scaled differ."""
+        return tuple((line.phrase._replace(reason="") if line.phrase.actions == ("scaled",) else line.phrase,
+                      len(line.steps)) for line in self.lines)
+
+
+class PlanText:
+    """The text of a plan for one stream."""
+
+    def __init__(self, stream: IO[str], plan: Plan) -> None:
+        self._plan = plan
+        self._paint = Painter(stream)
+        self._width = width_of(stream)
+        self._bar = (FULL, EMPTY) if can_print(stream, FULL + EMPTY) else ("#", ".")
+        self._timeline = plan.prediction.timeline
+        self._courses = {workload.key: workload.course for workload in plan.workloads}
+        self._tops = plan.tops
+
+    # --- parts
+
+    def output(self, text: str) -> list[str]:
+        """Return the first lines of what the command itself has printed, and an empty one."""
+        lines = text.splitlines()
+        shown = [shortened(line, self._width) for line in lines[:MAX_OUTPUT]]
+        more = [f"... and {len(lines) - MAX_OUTPUT} more lines"] if len(lines) > MAX_OUTPUT else []
+        return [*(self._paint(line, Colour.DIM) for line in [*shown, *more]), ""] if lines else []
+
+    def lines(self) -> list[str]:
+        """Return the waves, the workloads and the end."""
+        waves = list(self.waves())
+        shown = list(self._folded(waves))
+        if len(shown) > MAX_LINES:
+            shown = list(self._folded(self.shortened_waves(waves), repeats=False))
+        parts = [shown, list(self.workloads()), [self.end()]]
+        return [line for number, part in enumerate(part for part in parts if part)
+                for line in ([""] if number else []) + part]
+
+    # --- waves
+
+    def waves(self) -> Iterator[Wave]:
+        """Yield the waves of the plan, in order."""
+        steps, begin = self._timeline.steps, 0
+        for end in range(1, len(steps) + 1):
+            if end == len(steps) or steps[end].at != steps[begin].at:
+                yield self.wave_of(begin, end)
+                begin = end
+
+    def wave_of(self, begin: int, end: int) -> Wave:
+        """Return the wave of the steps between two positions."""
+        by_object: dict[Key, list[int]] = {}
+        for position in range(begin, end):
+            by_object.setdefault(self._timeline.steps[position].key, []).append(position)
+        phrases: dict[Phrase, list[Step]] = {}
+        for positions in by_object.values():
+            steps = [self._timeline.steps[position] for position in positions]
+            phrases.setdefault(phrase_of(steps, self._tops[positions[0]]), []).append(steps[0])
+        by_workload = sorted(phrases.items(), key=lambda entry: list(dict.fromkeys(
+            phrase.workload for phrase in phrases)).index(entry[0].workload))
+        return Wave(self._seconds(begin), self._seconds(end - 1), end,
+                    tuple(WaveLine(phrase, tuple(steps)) for phrase, steps in by_workload))
+
+    def _seconds(self, position: int) -> float:
+        return (self._timeline.steps[position].at - self._timeline.since).total_seconds()
+
+    def shortened_waves(self, waves: Sequence[Wave]) -> list[Wave]:
+        """Return the waves of a long plan: those in the middle become a few parts."""
+        middle = waves[HEAD:-TAIL]
+        size = -(-len(middle) // BUCKETS)
+        parts = [middle[start:start + size] for start in range(0, len(middle), size or 1)]
+        return [*waves[:HEAD], *(together(part) for part in parts), *waves[max(len(waves) - TAIL, HEAD):]]
+
+    def _folded(self, waves: Sequence[Wave], *, repeats: bool = True) -> Iterator[str]:
+        """Yield the lines of waves; waves that repeat are shown once.
+
+        :param repeats: fold them.
+        """
+        begins = [wave.first for wave in waves]
+        forms = [wave.form for wave in waves]
+        position = 0
+        while position < len(waves):
+            period, times = repetition(forms, begins, position) if repeats else (0, 0)
+            for wave in waves[position:position + (period or 1)]:
+                yield from self.wave_lines(wave)
+            position += period or 1
+            if times:
+                last = waves[position + period * times - 1]
+                yield from self.fold_line(begins[position] - begins[position - period], times, last)
+                position += period * times
+
+    def fold_line(self, interval: float, times: int, last: Wave) -> Iterator[str]:
+        """Yield the line for waves that are as those above it."""
+        again = f"... {times} more times like this, every {duration(interval)}"
+        courses = [self._courses[line.phrase.workload] for line in last.lines if line.phrase.workload in self._courses]
+        yield self._row(f"to {duration(last.last)}", " ", lambda room: again, (), courses[:1], last.end)
+
+    def wave_lines(self, wave: Wave) -> Iterator[str]:
+        """Yield the lines of a wave."""
+        label, seen = when(wave), set()
+        for line in wave.lines:
+            workload = line.phrase.workload
+            courses = [self._courses[workload]] if workload in self._courses and workload not in seen else []
+            seen.add(workload)
+            symbol = SYMBOLS.get(line.phrase.actions[-1], " ")
+            colours = (COLOURS[symbol],) if symbol in COLOURS else ()
+            yield self._row(label, symbol, partial(self.text_of, line), colours, courses, wave.end)
+            label = ""
+
+    def _row(self, label: str, symbol: str, text: Callable[[int], str], colours: tuple[Colour, ...],
+             courses: Sequence[Course], count: int) -> str:
+        """Return a line: the time, what happens, and the availability of a workload beside it.
+
+        :param text: what happens, in at most so many columns if possible.
+        """
+        beside = [self.availability(course, count) for course in courses]
+        plain, painted = beside[0] if beside and beside[0][0] else ("", "")
+        room = self._width - TIME_WIDTH - 2 - (len(plain) + 2 if plain else 0)
+        shown = shortened(text(room), room)
+        head = f"{self._paint(shortened(label, TIME_WIDTH - 1).ljust(TIME_WIDTH), Colour.DIM)}" \
+               f"{self._paint(symbol, *colours)} {shown}"
+        return f"{head}{' ' * (room - len(shown) + 2)}{painted}" if plain else head.rstrip()
+
+    def availability(self, course: Course, count: int) -> tuple[str, str]:
+        """Return how many pods of a workload are available after so many steps, plain and painted."""
+        numbers = numbers_at(course, count)
+        most = max(state.desired for _, state in course.numbers)
+        if not numbers.desired or course.key.resource in RUN_OUT:
+            return "", ""
+        bound = least(course.bounds, numbers)
+        digits = len(str(most))
+        text = f"{f'{numbers.available}/{numbers.desired}':>{2 * digits + 1}} "
+        filled = min(numbers.available * BAR_WIDTH // numbers.desired, BAR_WIDTH)
+        bar = self._bar[0] * filled + self._bar[1] * (BAR_WIDTH - filled)
+        end = f" min {bound:<{digits}}" if bound is not None else ""
+        colour = Colour.GREEN
+        if numbers.available < numbers.desired:
+            colour = Colour.RED if bound is not None and numbers.available < bound else Colour.YELLOW
+        return text + bar + end, text + self._paint(bar, colour) + end
+
+    def text_of(self, line: WaveLine, room: int) -> str:
+        """Return a phrase with its objects: ``pod web-0 created, ready on node-1``, ``12 pods terminating``.
+
+        :param room: so many columns it should take: where a node does not fit, it is left out.
+        """
+        phrase, first = line.phrase, line.steps[0]
+        actions = ", ".join(phrase.actions)
+        reason = f"{' ' if phrase.actions[-1] == 'scaled' else ': '}{phrase.reason}" if phrase.reason else ""
+        kind = self._kind(phrase.resource)
+        if len(line.steps) > 1:
+            owner = f" of {self._name(phrase.workload)}" if len(self._courses) > 1 and phrase.workload.name else ""
+            return printable(f"{len(line.steps)} {plural(kind)}{owner} {actions}{reason}")
+        text = printable(f"{kind} {self._name(first.key)} {actions}{reason}")
+        with_node = printable(f"{text} on {first.node}") if first.node and not reason else text
+        return with_node if len(with_node) <= room else text
+
+    def _kind(self, resource: str) -> str:
+        """Return the kind of a resource in small letters: ``pod``, ``replicaset``."""
+        known = self._plan.prediction.cluster.scheme.get(resource)
+        return known.kind.lower() if known else resource.partition(".")[0]
+
+    def _name(self, key: Key) -> str:
+        """Return a name, with its namespace where the plan is about several."""
+        several = len({workload.namespace for workload in self._courses if workload.namespace}) > 1
+        return f"{key.namespace}/{key.name}" if several and key.namespace else key.name
+
+    # --- workloads
+
+    def workloads(self) -> Iterator[str]:
+        """Yield a line for each workload, and below one that does not finish what holds it up."""
+        for workload in self._plan.workloads:
+            is_finished = workload.finished_after is not None
+            text = f"{self._kind(workload.key.resource)} {self._name(workload.key)}: {', '.join(self.facts(workload))}"
+            yield from self._sentence(text, Colour.GREEN if is_finished else Colour.RED)
+            if workload.why is not None:
+                yield from self.reasons(workload)
+        if self._plan.others:
+            names = ", ".join(f"{self._kind(key.resource)} {self._name(key)}" for key in self._plan.others)
+            yield from self._sentence(f"not counted, for they did not get on before: {names}", Colour.DIM)
+
+    def facts(self, workload: PlannedWorkload) -> Iterator[str]:
+        """Yield what there is to say about a workload in its line."""
+        after, end = workload.finished_after, workload.course.numbers[-1][1]
+        is_gone = any(step.key == workload.key and step.action == "deleted" for step in self._timeline.steps)
+        if after is None:
+            yield "does not finish"
+        else:
+            yield f"{'gone' if is_gone else 'done'} {moment(after)}"
+        pods = Counter(step.action for step, top in zip(self._timeline.steps, self._tops, strict=True)
+                       if top == workload.key and step.key.resource == "pods" and step.key != workload.key)
+        replaced = min(pods["created"], pods["deleted"])
+        for number, word in ((replaced, "replaced"), (pods["created"] - replaced, "created"),
+                             (pods["deleted"] - replaced, "deleted")):
+            if number:
+                yield f"{number} {plural('pod') if number > 1 else 'pod'} {word}"
+        if end.desired and not is_gone and workload.key.resource not in RUN_OUT:
+            bound = least(workload.course.bounds, end)
+            budget = f" by {workload.course.bounds.budget}" if workload.course.bounds.budget else ""
+            yield (f"lowest {workload.lowest}/{end.desired} available"
+                   + (f" (min {bound}{budget})" if bound is not None else ""))
+
+    def reasons(self, workload: PlannedWorkload) -> Iterator[str]:
+        """Yield what ``why`` says of a workload: the cause, and the chain to what is to blame."""
+        why = workload.why
+        assert why is not None
+        yield from wrapped(f"  {CAUSES.get(why.cause, '')} ({why.cause})", "    ")
+        for link in why.chain:
+            yield from wrapped(printable(f"    {self._kind(link.key.resource)} {self._name(link.key)}: {link.text}"),
+                               "      ")
+
+    def _sentence(self, text: str, colour: Colour) -> list[str]:
+        return [self._paint(line, colour) for line in wrapped(printable(text), "  ")]
+
+    def end(self) -> str:
+        """Return the line about the whole plan."""
+        plan = self._plan
+        if plan.finishes:
+            if not self._timeline.steps:
+                return "Nothing is under way." if not plan.command else "No workload changes."
+            text = f"Finishes {moment(plan.finished_after)}."
+            return self._paint(text, Colour.GREEN, Colour.BOLD)
+        if not plan.prediction.settled:
+            text = f"Does not finish within {duration(plan.prediction.limit)}."
+        else:
+            text = f"Does not finish: nothing more happens {moment(plan.prediction.settled_after, 'after')}."
+        return self._paint(text, Colour.RED, Colour.BOLD)
+
+    def runs(self, runs: Runs) -> list[str]:
+        """Return how several runs spread; the plan above them is that of the first."""
+        lines = ["", f"{runs.runs} runs, of which {runs.finished} finish. Above is the first of them."]
+        for workload in runs.workloads:
+            after = workload.after
+            times = "never done, " if after is None else (
+                f"done after {duration(after.median)} (median), {duration(after.percentile_95)} (95 %), ")
+            lines += wrapped(printable(f"{self._kind(workload.key.resource)} {self._name(workload.key)}: {times}"
+                                       f"lowest {workload.lowest} available"), "  ")
+        if runs.after:
+            lines.append(f"All: {duration(runs.after.median)} (median), {duration(runs.after.percentile_95)} (95 %).")
+        return lines
+
+
+# --- phrases ------------------------------------------------------------------------------------------------------
+
+
+def phrase_of(steps: Sequence[Step], workload: Key) -> Phrase:
+    """Return what one object does at one moment."""
+    actions = list(dict.fromkeys(step.action for step in steps))
+    said = tuple(action for action in actions if not any(other in actions for other in IMPLIED.get(action, ())))
+    reasons = [step.reason for step in steps if step.reason and step.action in said]
+    if said == ("scaled",) and len(reasons) > 1:
+        reasons = [f"{reasons[0].partition(' ')[0]} to {reasons[-1].rpartition(' ')[2]}"]
+    return Phrase(workload, steps[0].key.resource, said or tuple(actions), reasons[-1] if reasons else "")
+
+
+def together(waves: Sequence[Wave]) -> Wave:
+    """Return several waves as one, with the steps of each action counted together."""
+    lines: dict[Phrase, list[Step]] = {}
+    for wave in waves:
+        for line in wave.lines:
+            for action in line.phrase.actions:
+                lines.setdefault(line.phrase._replace(actions=(action,), reason=""), []).extend(line.steps)
+    return Wave(waves[0].first, waves[-1].last, waves[-1].end,
+                tuple(WaveLine(phrase, tuple(steps)) for phrase, steps in lines.items()))
+
+
+def repetition(forms: Sequence[object], begins: Sequence[float], start: int) -> tuple[int, int]:
+    """Return the number of waves from a position on that repeat, and how often they do, at the same intervals."""
+    for period in range(1, MAX_PERIOD + 1):
+        times, position = 0, start + period
+        interval = begins[position] - begins[start] if position < len(begins) else 0.0
+        while position + period <= len(forms) and forms[position:position + period] == forms[start:start + period] and (
+                all(abs(begins[position + offset] - begins[position + offset - period] - interval) < 0.001
+                    for offset in range(period))):
+            times, position = times + 1, position + period
+        if times * period > 2 and times > 1:
+            return period, times
+    return 0, 0
+
+
+def numbers_at(course: Course, count: int) -> Numbers:
+    """Return the numbers of a workload after so many steps."""
+    return next((numbers for steps, numbers in reversed(course.numbers) if steps <= count), course.numbers[0][1])
+
+
+def least(bounds: Bounds, numbers: Numbers) -> int | None:
+    """Return how many pods must stay available, by a budget or the strategy; None where nothing says so."""
+    if bounds.min_available is not None:
+        return bounds.min_available
+    return max(numbers.desired - bounds.max_unavailable, 0) if bounds.max_unavailable is not None else None
+
+
+def when(wave: Wave) -> str:
+    if wave.first != wave.last:
+        return f"to {duration(wave.last)}"
+    return "now" if wave.first == 0 else f"after {duration(wave.first)}"
+
+
+def moment(seconds: float, word: str = "after") -> str:
+    """Return ``at once`` or ``after 18s``."""
+    return f"{word} {duration(seconds)}" if seconds else "at once"
+
+
+def duration(seconds: float) -> str:
+    """Return a duration as Go prints it, without parts of a tenth of a second, and without units that are 0."""
+    text = format_duration(round(seconds, 1) if seconds < 60 else round(seconds))
+    for zero in ("m0s", "h0m"):
+        text = text.removesuffix("0s") if text.endswith(zero) and zero == "m0s" else text
+    return text.removesuffix("0m") if text.endswith("h0m") else text
+
+
+def plural(noun: str) -> str:
+    return f"{noun}es" if noun.endswith("s") else f"{noun}s"

@@ -1,0 +1,291 @@
+"""Plans: what a change would do, and whether it finishes.
+
+A :class:`Plan` judges a :class:`~kubepy.insight.prediction.Prediction`: which workloads the change concerns, when each
+has finished, and what blocks one that does not. Only those count that a command touches; without a command, all that
+are under way.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from kubepy.api.clock import format_exact_time
+from kubepy.api.meta import Object, controller_of, is_being_deleted, name_of
+from kubepy.api.values.goformat import format_duration
+from kubepy.apiserver.cluster import LocalCluster
+from kubepy.insight import Course, Numbers
+from kubepy.insight.prediction import Prediction
+from kubepy.insight.timeline import timeline_document
+from kubepy.insight.why import Why, why_document
+from kubepy.insight.why.goals import is_done
+from kubepy.insight.why.scene import Scene
+from kubepy.insight.why.verdict import DIAGNOSES, Question, Run, explain
+from kubepy.storage import Key
+
+# What counts as a workload where no other workload controls it.
+WORKLOADS = ("cronjobs.batch", "daemonsets.apps", "deployments.apps", "jobs.batch", "pods", "replicasets.apps",
+             "replicationcontrollers", "statefulsets.apps")
+NAMESPACES = "namespaces"
+
+
+class Touched:
+    """The objects that a command itself writes; what controllers do afterwards is not among them.
+
+    :ivar objects: by key, the object as the last request has left it, None where that had no answer of its own.
+    """
+
+    def __init__(self) -> None:
+        self.objects: dict[Key, Object | None] = {}
+
+    def watch(self, cluster: LocalCluster) -> None:
+        """Note all that is written from now on by the requester that the cluster has now: controllers are others."""
+        client, requester = cluster.client, cluster.client.requester
+
+        def note(key: Key, obj: Object | None) -> None:
+            if client.requester is requester:
+                self.objects[key._replace(name=name_of(obj) if obj is not None else key.name)] = obj
+
+        client.on_write = note
+
+
+class PlannedWorkload(NamedTuple):
+    """A workload of a plan.
+
+    :ivar finished_after: seconds from the beginning until it has finished for good; None: it does not.
+    :ivar why: what ``why`` says about one that does not finish.
+    """
+
+    course: Course
+    finished_after: float | None
+    why: Why | None = None
+
+    @property
+    def key(self) -> Key:
+        return self.course.key
+
+    @property
+    def blocked_by(self) -> Key | None:
+        """The object that is to blame."""
+        return self.why and (self.why.chain[-1].key if self.why.chain else self.why.key)
+
+    @property
+    def lowest(self) -> int:
+        """The fewest pods that are available at any time."""
+        return min(numbers.available for _, numbers in self.course.numbers)
+
+
+class Plan(NamedTuple):
+    """What a command would do.
+
+    :ivar command: its words; none: just what is under way.
+    :ivar finishes: all workloads finish, and the command comes to an end.
+    :ivar others: workloads that do not finish and did not before; the command does not touch them.
+    :ivar tops: for each step the workload that its object belongs to.
+    """
+
+    command: tuple[str, ...]
+    prediction: Prediction
+    workloads: tuple[PlannedWorkload, ...]
+    finishes: bool
+    others: tuple[Key, ...]
+    tops: tuple[Key, ...]
+
+    @property
+    def finished_after(self) -> float:
+        """Seconds until the last workload has finished."""
+        return max((workload.finished_after or 0.0 for workload in self.workloads), default=0.0)
+
+
+def make_plan(command: Sequence[str], cluster: LocalCluster, prediction: Prediction, touched: Touched, *,
+              has_ended: bool = True, run: Run | None = None) -> Plan:
+    """Judge a prediction.
+
+    :param cluster: the cluster that it is about.
+    :param touched: what the command itself has written.
+    :param has_ended: the command has come to an end, and does not wait for something that never comes.
+    :param run: runs command lines on forks, to try remedies of what blocks the first workload.
+    """
+    judge = Judge(cluster, prediction, touched, counts_all=not command)
+    planned: list[PlannedWorkload] = []
+    others = []
+    for key in judge.concerned(has_ended=has_ended):
+        if judge.is_finished(key):
+            planned.append(PlannedWorkload(judge.course(key), judge.finished_after(key)))
+        elif judge.counts(key):
+            is_first = not any(workload.why for workload in planned)
+            question = Question(prediction.cluster, key, run if is_first else None)
+            planned.append(PlannedWorkload(judge.course(key), None, explain(question)))
+        else:
+            others.append(key)
+    finishes = has_ended and all(workload.finished_after is not None for workload in planned)
+    return Plan(tuple(command), prediction, tuple(planned), finishes, tuple(others), tuple(judge.step_tops))
+
+
+class Judge:
+    """Judges the workloads of a prediction.
+
+    :param counts_all: workloads count that were stuck before, too.
+    """
+
+    def __init__(self, cluster: LocalCluster, prediction: Prediction, touched: Touched, *, counts_all: bool) -> None:
+        self._before, self._after = Scene(cluster, DIAGNOSES), Scene(prediction.cluster, DIAGNOSES)
+        self._timeline = prediction.timeline
+        self._counts_all = counts_all
+        self._tops: dict[Key, Key] = {}
+        self._written = list(touched.objects)
+        self._touched = {self.top(key) for key in touched.objects}
+        self.step_tops = [self.top(step.key, step.owner) for step in self._timeline.steps]
+        self._courses = {course.key: course for course in self._timeline.courses}
+
+    def top(self, key: Key, owner: str = "") -> Key:
+        """Return the workload that an object belongs to: that which no other workload controls, maybe itself.
+
+        :param owner: its controller, for an object that is neither there at the beginning nor at the end.
+        """
+        if key not in self._tops:
+            scene, obj = self._after, self._after.get(*key)
+            if obj is None:
+                scene, obj = self._before, self._before.get(*key)
+            above = scene.owner(obj) if obj is not None else None
+            if above is not None:
+                self._tops[key] = self.top(scene.key(above))
+            elif owner and (obj is None or controller_of(obj) is not None):
+                resource, _, name = owner.partition("/")
+                self._tops[key] = self.top(Key(resource, key.namespace, name))
+            else:
+                self._tops[key] = key
+        return self._tops[key]
+
+    def concerned(self, *, has_ended: bool) -> list[Key]:
+        """Return the workloads that something happens to or that must still go, in the order in which it does.
+
+        :param has_ended: see :func:`make_plan`; otherwise nodes that the command has written are among them.
+        """
+        steps = [key for key in self.step_tops if key.resource in (*WORKLOADS, NAMESPACES)]
+        leaving = [key for key in self._written if (obj := self._after.get(*key)) is not None and (
+            is_being_deleted(obj) or (key.resource == "nodes" and not has_ended))]
+        waiting = self._unfinished() if self._counts_all else ()
+        return list(dict.fromkeys([*steps, *self._courses, *leaving, *waiting]))
+
+    def _unfinished(self) -> Iterator[Key]:
+        """Yield the workloads of the cluster that are not finished at the end."""
+        for resource in WORKLOADS:
+            for obj in self._after.list(resource):
+                if controller_of(obj) is None and not is_done(self._after, obj, obj):
+                    yield self._after.key(obj)
+
+    def is_finished(self, key: Key) -> bool:
+        """Return whether a workload is where it should be at the end: rolled out, complete, or gone if it is to go."""
+        obj = self._after.get(*key)
+        return obj is None or is_done(self._after, obj, obj)
+
+    def counts(self, key: Key) -> bool:
+        """Return whether a workload that does not finish makes the plan fail: it is touched, or was finished before."""
+        if self._counts_all or key in self._touched:
+            return True
+        obj = self._before.get(*key)
+        return obj is None or is_done(self._before, obj, obj)
+
+    def course(self, key: Key) -> Course:
+        """Return the numbers of a workload; those of an object without pods are all 0."""
+        return self._courses.get(key) or Course(key, ((0, Numbers()),))
+
+    def finished_after(self, key: Key) -> float:
+        """Return after how many seconds a workload has finished for good."""
+        own = [number for number, top in enumerate(self.step_tops, 1) if top == key]
+        numbers = self.course(key).numbers
+        end = numbers[-1][1]
+        if own and end.desired and self._after.get(*key) is not None and key.resource != "jobs.batch":
+            short = [position for position, (_, state) in enumerate(numbers) if state.desired != end.desired
+                     or state.available < end.available or state.updated < end.updated or state.surge > end.surge]
+            own = [numbers[short[-1] + 1][0] if short else own[0]]
+        return (self._timeline.steps[own[-1] - 1].at - self._timeline.since).total_seconds() if own else 0.0
+
+
+# --- documents ----------------------------------------------------------------------------------------------------
+
+
+def plan_document(plan: Plan) -> Object:
+    """Return a plan as JSON data."""
+    prediction = plan.prediction
+    timeline = prediction.timeline._replace(courses=tuple(workload.course for workload in plan.workloads))
+    document = timeline_document(timeline)
+    workloads = []
+    for planned, described in zip(plan.workloads, document["workloads"], strict=True):
+        after = planned.finished_after
+        workloads.append({**described, "finished": after is not None,
+                          "finishedAfter": None if after is None else format_duration(after),
+                          "blockedBy": planned.blocked_by._asdict() if planned.blocked_by else None})
+    return {
+        "kind": "Plan", "command": list(plan.command), "startedAt": format_exact_time(prediction.started),
+        "settledAfter": format_duration(prediction.settled_after) if prediction.settled else None,
+        "finishes": plan.finishes, "workloads": workloads, "steps": document["steps"],
+        "why": [why_document(planned.why) for planned in plan.workloads if planned.why is not None],
+    }
+
+
+# --- several runs -------------------------------------------------------------------------------------------------
+
+
+class Spread(NamedTuple):
+    """A number over several runs."""
+
+    median: float
+    percentile_95: float
+
+
+def spread(values: Sequence[float]) -> Spread | None:
+    """Return the median of values, and the smallest of them that 95 % do not exceed; None for no values."""
+    if not values:
+        return None
+    ordered, count = sorted(values), len(values)
+    return Spread((ordered[(count - 1) // 2] + ordered[count // 2]) / 2, ordered[math.ceil(0.95 * count) - 1])
+
+
+class WorkloadRuns(NamedTuple):
+    """A workload in several runs of a plan.
+
+    :ivar finished: in how many it finishes; ``after``: how long it takes in those, None where it never does.
+    :ivar lowest: the fewest available pods of all runs.
+    """
+
+    key: Key
+    finished: int
+    after: Spread | None
+    lowest: int
+
+
+class Runs(NamedTuple):
+    """Several runs of one plan, each with a seed of its own.
+
+    :ivar finished: how many finish; ``after``: how long those take, None where none does.
+    """
+
+    runs: int
+    finished: int
+    after: Spread | None
+    workloads: tuple[WorkloadRuns, ...]
+
+
+def summarise(plans: Sequence[Plan]) -> Runs:
+    """Return the distribution of several runs of a plan."""
+    workloads = []
+    for key in dict.fromkeys(planned.key for plan in plans for planned in plan.workloads):
+        same = [planned for plan in plans for planned in plan.workloads if planned.key == key]
+        times = [planned.finished_after for planned in same if planned.finished_after is not None]
+        workloads.append(WorkloadRuns(key, len(times), spread(times), min(planned.lowest for planned in same)))
+    finished = [plan.finished_after for plan in plans if plan.finishes]
+    return Runs(len(plans), len(finished), spread(finished), tuple(workloads))
+
+
+def runs_document(runs: Runs) -> Object:
+    """Return the distribution of several runs as JSON data."""
+    def described(after: Spread | None) -> Object | None:
+        return after and {"median": format_duration(after.median), "p95": format_duration(after.percentile_95)}
+
+    return {"count": runs.runs, "finished": runs.finished, "finishedAfter": described(runs.after),
+            "workloads": [{**workload.key._asdict(), "finished": workload.finished,
+                           "finishedAfter": described(workload.after), "minAvailable": workload.lowest}
+                          for workload in runs.workloads]}

@@ -126,10 +126,6 @@ CASES: dict[str, tuple[list[Step], str, str]] = {  # name: (what happens, what i
         "nodeSelectorTerms": [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["node-9"]}]}]}}})],
                                     "pod/web", "node-affinity"),
     "hostname-selector": ([workload(nodeSelector={HOST: "node-9"})], "deploy/web", "node-selector"),
-    "named-node-too-small": ([pod(nodeName="node-1", **asking("9"))], "pod/web", "insufficient-cpu"),
-    "named-node-with-port-taken": ([pod("other", nodeName="node-1", **with_port()), "controller --once -q",
-                                    pod(nodeName="node-1", **with_port())], "pod/web", "host-port"),
-    "named-node-missing": ([pod(nodeName="node-9")], "pod/web", "node-missing"),
     # rollouts in which only the pod beside the old ones does not fit
     "surge-cpu": ([workload(replicas=3, **asking("3")), "controller --once -q", "set image deploy/web web=nginx:2"],
                   "deploy/web", "insufficient-cpu"),

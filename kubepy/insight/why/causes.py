@@ -64,7 +64,6 @@ CAUSES = {
     "no-endpoints": "no pod that is ready stands behind the Service",
     "no-nodes": "the cluster has no nodes",
     "node-affinity": "no node fulfils the pod's node affinity",
-    "node-missing": "the pod is bound to a node that does not exist",
     "node-not-ready": "the node is not ready",
     "node-selector": "no node has the labels of the pod's nodeSelector",
     "not-ready": "it is not ready",

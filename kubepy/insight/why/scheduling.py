@@ -32,7 +32,6 @@ from kubepy.insight.why import volumes
 from kubepy.insight.why.goals import desired_replicas
 from kubepy.insight.why.remedies import (
     Operation,
-    absent,
     field_path,
     json_patch,
     largest_share,
@@ -48,7 +47,7 @@ from kubepy.insight.why.remedies import (
     tolerate,
     top_owner,
 )
-from kubepy.insight.why.scene import Diagnosis, plural, value_at
+from kubepy.insight.why.scene import Diagnosis, plural
 from kubepy.runtime.informers import (
     NAMESPACES,
     NODES,
@@ -614,30 +613,6 @@ def unscheduled(scene: Scene, pod: Object) -> Finding | None:
     return held_by_terminating(scene, pod, tried) or no_node_fits(scene, pod, tried)
 
 
-def rejected_by_node(scene: Scene, pod: Object) -> Finding | None:
-    """Find out why the node that a pod is bound to has not taken it: it rejects the pod, or does not exist."""
-    name = node_name(pod)
-    if not name or is_being_deleted(pod):
-        return None
-    remedies = patch_template(scene, pod, ("remove", ("nodeName",), None)) if names_node(scene, pod) else []
-    named = scene.link(pod, "spec.nodeName", "it is bound to this node, and the scheduler looks for no other")
-    if scene.get(NODES, "", name) is None:
-        return scene.finding("node-missing", named, absent(NODES, "", name, "there is no such node"), remedies=remedies)
-    reason = str((pod.get("status") or {}).get("reason") or "")
-    cause = CAUSE_OF_PLUGIN.get(reason) or CAUSE_OF_REASON.get(
-        "Too many pods" if reason == "OutOfpods" else reason.replace("OutOf", "Insufficient "))
-    if cause is None and reason.startswith("OutOf"):
-        cause = "insufficient-resource"
-    if cause is None or not is_pod_terminal(pod):
-        return None
-    return scene.finding(cause, named, scene.link(pod, "status.message", "the node has rejected it"), remedies=remedies)
-
-
-def names_node(scene: Scene, pod: Object) -> bool:
-    """Tell whether the template of a pod names a node."""
-    return bool(value_at(top_owner(scene, pod), "spec.template.spec.nodeName"))
-
-
 def gated(scene: Scene, pod: Object) -> Finding:
     names = ", ".join(gate["name"] for gate in pod["spec"]["schedulingGates"])
     link = scene.link(pod, "spec.schedulingGates", f"it is not scheduled before its gates are removed: {names}")
@@ -735,4 +710,4 @@ def other_reasons(case: PlacementCase) -> Iterator[Link]:
             yield link._replace(text=f"{obstacle.reason}: {link.text}")
 
 
-DIAGNOSES: dict[str, tuple[Diagnosis, ...]] = {"pods": (unscheduled, rejected_by_node)}
+DIAGNOSES: dict[str, tuple[Diagnosis, ...]] = {"pods": (unscheduled,)}

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     )
     from kubepy.api.errors import Status as ApiError
     from kubepy.cluster import Cluster, CommandError, CommandResult
+    from kubepy.insight.why import Why
     from kubepy.storage.errors import FolderError, LockTimeoutError, NoClusterError
 
 __version__ = "0.1.0"
@@ -47,11 +48,12 @@ __all__ = [
     "NotFound",
     "TooManyRequests",
     "UnsupportedMediaType",
+    "Why",
     "__version__",
 ]
 
 _MODULES = {"Cluster": "cluster", "CommandError": "cluster", "CommandResult": "cluster", "FolderError": "storage",
-            "LockTimeoutError": "storage", "NoClusterError": "storage"}
+            "LockTimeoutError": "storage", "NoClusterError": "storage", "Why": "insight.why"}
 
 
 def __getattr__(name: str) -> object:

@@ -27,7 +27,7 @@ from kubepy.api.values.goformat import parse_span
 from kubepy.apiserver import request as requests
 from kubepy.apiserver.client import Client
 from kubepy.apiserver.cluster import LocalCluster
-from kubepy.apiserver.settings import FINEST, is_too_exact, parse_settings
+from kubepy.apiserver.settings import AUTO, FINEST, is_too_exact, parse_settings
 from kubepy.arguments import checked, is_unicode
 from kubepy.cli.errors import CliError
 from kubepy.cli.main import main
@@ -38,8 +38,13 @@ from kubepy.cli.runtime.output import without_managers
 from kubepy.cli.state_folder import furnish
 from kubepy.cli.watch import Event, changes_since
 from kubepy.controlplane import build_manager, manager_lock
+from kubepy.insight.why import Why
+from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
-from kubepy.storage import FolderError, LockTimeoutError
+from kubepy.storage import FolderError, Key, LockTimeoutError
+
+with lazy_imports():
+    from kubepy.insight.why import verdict
 
 # Aliases, because the method ``ObjectClient.list`` hides the builtin inside its class.
 Objects = list[Object]
@@ -277,6 +282,25 @@ class Cluster:
                 if not self._working and (not self._waiting or time.monotonic() > patience):
                     raise LockTimeoutError("another process runs the controllers of this cluster")
                 self._pause(local, POLL_SECONDS)
+
+    # --- insight ------------------------------------------------------------------------------------------------------
+
+    @checked
+    def why(self, kind: str, name: str = "", *, namespace: str = DEFAULT_NAMESPACE) -> Why:
+        """Say whether an object is done, on its way or stuck, and what is to blame: ``why("deploy/web")``.
+
+        The controllers do what is due now, as before any command that reads; then nothing is changed. What happens
+        later, and which commands would help, is tried on forks. Raises NotFound.
+        """
+        with self.client._request(kind, name) as (_, resource, name):
+            assert self._local is not None
+            reconciles = self._local.settings.reconcile == AUTO
+            if reconciles:
+                with suppress(LockTimeoutError):  # another process runs the controllers
+                    self.settle(0)
+            local = self._local  # settle may have opened the folder anew
+            key = Key(resource.storage_key, namespace if resource.namespaced else "", name)
+            return verdict.explain(verdict.Question(local, key, _run_on_fork, reconciles))
 
     # --- the open cluster ---------------------------------------------------------------------------------------------
 
@@ -539,6 +563,11 @@ def _settings(clock: datetime | str | None, seed: int | str | None, others: Mapp
 def _check_nodes(nodes: int) -> None:
     if nodes < 0:
         raise ValueError(f"nodes={nodes}: must be greater than or equal to 0")
+
+
+def _run_on_fork(fork: LocalCluster, words: Sequence[str]) -> int:
+    """Run a command line that is tried; what it prints is dropped."""
+    return main(words, stdin=io.StringIO(), stdout=io.StringIO(), stderr=io.StringIO(), open_cluster=fork)
 
 
 def _seconds(duration: timedelta | str | float) -> float:

@@ -45,6 +45,7 @@ with lazy_imports():
         serve,
         state_folder,
         taint,
+        timeline,
         top,
         version,
         wait,
@@ -330,6 +331,7 @@ COMMANDS: dict[str, Entry] = {
     }),
     "why": Entry(lambda: why.why, "Say why an object is not done, and what would help"),
     "plan": Entry(lambda: plan.plan, "Show what a command would do: its steps, how long, whether it finishes"),
+    "timeline": Entry(lambda: timeline.timeline, "Show what happened in the cluster"),
     "fork": Entry(lambda: state_folder.fork, "Copy the cluster to a new state folder"),
     "serve": Entry(lambda: serve.serve, "Serve the API of the cluster for kubectl and other clients"),
     "fsck": Entry(lambda: state_folder.fsck, "Check the state folder"),
@@ -341,7 +343,7 @@ COMMANDS: dict[str, Entry] = {
 
 OWN_GROUP = "State Folder Commands"  # those that kubectl does not have
 GROUPS: dict[str, tuple[str, ...]] = {
-    OWN_GROUP: ("init", "controller", "serve", "clock", "plan", "why", "fork", "fsck", "git"),
+    OWN_GROUP: ("init", "controller", "serve", "clock", "plan", "why", "timeline", "fork", "fsck", "git"),
     "Basic Commands (Beginner)": ("create", "expose", "run", "set"),
     "Basic Commands (Intermediate)": ("explain", "get", "edit", "delete"),
     "Deploy Commands": ("rollout", "scale", "autoscale"),

@@ -9,7 +9,7 @@ order.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from heapq import heappop, heappush
 from typing import Any, NamedTuple
@@ -34,14 +34,15 @@ Entries = list[TimelineEntry]
 
 
 def read_timeline(cluster: LocalCluster, since: datetime | None = None, *, after_revision: int | None = None,
-                  subject: Key | None = None) -> Timeline:
+                  subject: Key | Collection[Key] | None = None) -> Timeline:
     """Return what happened in a cluster, as far as it is kept. Nothing is written.
 
     :param since: from this moment on; None: from the first step. Where the clock was set back meanwhile, the timeline
         begins with that.
     :param after_revision: leave out the writes up to this revision; ``since`` is then only the time from which steps
         count their ``after``.
-    :param subject: only the steps of this object and of what it owns, or of what is on this node or in this namespace.
+    :param subject: only the steps of this object (or these) and of what it owns, or of what is on this node or in this
+        namespace.
     """
     own_time = cluster.clock.own is not None
     until = cluster.clock.now()
@@ -50,7 +51,8 @@ def read_timeline(cluster: LocalCluster, since: datetime | None = None, *, after
     entries = fork.store.timeline(since=first, after=after_revision or 0)
     entries = list(without_earlier_times(entries, until, 0.0 if own_time else SKEW))
     views = undone(views_now(fork), entries)
-    replay = Replay(views, entries, subject, 0.0 if own_time else SYNC_SECONDS)
+    subjects = () if subject is None else (subject,) if isinstance(subject, Key) else subject
+    replay = Replay(views, entries, subjects, 0.0 if own_time else SYNC_SECONDS)
     start = since or (moment(entries[0]) if entries else until)
     replay.begin(start)
     replay.run(entries, until)
@@ -114,15 +116,17 @@ class Replay:
     """Does the writes of a timeline again, and notes the steps and the numbers after each.
 
     :param views: those of all objects at the beginning.
-    :param subject: only its steps and those of what it owns are noted; None: all.
+    :param subjects: only their steps and those of what they own are noted; none: all.
     :param sync_seconds: how long a sync of a controller takes at most.
     """
 
-    def __init__(self, views: Views, entries: Entries, subject: Key | None, sync_seconds: float) -> None:
+    def __init__(self, views: Views, entries: Entries, subjects: Collection[Key], sync_seconds: float) -> None:
         self.steps: list[Step] = []
         self._views = views
-        self._subject = subject
-        self._subjects = subjects_of(subject, views, entries) if subject is not None else None
+        below = {subject: subjects_of(subject, views, entries) for subject in subjects}
+        self._subjects = set().union(*below.values()) if below else None
+        self._asked = {subject for subject in below  # without those that belong to others
+                       if not any(subject in keys for other, keys in below.items() if other != subject)}
         self._owned: dict[Key, dict[Key, None]] = {}  # by the owner; None: of a resource that has no views here
         self._available: set[Key] = set()
         self._due: list[tuple[datetime, int, Key]] = []  # pods that become available, in the order of their writes
@@ -252,7 +256,7 @@ class Replay:
 
     def _top(self, key: Key) -> Key:
         """Return the workload that an object belongs to in the end: that which no other controls."""
-        while key != self._subject:
+        while key not in self._asked:
             owner = owner_key(key, self._views.get(key) or self._last.get(key))
             if owner is None or owner.resource not in WITH_COURSES or owner == key:
                 break
@@ -340,10 +344,10 @@ class Replay:
         return self._subjects is None or key in self._subjects
 
     def courses(self, cluster: LocalCluster) -> Iterator[Course]:
-        """Yield the courses of the workloads that something happened to, and of the subject, by key."""
-        keys = {*self._touched, *([self._subject] if self._subject in self._numbers else [])}
-        for key in sorted(key for key in keys if key is not None):
-            is_top = self._subject == key or self._top(key) == key
+        """Yield the courses of the workloads that something happened to, and of the subjects, by key."""
+        keys = {*self._touched, *(self._asked & self._numbers.keys())}
+        for key in sorted(keys):
+            is_top = key in self._asked or self._top(key) == key
             if is_top and key in self._numbers:
                 seen, numbers = self._views.get(key) or self._last.get(key), self._numbers[key]
                 desired = next((number.desired for _, number in reversed(numbers) if number.desired), 0)

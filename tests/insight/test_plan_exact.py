@@ -89,7 +89,7 @@ def check_plan(cluster: Cluster, words: list[str]) -> None:
     result = cluster.run(["plan", "-o", "json", *words])
     attempt = cluster.fork()
     cluster.run(words)
-    if result.status == 1 or not attempt.run(words) and result.status == 0:
+    if result.status == 1 or (not attempt.run(words) and result.status == 0):
         return
     attempt.settle()
     plan = json.loads(result.stdout)

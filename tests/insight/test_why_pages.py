@@ -19,7 +19,9 @@ from kubepy import Cluster
 from kubepy.insight.why.causes import CAUSES
 from kubepy.testing.shell import Shell
 
-PAGES = sorted((Path(__file__).parents[2] / "docs" / "why").glob("*.md"))
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = sorted((DOCS / "why").glob("*.md"))
+JSON = re.compile(r"^```json\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 FILE = re.compile(r"^```yaml\n# (\S+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)  # a file that the commands read
 EXIT_STATUS = {"done": 0, "stuck": 2, "progressing": 3}
@@ -72,7 +74,7 @@ def check_answer(cluster: Cluster, words: list[str], cause: str) -> None:
     assert answer["cause"] == cause
     assert result.status == EXIT_STATUS[answer["state"]]
     assert sorted(answer) == ["cause", "chain", "kind", "next", "object", "remedies", "state"]
-    assert answer["chain"]
+    assert answer["chain"][0]["object"] == answer["object"]
     for link in answer["chain"]:
         assert link["text"]
         assert not link["text"].endswith(".")
@@ -91,8 +93,36 @@ def assert_helps(cluster: Cluster, words: list[str], remedy: dict[str, Any], ans
     assert is_gone or json.loads(after.stdout)["state"] == "done", (remedy, after)
 
 
-def test_every_cause_has_a_page_and_every_page_a_cause() -> None:
+def test_every_page_is_of_a_cause() -> None:
     assert {page.stem for page in PAGES} <= set(CAUSES)
+
+
+def test_overview_lists_every_cause(request: pytest.FixtureRequest) -> None:
+    overview = DOCS / "why.md"
+    text, heading, _ = overview.read_text().partition("| cause | means |\n")
+    rows = [f"| [{cause}](why/{cause}.md) | {summary} |" if DOCS / "why" / f"{cause}.md" in PAGES
+            else f"| {cause} | {summary} |" for cause, summary in CAUSES.items()]
+    table = "\n".join([f"{text}| cause | means |", "| --- | --- |", *rows, ""])
+    if request.config.getoption("--kubepy-update"):
+        overview.write_text(table)
+    assert heading
+    assert overview.read_text() == table
+
+
+def test_overview_shows_what_commands_print(tmp_path: Path) -> None:
+    shell = Shell(Cluster.temporary(nodes=3, clock="2026-01-01T00:00:00Z", seed=7), tmp_path)
+    for command, shown in steps_of("".join(CONSOLE.findall((DOCS / "why.md").read_text()))):
+        result = shell.run(command)
+        assert result.stdout + result.stderr == shown, command
+
+
+def test_overview_shows_the_json_of_an_answer() -> None:
+    cluster = Cluster.temporary(nodes=3, clock="2026-01-01T00:00:00Z", seed=7)
+    for command in ("create deployment web --image=web:1 --replicas=3", "rollout status deployment/web",
+                    "rollout pause deployment/web", "set image deployment/web web=web:2"):
+        cluster.run(command, check=True)
+    shown = JSON.findall((DOCS / "why.md").read_text())
+    assert json.loads(cluster.run("why deployment/web -o json").stdout) == json.loads(shown[0])
 
 
 def test_causes_are_sorted_phrases_of_one_line() -> None:

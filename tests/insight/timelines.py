@@ -43,10 +43,11 @@ class Workload:
 
     def count(self) -> Numbers:
         states = [state for state, *_ in self.pods.values()]
+        states = [state for state in states if state not in ("failed", "succeeded")]
         return Numbers(self.desired, len(states), sum(state in ("ready", "available") for state in states),
                        states.count("available"),
                        sum(revision == self.revision and state != "terminating"
-                           for state, _, revision in self.pods.values()))
+                           for state, _, revision in self.pods.values()), states.count("terminating"))
 
     def own(self, action: str, reason: str = "") -> None:
         """Make a step of the workload itself."""

@@ -24,6 +24,7 @@ class Colour(StrEnum):
     BLUE = "34"
     MAGENTA = "35"
     CYAN = "36"
+    INVERSE = "7"
 
 
 def shows_colours(stream: IO[str]) -> bool:

@@ -31,9 +31,9 @@ STATE_AFTER = {  # "waiting" is in state_after
 STATE_BEFORE = {  # of a pod that was there before its first step
     "scheduled": PENDING, "started": STARTING, "restarted": STARTING, "waiting": STARTING, "ready": STARTING,
     "available": READY}
-_BEGINNING = ("ContainerCreating", "PodInitializing")  # reasons to wait that are no failure
+_WAITING = {"ContainerCreating": STARTING, "PodInitializing": STARTING}  # reasons to wait that are no failure
 _OWN_OWNER = {"replicasets.apps": "deployments.apps", "jobs.batch": "cronjobs.batch"}
-_JOBS = ("jobs.batch", "cronjobs.batch")
+JOBS = ("jobs.batch", "cronjobs.batch")
 
 
 @dataclass(eq=False)
@@ -67,10 +67,19 @@ class Bar:
         state = state_after(step)
         if step.action == "deleted":
             self.end = number
-        elif state and state != self.states[-1][1] and self.states[-1][1] != TERMINATING:
+        elif state and state != self.states[-1][1] != TERMINATING and not self._fails_again(step):
             self.states.append((number, state))
-        if step.action in ("failed", "terminating", "deleted"):
+        if step.action in ("failed", "succeeded", "terminating", "deleted"):
             self.removed = min(self.removed, number)
+
+    def _fails_again(self, step: Step) -> bool:
+        """Tell whether a step is only the next turn of a crash loop."""
+        return step.action == "restarted" and self.states[-1][1] == FAILED
+
+    @property
+    def has_finished(self) -> bool:
+        """Tell whether the pod did its work: nothing replaces it."""
+        return any(state == SUCCEEDED for _, state in self.states)
 
     def spans(self) -> Iterable[tuple[int, int, str]]:
         """Yield each state with the numbers of the steps at which it begins and ends."""
@@ -81,7 +90,7 @@ class Bar:
 def state_after(step: Step) -> str | None:
     """Return the state of a pod after a step, None if the step does not change it."""
     if step.action == "waiting":
-        return STARTING if step.reason in _BEGINNING else FAILED
+        return PENDING if not step.node else _WAITING.get(step.reason, FAILED)
     return STATE_AFTER.get(step.action)
 
 
@@ -100,7 +109,7 @@ def bars_of(timeline: Timeline) -> list[Bar]:
             new = step.action == "created"
             bar = open_bars[step.key] = Bar(
                 step.key, owners.top(step), number if new else -1, len(timeline.steps), len(timeline.steps))
-            finished = step.action == "deleted" and bar.workload.resource in _JOBS
+            finished = step.action == "deleted" and bar.workload.resource in JOBS
             before = PENDING if new else SUCCEEDED if finished else STATE_BEFORE.get(step.action, AVAILABLE)
             bar.states.append((bar.start, before))
             bars.append(bar)
@@ -128,13 +137,18 @@ class TopControllers:
         key, seen = step.key, set[Key]()
         while key not in seen:
             seen.add(key)
-            key = self._owners.get(key) or self._by_name(key) or key
+            key = self._owners.get(key) or self._by_name(key, step.revision) or key
         return key
 
-    def _by_name(self, key: Key) -> Key | None:
-        """Return the workload that an owner without steps belongs to: its name begins with the workload's."""
-        above = Key(_OWN_OWNER.get(key.resource, ""), key.namespace, key.name.rpartition("-")[0])
-        return above if above in self._workloads else None
+    def _by_name(self, key: Key, revision: str) -> Key | None:
+        """Return the workload that an owner without steps belongs to: its name begins with the workload's.
+
+        :param revision: that of a pod: the name of a Deployment's ReplicaSet ends in it.
+        """
+        name, _, end = key.name.rpartition("-")
+        above = Key(_OWN_OWNER.get(key.resource, ""), key.namespace, name)
+        is_certain = key.resource == "replicasets.apps" and name and end == revision
+        return above if is_certain or above in self._workloads else None
 
 
 def _owner_key(step: Step) -> Key:
@@ -152,13 +166,16 @@ def link_successors(bars: Iterable[Bar], course: Course | None, steps: int) -> N
     :param steps: the number of the timeline's steps.
     """
     numbers = list(course.numbers if course else ())
-    staying = numbers[0][1].pods if numbers else sum(bar.start < 0 for bar in bars)
+    staying = numbers[0][1].pods - numbers[0][1].terminating if numbers else sum(bar.start < 0 for bar in bars)
     gone, spare, desired = list[Bar](), list[Bar](), -1
     events = [(number, bar) for bar in bars for number in (bar.start, bar.removed) if 0 <= number < steps]
     for number, bar in sorted(events, key=lambda event: event[0]):
         while numbers and numbers[0][0] <= number + 1:
             desired = numbers.pop(0)[1].desired
         new = number == bar.start
+        if bar.has_finished and not new:
+            staying -= bar.states[0][1] != SUCCEEDED
+            continue
         staying += 1 if new else -1
         waiting, same = gone if new else spare, spare if new else gone
         partner = next((other for other in waiting if _same_place(bar, other)), None)

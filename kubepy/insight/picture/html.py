@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
 
@@ -18,7 +17,6 @@ from kubepy.insight.picture.svg import (
     COLOURS,
     LEFT,
     PLOT,
-    STATE_NAMES,
     WIDTH,
     Drawing,
     allowed,
@@ -28,11 +26,11 @@ from kubepy.insight.picture.svg import (
     colour_rules,
     description_of,
     draw,
+    legend_of,
     number,
     resource_text,
-    states_of,
-    swatch,
 )
+from kubepy.insight.timeline import workload_document
 
 COLUMNS = ("Workload", "Namespace", "Desired", "Lowest available", "Must be available", "Most unavailable",
            "Most surge", "Updated at the end")
@@ -80,21 +78,22 @@ def content(drawing: Drawing) -> str:
         f'<p id="caption">{clean(caption_of(drawing.timeline))}, {len(drawing.timeline.steps)} steps</p>\n'
         f'<div id="picture">\n'
         f'<svg id="drawing" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" role="img" '
-        f'aria-labelledby="drawing-title"><title id="drawing-title">{clean(description_of(drawing.timeline))}</title>\n'
-        f'{body_of(drawing)}</svg>\n</div>\n{legend(drawing)}{workloads_table(drawing.timeline.courses)}')
+        f'aria-labelledby="drawing-title"><title id="drawing-title">{clean(description_of(drawing))}</title>\n'
+        f'{body_of(drawing)}</svg>\n</div>\n{legend(drawing)}{workloads_table(drawing.timeline)}')
 
 
 def legend(drawing: Drawing) -> str:
-    """Return the list that explains the states of bars."""
-    items = "".join(f'<li><svg width="26" height="14" aria-hidden="true">{swatch(state, 0, 7)}</svg> '
-                    f"{STATE_NAMES[state]}</li>\n" for state in states_of(drawing))
-    return f'<ul id="legend" aria-label="States of pods">\n{items}</ul>\n' if items else ""
+    """Return the list that explains the picture."""
+    items = "".join(f'<li><svg width="26" height="14" aria-hidden="true">{sample(0, 7)}</svg> '
+                    f"{name}</li>\n" for name, sample in legend_of(drawing))
+    return f'<ul id="legend" aria-label="Legend">\n{items}</ul>\n' if items else ""
 
 
-def workloads_table(courses: Iterable[Course]) -> str:
+def workloads_table(timeline: Timeline) -> str:
     """Return the table of the workloads' numbers."""
     rows = list[str]()
-    for name, *cells in map(workload_cells, sorted(courses)):
+    for course in filter(lambda course: course.numbers, sorted(timeline.courses)):
+        name, *cells = workload_cells(course, timeline)
         others = "".join(f"<td>{clean(cell)}</td>" for cell in cells)
         rows.append(f'<tr><th scope="row">{clean(name)}</th>{others}</tr>\n')
     head = "".join(f'<th scope="col">{name}</th>' for name in COLUMNS)
@@ -102,16 +101,13 @@ def workloads_table(courses: Iterable[Course]) -> str:
             f"\n<tbody>\n{''.join(rows)}</tbody></table></div>\n" if rows else "")
 
 
-def workload_cells(course: Course) -> list[str]:
+def workload_cells(course: Course, timeline: Timeline) -> list[str]:
     """Return the cells of a workload: the numbers that ``-o json`` has."""
-    numbers = [entry for _, entry in course.numbers]
-    if not numbers:
-        return [f"{course.key.resource}/{course.key.name}", course.key.namespace, *[""] * (len(COLUMNS) - 2)]
-    low = allowed(course, numbers[-1])[0]
-    return [f"{course.key.resource}/{course.key.name}", course.key.namespace, str(numbers[-1].desired),
-            str(min(entry.available for entry in numbers)), "" if low is None else str(low),
-            str(max(entry.unavailable for entry in numbers)), str(max(entry.surge for entry in numbers)),
-            str(numbers[-1].updated)]
+    workload = workload_document(course, timeline)
+    low = allowed(course, course.numbers[-1][1])[0]
+    cells = [workload["namespace"], workload["desired"], workload["minAvailable"], "" if low is None else low,
+             workload["maxUnavailable"], workload["maxSurge"], workload["updated"]]
+    return [f"{course.key.resource}/{course.key.name}", *map(str, cells)]
 
 
 class Distinct:
@@ -161,6 +157,6 @@ def page_data(drawing: Drawing) -> Object:
 def course_data(course: Course, top: float, bottom: float) -> list[Any]:
     """Return [resource/name, namespace, numbers, top, bottom]; each number is the difference to the one before."""
     rows = [(after, *numbers) for after, numbers in course.numbers]
-    flat = [value - before for row, previous in zip(rows, [(0,) * 6, *rows], strict=False)
+    flat = [value - before for row, previous in zip(rows, [(0,) * 7, *rows], strict=False)
             for value, before in zip(row, previous, strict=True)]
     return [f"{course.key.resource}/{course.key.name}", course.key.namespace, flat, top, bottom]

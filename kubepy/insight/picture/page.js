@@ -26,7 +26,7 @@ const timelinePage = (() => {
         byObject.get(step.id).push(step);
       }
     }
-    for (const course of data.courses) course.numbers = undelta(course[2], 6);
+    for (const course of data.courses) course.numbers = undelta(course[2], 7);
   }
 
   function exactTime(micros) {  // RFC 3339, with as much of a fraction as there is
@@ -263,9 +263,9 @@ const timelinePage = (() => {
 
   function courseTip(course, number) {
     const row = course.numbers.filter(([after]) => after - 1 <= number).pop() || course.numbers[0];
-    const [, desired, pods, ready, available, updated] = row;
+    const [, desired, pods, ready, available, updated, terminating] = row;
     return lines(course[0], [[number < 0 ? "at the beginning" : steps[number].after], [`${available} available of ${desired}`],
-                             [`${ready} ready, ${updated} updated, ${pods} pods`]]);
+                             [`${ready} ready, ${updated} updated, ${terminating} terminating, ${pods} pods`]]);
   }
 
   function pointed(event) {  // what is at the pointer

@@ -7,9 +7,9 @@ the page zooms them by moving what stands in the paths (``page.js``).
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from functools import cache
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache, partial
 from importlib.resources import files
 from itertools import groupby, zip_longest
 from typing import Any, NamedTuple
@@ -21,6 +21,7 @@ from kubepy.insight import Course, Numbers, Timeline
 from kubepy.insight.picture import (
     AVAILABLE,
     FAILED,
+    JOBS,
     NODES,
     PENDING,
     PODS,
@@ -35,9 +36,9 @@ from kubepy.insight.picture import (
 from kubepy.insight.picture.scale import Scale
 from kubepy.storage import Key
 
-WIDTH, LEFT, RIGHT = 1200, 176, 16
+WIDTH, LEFT, RIGHT = 960, 168, 12
 PLOT = WIDTH - LEFT - RIGHT
-HEAD, AXIS, CHART_HEAD, CHART, CHART_GAP, NODE_GAP, LEGEND = 52, 24, 32, 48, 14, 6, 26
+HEAD, AXIS, CHART_HEAD, CHART, CHART_GAP, NODE_GAP = 52, 24, 32, 48, 14, 6
 PITCHES = ((24, 22), (60, 16), (150, 11), (400, 7))  # up to so many rows, the height of one
 SMALLEST_PITCH = 4
 LABEL_HEIGHT = 12
@@ -143,8 +144,15 @@ def allowed(course: Course, numbers: Numbers) -> tuple[int | None, int]:
     bounds = course.bounds
     lowest = bounds.min_available
     if lowest is None and bounds.max_unavailable is not None:
-        lowest = max(numbers.desired - bounds.max_unavailable, 0)
-    return lowest, numbers.desired + (bounds.max_surge or 0)
+        lowest = numbers.desired - bounds.max_unavailable
+    most = numbers.desired + (bounds.max_surge or 0 if numbers.desired else 0)
+    return None if lowest is None else max(min(lowest, numbers.desired), 0), most
+
+
+def established(course: Course) -> int:
+    """Return from which of its numbers on a workload can fall below its bound: those since it first was there."""
+    return next((place for place, (_, numbers) in enumerate(course.numbers) if numbers.desired and (
+        not place or numbers.available >= (allowed(course, numbers)[0] or numbers.desired))), len(course.numbers))
 
 
 def runs(values: Iterable[tuple[float, tuple[Any, ...]]]) -> Iterable[tuple[Any, ...]]:
@@ -159,7 +167,8 @@ def draw_chart(drawing: Drawing, course: Course, top: float) -> None:
     floor = top + CHART_HEAD + CHART
     drawing.charts[course.key] = (top, floor)
     places = [(drawing.scale.x(after - 1), numbers, *allowed(course, numbers)) for after, numbers in course.numbers]
-    most = max(1, *(max(numbers.pods, numbers.available, high) for _, numbers, _, high in places))
+    begin = places[since][0] if (since := established(course)) < len(places) else PLOT
+    most = max(1, *(max(numbers.pods - numbers.terminating, numbers.available, high) for _, numbers, _, high in places))
     least = min(min(numbers.available, numbers.desired if low is None else low) for _, numbers, low, _ in places)
     base = least - max(most - least, 1) if least > most * 0.75 else 0
 
@@ -171,9 +180,9 @@ def draw_chart(drawing: Drawing, course: Course, top: float) -> None:
             drawing.box("band", x, y(high), end - x, y(min(low, high)) - y(high))
             drawing.stroke("bound", x, y(low), end - x)
     for x, end, available, low in runs((x, (numbers.available, low)) for x, numbers, low, _ in places):
-        if low is not None and available < low:
+        if low is not None and available < low and x >= begin:
             drawing.stroke("low", x, y(available), end - x)
-    for classes, values in (("count", [numbers.pods for _, numbers, *_ in places]),
+    for classes, values in (("count", [numbers.pods - numbers.terminating for _, numbers, *_ in places]),
                             ("line", [numbers.available for _, numbers, *_ in places])):
         line = list(runs((x, (value,)) for (x, *_), value in zip(places, values, strict=True)))
         drawing.add(classes, f"M0 {number(y(line[0][2]))}" + "".join(
@@ -197,18 +206,24 @@ def draw_chart_labels(drawing: Drawing, course: Course, top: float) -> None:
     for line, (revision, name) in enumerate(revisions[-3:]):
         drawing.texts.append(Label(23, top + 42 + 13 * line, revision, "small", LEFT - 60))
         drawing.keys.append(f'<path class="swatch {name}" d="M8 {number(top + 38 + 13 * line)}h10"/>')
-    drawing.texts.append(Label(LEFT, top + 14, summary_of(course), "small summary"))
+    drawing.texts.append(Label(LEFT, top + 14, summary_of(course, drawing.bars), "small summary"))
 
 
-def summary_of(course: Course) -> str:
-    """Say in one line how a workload fared."""
-    lowest = min(course.numbers, key=lambda entry: entry[1].available - entry[1].desired)[1]
-    last = course.numbers[-1][1]
-    low = allowed(course, lowest)[0]
-    budget = f" by {course.bounds.budget}" if course.bounds.budget else ""
+def summary_of(course: Course, bars: Sequence[Bar] = ()) -> str:
+    """Say in one line how a workload fared: of Jobs, how their pods ended."""
+    if course.key.resource in JOBS:
+        ends = Counter(state for bar in bars if bar.workload == course.key for _, state in bar.states[-2:])
+        return f"{ends[SUCCEEDED]} pods succeeded, {ends[FAILED]} failed"
+    numbers = [numbers for _, numbers in course.numbers]
+    last, since = numbers[-1], numbers[established(course):]
+    at_end = f"{last.available} of {last.desired} available at the end, {last.updated} updated"
+    if not since:
+        return at_end
+    lowest = min(since, key=lambda entry: entry.available - entry.desired)
+    required = allowed(course, lowest)[0]
+    budget = f" by budget {course.bounds.budget}" if course.bounds.budget else ""
     return (f"at least {lowest.available} of {lowest.desired} available"
-            + (f", {low} required{budget}" if low is not None else "")
-            + f"; at the end {last.available} of {last.desired}, {last.updated} updated")
+            + (f" ({required} required{budget})" if required is not None else "") + f"; {at_end}")
 
 
 # --- nodes --------------------------------------------------------------------------------------------------------
@@ -269,17 +284,19 @@ def draw_nodes(drawing: Drawing, top: float) -> float:
 
 def draw_node_states(drawing: Drawing, node: str, top: float) -> None:
     """Draw above a node's rows when it was not ready, and when it was cordoned."""
-    since = dict[str, float]()
+    since, begin = dict[str, float](), 0.0
     ends = {"ready": "down", "uncordoned": "cordon"}
-    begins = {"created": "down", "not-ready": "down", "cordoned": "cordon"}
+    begins = {"not-ready": "down", "cordoned": "cordon"}
     for place, step in enumerate(drawing.timeline.steps):
         if step.key.resource != NODES or step.key.name != node:
             continue
-        if step.action in begins:
-            since.setdefault(begins[step.action], drawing.scale.x(place))
-        elif state := ends.get(step.action):
-            x = since.pop(state, 0.0)
-            drawing.stroke(state, x, top + 1.5, drawing.scale.x(place) - x)
+        x = drawing.scale.x(place)
+        if step.action == "created":
+            begin = float(PLOT)  # it becomes ready for the first time
+        elif step.action in begins:
+            since.setdefault(begins[step.action], x)
+        elif (state := ends.get(step.action)) and (start := since.pop(state, begin)) < x:
+            drawing.stroke(state, start, top + 1.5, x - start)
     for state, x in since.items():
         drawing.stroke(state, x, top + 1.5, PLOT - x)
 
@@ -436,11 +453,12 @@ def caption_of(timeline: Timeline) -> str:
     return f"{format_exact_time(timeline.since)} to {format_exact_time(timeline.until)} ({span})"
 
 
-def description_of(timeline: Timeline) -> str:
+def description_of(drawing: Drawing) -> str:
     """Say in words what a picture shows."""
-    courses = "".join(f" {course.key.resource}/{course.key.name} in {course.key.namespace}: {summary_of(course)}."
-                      for course in sorted(timeline.courses) if course.numbers)
-    return f"{len(timeline.steps)} steps.{courses}"
+    courses = "".join(
+        f" {course.key.resource}/{course.key.name} in {course.key.namespace}: {summary_of(course, drawing.bars)}."
+        for course in sorted(drawing.timeline.courses) if course.numbers)
+    return f"{len(drawing.timeline.steps)} steps.{courses}"
 
 
 def swatch(state: str, x: float, y: float) -> str:
@@ -449,30 +467,50 @@ def swatch(state: str, x: float, y: float) -> str:
     return "".join(f'<path class="{classes}" d="M{number(x)} {number(y)}h26"/>' for classes in weighted)
 
 
-def states_of(drawing: Drawing) -> list[str]:
-    """Return the states that a drawing shows."""
+def legend_of(drawing: Drawing) -> list[tuple[str, Callable[[float, float], str]]]:
+    """Return the names of what a drawing shows, each with a function that draws a sample from x on, around y."""
+    def sample(classes: str, path: str) -> Callable[[float, float], str]:
+        return lambda x, y: f'<path class="{classes}" d="M{number(x)} {number(y)}{path}"/>'
+
+    def mark(classes: str) -> Callable[[float, float], str]:
+        return sample(classes, "h26")
+
     states = {state for bar in drawing.bars for *_, state in bar.spans()}
-    return [state for state in STATE_NAMES if state in states]
+    signs = (
+        ("available pods", "line", mark("line")), ("pods that stay", "count", mark("count")),
+        ("allowed", "band", lambda x, y: sample("band", "v-10h26v10z")(x, y + 5)),
+        ("fewer than required", "low", mark("low")), ("change", "event", lambda x, y: sample(
+            "event", "l4 4l-4 4l-4-4z")(x + 13, y - 4)),
+        ("replaced by", "link", lambda x, y: sample("link", "l0 10m0 0l-3 -5l6 0z")(x + 13, y - 5)),
+        ("node not ready", "down", mark("down")), ("node cordoned", "cordon", mark("cordon")),
+        ("gap, shortened", "break", lambda x, y: sample("break", "v12")(x + 8, y - 6) + sample("break", "v12")(
+            x + 18, y - 6)))
+    return [*((name, partial(swatch, state)) for state, name in STATE_NAMES.items() if state in states),
+            *((name, draw_sample) for name, classes, draw_sample in signs if classes in drawing.plot)]
 
 
-def legend_svg(drawing: Drawing) -> str:
-    """Return a line that explains the states of bars."""
-    pieces, x, y = list[str](), float(LEFT), drawing.height + 16
-    for state in states_of(drawing):
-        pieces.append(swatch(state, x, y - 4) + text_element(Label(x + 32, y, STATE_NAMES[state], "small")))
-        x += 54 + 6.0 * len(STATE_NAMES[state])
-    return "".join(pieces)
+def legend_svg(drawing: Drawing) -> tuple[str, float]:
+    """Return the legend, and where it ends."""
+    pieces, x, y = list[str](), 8.0, drawing.height + 18
+    for name, draw_sample in legend_of(drawing):
+        width = 54 + 5.6 * len(name)
+        if x + width > WIDTH:
+            x, y = 8.0, y + 20
+        pieces.append(draw_sample(x, y - 4) + text_element(Label(x + 32, y, name, "small")))
+        x += width
+    return "".join(pieces), y + 12
 
 
 def render_svg(timeline: Timeline) -> str:
     """Draw a timeline as svg, light or dark as its viewer prefers."""
     drawing = draw(timeline, HEAD)
-    height = number(drawing.height + LEGEND)
+    legend, bottom = legend_svg(drawing)
+    height = number(bottom)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" '
         f'role="img" aria-labelledby="title description">\n<title id="title">Timeline: {caption_of(timeline)}</title>\n'
-        f'<desc id="description">{clean(description_of(timeline))}</desc>\n'
+        f'<desc id="description">{clean(description_of(drawing))}</desc>\n'
         f'<style>\n{svg_style(drawing)}</style>\n<rect class="ground" width="{WIDTH}" height="{height}"/>\n'
         f'<text class="title" x="8" y="24">Timeline</text>\n'
         f'<text class="faint" x="8" y="42">{clean(caption_of(timeline))}</text>\n'
-        f'{body_of(drawing)}{legend_svg(drawing)}</svg>\n')
+        f'{body_of(drawing)}{legend}</svg>\n')

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from kubepy.api.meta import Object, is_being_deleted, name_of, namespace_of, uid_of
 from kubepy.api.objects.pods import phase_of
+from kubepy.insight.why import disruption, jobs
 from kubepy.insight.why.scene import condition_status
 
 if TYPE_CHECKING:
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
 Goal = Callable[["Scene", Object], bool]
 HEALTHY_CONDITIONS = ("Ready", "Available", "Established", "NamesAccepted", "Healthy", "Synced")
+# The kinds that make a custom resource done when it owns some.
+OWNED = ("deployments.apps", "statefulsets.apps", "daemonsets.apps", "replicasets.apps", "jobs.batch", "pods",
+         "persistentvolumeclaims")
 SERVICE_NAME = "kubernetes.io/service-name"
 
 
@@ -78,16 +82,13 @@ def pod(scene: Scene, obj: Object) -> bool:
     return phase_of(obj) == "Succeeded" or (phase_of(obj) == "Running" and condition_status(obj, "Ready") == "True")
 
 
-def node(scene: Scene, obj: Object) -> bool:
-    return condition_status(obj, "Ready") == "True" and not (obj.get("spec") or {}).get("unschedulable")
-
-
 def job(scene: Scene, obj: Object) -> bool:
     return condition_status(obj, "Complete") == "True"
 
 
-def cron_job(scene: Scene, obj: Object) -> bool:
-    return not obj["spec"].get("suspend")
+def goes_on(scene: Scene, obj: Object | None) -> bool:
+    """Return whether an object is on its way though nothing is due: a Job whose pods run, nobody knows for how long."""
+    return obj is not None and scene.key(obj).resource == "jobs.batch" and jobs.goes_on(scene, obj)
 
 
 def claim(scene: Scene, obj: Object) -> bool:
@@ -110,12 +111,17 @@ def ready_endpoints(scene: Scene, service: Object) -> int:
                for endpoint in endpoint_slice.get("endpoints") or ())
 
 
+def has_address(service: Object) -> bool:
+    """Return whether a load balancer has got an address."""
+    return bool(((service.get("status") or {}).get("loadBalancer") or {}).get("ingress"))
+
+
 def service(scene: Scene, obj: Object) -> bool:
     """Return whether it leads to pods, and a load balancer has its address."""
     spec = obj["spec"]
     if spec.get("type") == "ExternalName":
         return True
-    if spec.get("type") == "LoadBalancer" and not ((obj.get("status") or {}).get("loadBalancer") or {}).get("ingress"):
+    if spec.get("type") == "LoadBalancer" and not has_address(obj):
         return False
     return not spec.get("selector") or ready_endpoints(scene, obj) > 0
 
@@ -126,12 +132,10 @@ def autoscaler(scene: Scene, obj: Object) -> bool:
     return not refused and count(obj, "currentReplicas") == count(obj, "desiredReplicas")
 
 
-def budget(scene: Scene, obj: Object) -> bool:
-    return is_observed(obj) and count(obj, "currentHealthy") >= count(obj, "desiredHealthy")
-
-
 def generic(scene: Scene, obj: Object) -> bool:
-    """Return whether nothing in its status says that it is not done: a generation unseen, a condition not True."""
+    """Return whether nothing says that it is not done: a generation unseen, a condition not True, an object it owns."""
+    if not all(is_done(scene, child, child) for resource in OWNED for child in scene.owned(obj, resource)):
+        return False
     status = obj.get("status")
     if not isinstance(status, dict):
         return True
@@ -143,16 +147,16 @@ def generic(scene: Scene, obj: Object) -> bool:
 
 
 GOALS: dict[str, Goal] = {
-    "cronjobs.batch": cron_job,
+    "cronjobs.batch": jobs.cron_job_is_done,
     "daemonsets.apps": daemon_set,
     "deployments.apps": deployment,
     "horizontalpodautoscalers.autoscaling": autoscaler,
     "jobs.batch": job,
     "namespaces": namespace,
-    "nodes": node,
+    "nodes": disruption.node_is_done,
     "persistentvolumeclaims": claim,
     "persistentvolumes": volume,
-    "poddisruptionbudgets.policy": budget,
+    "poddisruptionbudgets.policy": disruption.budget_is_done,
     "pods": pod,
     "replicasets.apps": replica_set,
     "replicationcontrollers": replica_set,

@@ -31,26 +31,28 @@ class Diagnoses(NamedTuple):
     """The diagnoses by resource, in the order in which they are tried; the first that applies is the answer.
 
     :ivar first: tried for every kind, before those of the kind.
+    :ivar others: tried for a kind that has none of its own.
     """
 
     by_resource: Mapping[str, tuple[Diagnosis, ...]]
     first: tuple[Diagnosis, ...] = ()
+    others: tuple[Diagnosis, ...] = ()
 
     def of(self, resource: str) -> tuple[Diagnosis, ...]:
-        return *self.first, *self.by_resource.get(resource, ())
+        return *self.first, *self.by_resource.get(resource, self.others)
 
 
 Table = Mapping[str, tuple[Diagnosis, ...]]
 EVERY_KIND = "*"  # in a table: tried for every kind, before those of the kind itself
+OTHER_KINDS = "…"  # in a table: tried for kinds that no table has
 
 
 def merged(tables: Iterable[Table]) -> Diagnoses:
     """Put tables of diagnoses together in their order."""
     listed = list(tables)
-    resources = {resource for table in listed for resource in table} - {EVERY_KIND}
     by_resource = {resource: tuple(diagnosis for table in listed for diagnosis in table.get(resource, ()))
-                   for resource in sorted(resources)}
-    return Diagnoses(by_resource, tuple(diagnosis for table in listed for diagnosis in table.get(EVERY_KIND, ())))
+                   for resource in sorted({resource for table in listed for resource in table})}
+    return Diagnoses(by_resource, by_resource.pop(EVERY_KIND, ()), by_resource.pop(OTHER_KINDS, ()))
 
 
 class Scene:
@@ -60,6 +62,7 @@ class Scene:
     :param namespace: the namespace that a command line without ``-n`` works in.
     :ivar now: the moment of the scene.
     :ivar asked_at: the moment of the question: before ``now`` where the scene is the end of a prediction.
+    :ivar is_end: the scene is the end of a prediction in which the object did not get there.
     """
 
     def __init__(self, cluster: LocalCluster, diagnoses: Diagnoses, *, reconciles: bool = True,
@@ -68,6 +71,7 @@ class Scene:
         self.client = cluster.client
         self.now = cluster.clock.now()
         self.asked_at = asked_at or self.now
+        self.is_end = False
         self.settings = cluster.settings
         self.reconciles = reconciles
         self.namespace = namespace

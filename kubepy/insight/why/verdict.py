@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable
 from typing import NamedTuple
 
+from kubepy.api.clock import format_exact_time
 from kubepy.api.errors import not_found
 from kubepy.api.meta import Object, annotations_of
 from kubepy.api.objects.pods import node_name
@@ -25,9 +26,15 @@ from kubepy.insight.why import (
     Next,
     Remedy,
     Why,
+    deletions,
+    disruption,
+    generic,
     goals,
+    intent,
+    jobs,
     refusals,
     scheduling,
+    services,
     volumes,
     workloads,
 )
@@ -41,9 +48,10 @@ OF_EACH_LOOK = 3  # of many pods that look alike, so many go on while a fork run
 KUBELET = "kubelet"
 # For each kind first what keeps an object from going, then what refuses its pods, what keeps them from a node, what
 # breaks their containers, and last what only says how far it is.
-DIAGNOSES = merged((
-    refusals.DIAGNOSES, scheduling.DIAGNOSES, volumes.DIAGNOSES, workloads.DIAGNOSES))
-NOTES = merged((workloads.NOTES,))  # of objects that are done
+TABLES = (deletions, jobs, disruption, intent, services, refusals, scheduling, volumes, generic, workloads)
+DIAGNOSES = merged([*(module.DIAGNOSES for module in TABLES), jobs.LAST_DIAGNOSES])
+# Of objects that are done.
+NOTES = merged([*(getattr(module, "NOTES", {}) for module in TABLES), intent.LAST_NOTES])
 Run = Callable[[LocalCluster, Words], int]
 """Runs a command line on a cluster; returns its exit status."""
 
@@ -54,6 +62,7 @@ class Question(NamedTuple):
     :ivar run: tries command lines on forks; None: remedies are not tried.
     :ivar reconciles: whether commands may run the controllers.
     :ivar namespace: the one that a command line without ``-n`` works in.
+    :ivar is_held: another process holds the lock of the controllers.
     """
 
     cluster: LocalCluster
@@ -61,20 +70,24 @@ class Question(NamedTuple):
     run: Run | None = None
     reconciles: bool = True
     namespace: str = "default"
+    is_held: bool = False
 
     def of_fork(self) -> Question:
         """Return the same question about a fork: what is read there once is read for all forks of it."""
-        return self._replace(cluster=self.cluster.fork(), reconciles=is_run(self.cluster, self.reconciles))
+        is_held = self.cluster.store.holder(MANAGER_LOCK) is not None
+        return self._replace(cluster=self.cluster.fork(), is_held=is_held,
+                             reconciles=is_run(self.cluster) if is_held else self.reconciles)
 
     def scene(self, cluster: LocalCluster | None = None, diagnoses: Diagnoses = DIAGNOSES) -> Scene:
         """Return the scene of the cluster, or of a fork of it."""
         return Scene(cluster or self.cluster, diagnoses, reconciles=self.reconciles, namespace=self.namespace,
                      asked_at=self.cluster.clock.now())
 
-    def is_done(self, cluster: LocalCluster, asked: Object) -> bool:
-        """Return whether the object is done in a fork."""
+    def is_done(self, cluster: LocalCluster, asked: Object, *, or_goes_on: bool = False) -> bool:
+        """Return whether the object is done in a fork, or is on its way there though nothing is due."""
         scene = Scene(cluster, DIAGNOSES)
-        return goals.is_done(scene, scene.get(*self.key), asked)
+        obj = scene.get(*self.key)
+        return goals.is_done(scene, obj, asked) or (or_goes_on and goals.goes_on(scene, obj))
 
 
 def explain(question: Question) -> Why:
@@ -86,24 +99,30 @@ def explain(question: Question) -> Why:
         raise not_found(question.key.resource, question.key.name)
     remedies: tuple[Remedy, ...] = ()
     if goals.is_done(scene, asked, asked):
-        state, finding = DONE, question.scene(diagnoses=NOTES).diagnose(asked) or up_to_date(scene, asked)
+        state, finding = DONE, question.scene(diagnoses=NOTES).diagnose(asked) or generic.up_to_date(scene, asked)
+        remedies = try_remedies(question, asked, finding, is_note=True)
     else:
         end, reaches = run_forward(question, scene, asked)
         at_first = scene.diagnose(asked)
         if reaches and scene.reconciles:
-            state, finding = PROGRESSING, at_first or rolling_out(scene, asked)
+            state, finding = PROGRESSING, at_first or generic.rolling_out(scene, asked)
         else:
-            finding = _at_end(question.scene(end), question.key, at_first) or not_there(scene, asked)
-            state = STUCK
-            remedies = try_remedies(question, asked, finding)
+            blamed, is_acted_on = _at_end(question.scene(end), question.key, at_first)
+            state, finding = STUCK, blamed or generic.not_there(scene, asked)
+            if scene.reconciles or (is_acted_on and not reaches):
+                remedies = try_remedies(question, asked, finding)
+            else:
+                finding, remedies = no_controllers(question, scene, asked)
     return Why(question.key, state, finding.cause, finding.chain, remedies, next_for(scene, asked, finding), scene.now)
 
 
-def _at_end(scene: Scene, key: Key, at_first: Finding | None) -> Finding | None:
-    """Return the finding about an object that is stuck: that of now, if the end of the run shows the same cause."""
+def _at_end(scene: Scene, key: Key, at_first: Finding | None) -> tuple[Finding | None, bool]:
+    """Return the finding about an object that is stuck, and whether the cluster shows it now, not only in the end."""
+    scene.is_end = True
     obj = scene.get(*key)
     at_end = scene.diagnose(obj) if obj is not None else None
-    return at_first if at_end is None or (at_first is not None and at_first.cause == at_end.cause) else at_end
+    is_same = at_end is None or (at_first is not None and at_first.cause == at_end.cause)
+    return (at_first if is_same else at_end), is_same and at_first is not None
 
 
 # --- running forward ----------------------------------------------------------------------------------------------
@@ -125,7 +144,7 @@ def run_forward(question: Question, scene: Scene, asked: Object) -> tuple[LocalC
         if not done(end) and _settled_pods(question.scene(end)) == before:
             return end, False
     end = predict(question.cluster, lambda fork: None, done=done).cluster
-    return end, done(end)
+    return end, question.is_done(end, asked, or_goes_on=True)
 
 
 def alike(scene: Scene) -> set[Key]:
@@ -164,57 +183,71 @@ def _settled_pods(scene: Scene) -> tuple[int, int]:
     return len(pods), sum(goals.pod(scene, pod) for pod in pods)
 
 
-def is_run(cluster: LocalCluster, reconciles: bool) -> bool:
-    """Return whether anybody runs the controllers: commands, or the process that holds their lock."""
-    if cluster.store.holder(MANAGER_LOCK) is None:
-        return reconciles
+def is_run(cluster: LocalCluster) -> bool:
+    """Return whether the process that holds the lock of the controllers runs all of them, not only the kubelets."""
     text = cluster.store.meta(CHECKPOINT)
     return not text or not set(json.loads(text)["reconcilers"][:-1]) <= set(OF_SERVER)
 
 
-# --- what there is to say in any case -----------------------------------------------------------------------------
-
-
-def up_to_date(scene: Scene, obj: Object) -> Finding:
-    return scene.finding("up-to-date", scene.link(obj, "", "it is where it should be"))
-
-
-def rolling_out(scene: Scene, obj: Object) -> Finding:
-    return scene.finding("rolling-out", scene.link(obj, "", "the controllers bring it there by themselves"))
-
-
-def not_there(scene: Scene, obj: Object) -> Finding:
-    return scene.finding("not-ready", scene.link(obj, "status", "nothing brings it further"))
+def no_controllers(question: Question, scene: Scene, obj: Object) -> tuple[Finding, tuple[Remedy, ...]]:
+    """Say that nobody runs the controllers, and which command runs them until the object is done."""
+    field = "status.observedGeneration" if (obj.get("status") or {}).get("observedGeneration") else "status"
+    if question.is_held:
+        text = "the process that holds the lock of the controllers runs only kubelets (serve --controllers=off)"
+    else:
+        text = "no process runs the controllers, and no command does (reconcile: never)"
+    finding = scene.finding("no-controllers", scene.link(obj, field, text))
+    if question.is_held or question.run is None:
+        return finding, ()
+    remedies = [try_alone(question, obj, ("controller", flag)) for flag in ("--once", "--until-settled")]
+    return finding, tuple(remedy for remedy in remedies if remedy.proven)[:1]
 
 
 # --- remedies -----------------------------------------------------------------------------------------------------
 
 
-def try_remedies(question: Question, asked: Object, finding: Finding) -> tuple[Remedy, ...]:
+def try_remedies(question: Question, asked: Object, finding: Finding, *, is_note: bool = False) -> tuple[Remedy, ...]:
     """Try the remedies of a finding; those that help come first.
+
+    :param is_note: the object is done, so that a remedy has to change what there is to say about it.
 
     A remedy costs as much as its pods: with many pods fewer are tried, and none where it would make too many anew.
     """
     pods, settled = _settled_pods(question.scene())
     tried = len(finding.remedies) if pods <= MANY_PODS else max(2 - 2 * (pods - settled) // MOST_BROKEN, 0)
-    remedies = [try_remedy(question, asked, words) if question.run and number < tried else Remedy(words)
+    noted = finding.cause if is_note else ""
+    remedies = [try_remedy(question, asked, words, noted) if question.run and number < tried else Remedy(words)
                 for number, words in enumerate(finding.remedies)]
     return tuple(sorted(remedies, key=lambda remedy: not remedy.proven))
 
 
-def try_remedy(question: Question, asked: Object, words: Words) -> Remedy:
-    """Run a command line on a fork, and see whether the object gets there."""
+def try_remedy(question: Question, asked: Object, words: Words, noted: str = "") -> Remedy:
+    """Run a command line on a fork, and see whether the object gets there, without the cause that is noted now."""
     status = 1
+
+    def helps(fork: LocalCluster) -> bool:
+        note = question.scene(fork, NOTES).diagnose(asked_there) if noted and (
+            asked_there := question.scene(fork).get(*question.key)) else None
+        return question.is_done(fork, asked) and (note is None or note.cause != noted)
 
     def act(fork: LocalCluster) -> None:
         nonlocal status
         assert question.run is not None
         status = question.run(fork, words)
 
-    prediction = predict(question.cluster, act, done=lambda fork: status != 0 or question.is_done(fork, asked))
-    if status != 0 or not question.is_done(prediction.cluster, asked):
+    prediction = predict(question.cluster, act, done=lambda fork: status != 0 or helps(fork))
+    if status != 0 or not helps(prediction.cluster):
         return Remedy(words)
     return Remedy(words, True, (prediction.cluster.clock.now() - prediction.started).total_seconds())
+
+
+def try_alone(question: Question, asked: Object, words: Words) -> Remedy:
+    """Run a command line on a fork, and see whether the object is there as soon as it ends."""
+    fork = question.cluster.fork({"clock": format_exact_time(question.cluster.clock.now())}, is_prediction=True)
+    started, run = fork.clock.now(), question.run
+    if run is None or run(fork, words) != 0 or not question.is_done(fork, asked):
+        return Remedy(words)
+    return Remedy(words, True, (fork.clock.now() - started).total_seconds())
 
 
 # --- what happens next --------------------------------------------------------------------------------------------

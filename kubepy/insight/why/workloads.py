@@ -8,22 +8,34 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from kubepy.api.clock import format_exact_time, later
-from kubepy.api.meta import Object, controller_of, is_being_deleted, labels_of, name_of, namespace_of, uid_of
+from kubepy.api.clock import format_exact_time, later, parse_optional_time
+from kubepy.api.meta import (
+    Object,
+    controller_of,
+    is_being_deleted,
+    is_controlled_by,
+    labels_of,
+    name_of,
+    namespace_of,
+    uid_of,
+)
 from kubepy.api.objects.deployments import new_replica_set, old_replica_sets
-from kubepy.api.objects.pods import is_pod_ready, is_pod_terminal, node_name, pod_ready_time
+from kubepy.api.objects.pods import get_condition, is_pod_ready, is_pod_terminal, node_name, pod_ready_time
 from kubepy.api.selectors import from_label_selector
+from kubepy.controllers.daemonset.placement import node_should_run_daemon_pod
 from kubepy.insight.why import goals
 from kubepy.insight.why.goals import count, desired_replicas
 from kubepy.insight.why.scene import Diagnosis, Scene, Words, condition_status, plural
 
 if TYPE_CHECKING:
+    from kubepy.api.typed import DaemonSet, Node
     from kubepy.insight import Finding, Link
 
 # Causes that say only that something is not there yet: a pod with another one is blamed first.
-WEAK = frozenset(("min-ready-seconds", "not-ready", "rolling-out"))
+WEAK = frozenset(("min-ready-seconds", "not-ready", "rolling-out", "terminating"))
+IN_ORDER = frozenset(("broken-revision", "ordered-behind-broken-pod"))  # undoing a change does not help
 REVISION_HASH = "controller-revision-hash"
 LOOKED_AT = 40  # pods that are diagnosed, of those that differ
 
@@ -99,27 +111,8 @@ def waits_for_min_ready_seconds(scene: Scene, obj: Object, pods: Iterable[Object
 # --- all workloads ------------------------------------------------------------------------------------------------
 
 
-def unseen(scene: Scene, obj: Object) -> Finding | None:
-    """Say that the controllers have not acted on a change, and whether anybody runs them."""
-    if scene.reconciles or goals.is_done(scene, obj, obj):
-        return None
-    return scene.finding("no-controllers", no_controllers_link(scene, obj), remedies=CONTROLLER_COMMANDS)
-
-
-CONTROLLER_COMMANDS: tuple[Words, ...] = (("controller", "--once"), ("controller", "--until-settled"))
-
-
-def no_controllers_link(scene: Scene, obj: Object) -> Link:
-    """Return the link that shows a change on which no controller has acted."""
-    has_generation = "generation" in obj["metadata"] and obj["kind"] not in ("Pod", "Node", "Namespace")
-    return scene.link(obj, "status.observedGeneration" if has_generation else "status",
-                      "nobody runs the controllers, and they have not acted on it as it is now")
-
-
-def selector_conflict(scene: Scene, obj: Object) -> Finding | None:
-    """Blame pods that the selector chooses and another workload controls."""
-    if goals.is_done(scene, obj, obj):
-        return None
+def shares_pods(scene: Scene, obj: Object) -> Finding | None:
+    """Say of a workload that is done that its selector also chooses pods of another one."""
     selector = from_label_selector(obj["spec"].get("selector"))
     own = {uid_of(obj), *(uid_of(child) for child in scene.owned(obj, "replicasets.apps"))}
     for pod in scene.list("pods", namespace_of(obj)):
@@ -127,8 +120,7 @@ def selector_conflict(scene: Scene, obj: Object) -> Finding | None:
         if controller and controller["uid"] not in own and selector.matches(labels_of(pod)):
             owner = f"{controller['kind'].lower()}/{controller['name']}"
             return scene.finding(
-                "selector-conflict",
-                scene.link(obj, "spec.selector", f"its selector also chooses pods of {owner}"),
+                "selector-conflict", scene.link(obj, "spec.selector", f"its selector also chooses pods of {owner}"),
                 scene.link(pod, "metadata.ownerReferences", f"it belongs to {owner}"))
     return None
 
@@ -140,6 +132,24 @@ def undo(scene: Scene, obj: Object) -> list[Words]:
     else:
         earlier = len(scene.owned(obj, "controllerrevisions.apps")) > 1
     return [scene.command(obj, "rollout", "undo", scene.word(obj))] if earlier else []
+
+
+def held_up(scene: Scene, obj: Object, link: Link, finding: Finding, *, surges: bool = False) -> Finding:
+    """Put a workload's link in front of what holds it up, with the undo of its last change.
+
+    :param surges: old pods stay until new ones are available.
+    """
+    progressing = get_condition(obj, "Progressing") or {}
+    since = parse_optional_time(progressing.get("lastTransitionTime"))
+    if finding.cause in WEAK and progressing.get("status") == "False" and since <= scene.asked_at:
+        late = scene.condition_link(obj, "Progressing", "no progress within progressDeadlineSeconds "
+                                    f"({obj['spec'].get('progressDeadlineSeconds', 600)} s)", "reason")
+        return scene.lead(finding._replace(cause="progress-deadline-exceeded"), late, undo(scene, obj))
+    if finding.cause == "not-ready" and surges and not scene.is_end:
+        finding = finding._replace(cause="surge-waits")
+    elif finding.cause == "terminating":
+        finding = finding._replace(cause="rolling-out")
+    return scene.lead(finding, link, undo(scene, obj))
 
 
 # --- Deployments and ReplicaSets ----------------------------------------------------------------------------------
@@ -173,21 +183,15 @@ def deployment(scene: Scene, obj: Object) -> Finding | None:
             rs for rs in old if not goals.replica_set(scene, rs))
     if finding is None:
         return waits_for_min_ready_seconds(scene, obj, scene.owned(newest, "pods") if newest else [])
+    surges = any(desired_replicas(rs) for rs in old) and available >= desired
     if updated < desired:
         link = scene.link(obj, "status.updatedReplicas", f"{updated} of {plural(desired, 'replica')} updated")
     elif available < desired:
         link = scene.link(obj, "status.availableReplicas", f"{available} of {plural(desired, 'replica')} available")
     else:
-        link = scene.link(obj, "status.replicas", f"{count(obj, 'replicas') - updated} old replicas have yet to go")
-    return scene.lead(finding, link, undo(scene, obj))
-
-
-def deadline_exceeded(scene: Scene, obj: Object) -> Finding | None:
-    if goals.deployment(scene, obj) or condition_status(obj, "Progressing") != "False":
-        return None
-    return scene.finding("progress-deadline-exceeded", scene.condition_link(
-        obj, "Progressing", "it has made no progress within progressDeadlineSeconds", "reason"),
-        remedies=undo(scene, obj))
+        left = plural(count(obj, "replicas") - updated, "old replica")
+        link = scene.link(obj, "status.replicas", f"all replicas updated, {left} still there")
+    return held_up(scene, obj, link, finding, surges=surges)
 
 
 def replica_set(scene: Scene, obj: Object) -> Finding | None:
@@ -254,8 +258,8 @@ def dead_nodes(scene: Scene, obj: Object) -> Finding | None:
     return scene.finding(
         "dead-nodes-use-up-unavailable",
         scene.link(obj, "spec.updateStrategy.rollingUpdate.maxUnavailable",
-                   f"{plural(len(waiting), 'pod')} still to update; at most {allowed} may be unavailable, and "
-                   f"{len(dead)} on dead nodes {'is' if len(dead) == 1 else 'are'}"),
+                   f"{plural(len(waiting), 'pod')} still to update; at most {allowed} may be unavailable, and so "
+                   f"{'is one' if len(dead) == 1 else f'are {len(dead)}'} on dead nodes"),
         scene.condition_link(pod, "Ready", "it is not ready"),
         scene.condition_link(node, "Ready", "its node is not ready"),
         remedies=[("delete", "node", *sorted({name_of(node) for _, node in dead}))])
@@ -277,8 +281,9 @@ def daemon_set(scene: Scene, obj: Object) -> Finding | None:
     if finding is None:
         return None
     field, state = ("updatedNumberScheduled", "updated") if updated < desired else ("numberAvailable", "available")
-    return scene.lead(finding, scene.link(
-        obj, f"status.{field}", f"{count(obj, field)} of {plural(desired, 'pod')} {state}"), undo(scene, obj))
+    return held_up(scene, obj, scene.link(
+        obj, f"status.{field}", f"{count(obj, field)} of {plural(desired, 'pod')} {state}"), finding,
+        surges=len(pods) > desired and count(obj, "numberAvailable") >= desired)
 
 
 # --- StatefulSets -------------------------------------------------------------------------------------------------
@@ -302,8 +307,24 @@ def stateful_set(scene: Scene, obj: Object) -> Finding | None:
     updated = count(obj, "updatedReplicas")
     field, state = ("updatedReplicas", "updated") if updated < desired - goals.partition_of(obj) else (
         "availableReplicas", "available")
-    return scene.lead(finding, scene.link(
-        obj, f"status.{field}", f"{count(obj, field)} of {plural(desired, 'pod')} {state}"), undo(scene, obj))
+    link = scene.link(obj, f"status.{field}", f"{count(obj, field)} of {plural(desired, 'pod')} {state}")
+    return scene.lead(finding, link) if finding.cause in IN_ORDER else held_up(scene, obj, link, finding)
+
+
+def name_is_taken(scene: Scene, obj: Object) -> Finding | None:
+    """Blame a pod of another owner that has the name of one that is to be made."""
+    start = int((obj["spec"].get("ordinals") or {}).get("start") or 0)
+    for number in range(start, start + desired_replicas(obj)):
+        pod = scene.get("pods", namespace_of(obj), f"{name_of(obj)}-{number}")
+        if pod is not None and not is_controlled_by(pod, obj) and not goals.stateful_set(scene, obj):
+            controller = controller_of(pod)
+            owner = f"belongs to {controller['kind'].lower()}/{controller['name']}" if controller else "has no owner"
+            return scene.finding(
+                "selector-conflict",
+                scene.link(obj, "status.replicas", f"it cannot make its pod {name_of(pod)}: the name is taken"),
+                scene.link(pod, "metadata.ownerReferences", f"it {owner}"),
+                remedies=[scene.command(obj, "delete", "pod", name_of(pod))])
+    return None
 
 
 def behind_broken_pod(scene: Scene, obj: Object, pods: list[Object], broken: list[Object]) -> Finding | None:
@@ -315,7 +336,7 @@ def behind_broken_pod(scene: Scene, obj: Object, pods: list[Object], broken: lis
     is_sound = any(_is_done(scene, pod) for pod in same)  # its revision
     waits = len(pods) < desired_replicas(obj) or any(not is_new(scene, obj, pod) for pod in pods)
     reason = scene.diagnose(first)
-    if reason is None or not waits or (reason.cause in WEAK and scene.reconciles and not reason.chain):
+    if reason is None or not waits:
         return None
     if not is_new(scene, obj, first) and not is_sound:
         return scene.lead(reason._replace(cause="broken-revision", remedies=()), scene.link(
@@ -347,26 +368,32 @@ def partition(scene: Scene, obj: Object) -> Finding | None:
 
 
 def misscheduled(scene: Scene, obj: Object) -> Finding | None:
-    number = count(obj, "numberMisscheduled")
-    if not number:
-        return None
-    return scene.finding("misscheduled", scene.link(
-        obj, "status.numberMisscheduled", f"{plural(number, 'pod')} on nodes where it should have none"))
+    """Say which pod of a DaemonSet may stay on a node where it would not be made again."""
+    placement = node_should_run_daemon_pod(cast("DaemonSet", obj))
+    for pod in scene.owned(obj, "pods"):
+        node = scene.get("nodes", "", node_name(pod))
+        if node is not None and not is_being_deleted(pod) and not placement(cast("Node", node)).should_run:
+            taints = (node.get("spec") or {}).get("taints")
+            return scene.finding(
+                "misscheduled", scene.link(obj, "status.numberMisscheduled", "it leaves a pod where it makes none"),
+                scene.link(pod, "spec.nodeName", "it may stay, but would not be made there again"),
+                scene.link(node, "spec.taints" if taints else "metadata.labels",
+                           "it has a taint that the pod does not tolerate" if taints else "it is not one for the pod"))
+    return None
 
 
-ALL = (unseen,)
 DIAGNOSES: dict[str, tuple[Diagnosis, ...]] = {
-    "daemonsets.apps": (*ALL, selector_conflict, on_delete, dead_nodes, daemon_set),
-    "deployments.apps": (*ALL, paused, selector_conflict, deployment, deadline_exceeded),
+    "daemonsets.apps": (on_delete, dead_nodes, daemon_set),
+    "deployments.apps": (paused, deployment),
     "pods": (readiness_gate, not_ready),
-    "replicasets.apps": (*ALL, selector_conflict, replica_set),
-    "replicationcontrollers": (*ALL, replica_set),
-    "statefulsets.apps": (*ALL, selector_conflict, on_delete, stateful_set),
+    "replicasets.apps": (replica_set,),
+    "replicationcontrollers": (replica_set,),
+    "statefulsets.apps": (on_delete, name_is_taken, stateful_set),
 }
 NOTES: dict[str, tuple[Diagnosis, ...]] = {
-    "daemonsets.apps": (misscheduled,),
-    "deployments.apps": (scaled_to_zero,),
+    "daemonsets.apps": (misscheduled, shares_pods),
+    "deployments.apps": (scaled_to_zero, shares_pods),
     "replicasets.apps": (scaled_to_zero,),
     "replicationcontrollers": (scaled_to_zero,),
-    "statefulsets.apps": (scaled_to_zero, partition),
+    "statefulsets.apps": (scaled_to_zero, partition, shares_pods),
 }

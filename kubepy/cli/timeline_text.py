@@ -1,0 +1,454 @@
+"""A timeline as text: a row for each pod, in which a character stands for a moment.
+
+The columns are the moments at which something happened. A moment in which one thing follows from another has a column
+for each step of that, so that pods which are replaced within one second still show in their order; time that passes
+widens the columns where there is room. Where there are more moments than columns, each column stands for several; where
+there are more pods than rows, each row does.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate, dropwhile, groupby, pairwise
+from operator import or_
+from typing import IO, NamedTuple
+
+from kubepy.api.clock import format_exact_time
+from kubepy.api.values.goformat import format_duration
+from kubepy.cli.runtime.terminal import Colour, Painter, can_print, shortened, width_of
+from kubepy.insight import Bounds, Course, Numbers, Step, Timeline
+from kubepy.insight.picture import (
+    AVAILABLE,
+    FAILED,
+    PENDING,
+    PODS,
+    READY,
+    STARTING,
+    SUCCEEDED,
+    TERMINATING,
+    Bar,
+    bars_of,
+)
+from kubepy.insight.picture.scale import gap_shares
+from kubepy.quoting import printable
+from kubepy.storage import Key
+
+MAX_ROWS, FOLDED_ROWS = 60, 24  # of all pods; where those are more, several share a row, and so many are enough
+FEWEST_ROWS = 6  # of the pods of one workload, where others take the rest
+MAX_WORKLOADS = 20
+MAX_EVENTS, LAST_EVENTS = 20, 8  # lines of what else happened, and how many of those are the last
+WIDEST_MOMENT = 6  # columns that a moment gets on average where there is room
+NAME_SHARE, LONGEST_NODE = 0.36, 14  # of the width, for the names of pods; characters of the name of a node
+LEVELS, PLAIN_LEVELS = "0▁▂▃▄▅▆▇█", "0123456789#"  # from none to all
+RISING = (PENDING, STARTING, READY)
+SYMBOLS = {PENDING: ".", STARTING: ":", TERMINATING: "-", FAILED: "!", SUCCEEDED: "*"}
+MEANINGS = {".": "pending", ":": "started, not ready", "a": "ready, not available yet", "A": "available",
+            "-": "terminating", "!": "failed", "*": "succeeded"}
+REVISION_COLOURS = (Colour.BLUE, Colour.YELLOW, Colour.MAGENTA, Colour.CYAN, Colour.GREEN)
+UNTOLD = ("created", "scheduled", "started", "ready", "available", "unavailable", "terminating", "deleted",
+          "succeeded")  # of pods
+PARTS = ("replicasets.apps", "controllerrevisions.apps")  # their steps show in those of the pods
+
+
+def short_duration(seconds: float) -> str:
+    """Return a duration without units that are 0 behind others: ``6h``, ``1m30s``."""
+    text = format_duration(seconds)
+    return text.removesuffix("0s").removesuffix("h0m") + ("h" if text.endswith("h0m0s") else "") \
+        if text.endswith("m0s") else text
+
+
+class Cell(NamedTuple):
+    """A character of a row, and the revision that gives it its colour (-1: none)."""
+
+    text: str
+    revision: int = -1
+
+
+BLANK = Cell(" ")
+
+
+# --- columns ------------------------------------------------------------------------------------------------------
+
+
+class Columns:
+    """The moments of a timeline, as columns of text.
+
+    :ivar ends: how many steps there have been at the end of each column; the first may stand for the time before all.
+    :ivar widths: how many characters each takes.
+    :ivar most: how many moments the fullest column stands for.
+    """
+
+    def __init__(self, timeline: Timeline, lives: Sequence[Life], room: int) -> None:
+        ends = list(_sub_moments(timeline.steps, lives))
+        has_before = any(life.bar.start < 0 for life in lives)
+        count = max(room - has_before, 1)
+        self.most = -(-len(ends) // count)
+        if self.most > 1:
+            ends = [ends[len(ends) * column // count - 1] for column in range(1, count + 1)]
+        self.ends = [0] * has_before + ends
+        firsts = [0, *self.ends] if not has_before else [0, 0, *self.ends[1:]]
+        self._times = [timeline.steps[first].at for first in firsts[:len(self.ends)]]
+        self.is_first = [first == 0 or timeline.steps[first - 1].at != timeline.steps[first].at for first in firsts[
+            :len(self.ends)]]
+        if has_before:
+            self.is_first[0], self.is_first[1] = False, True
+        moments = [*self._times, max(timeline.until, self._times[-1])] if self._times else []
+        seconds = [max((after - before).total_seconds(), 0.0) for before, after in pairwise(moments)]
+        spare = max(min(room, WIDEST_MOMENT * len(self.ends)) - len(self.ends), 0)
+        self.widths = [1 + int(share * spare) for share in gap_shares(seconds)[0]]
+        self.since = timeline.since
+
+    def of(self, number: int) -> int:
+        """Return the column in which a step is; the number of all columns for what comes after all."""
+        return bisect_left(self.ends, number + 1)
+
+    def axis(self) -> str:
+        """Return the times at which columns begin, as far as they have room."""
+        text = ""
+        place = 0
+        for time, width, is_first in zip(self._times, self.widths, self.is_first, strict=True):
+            label = short_duration((time - self.since).total_seconds())
+            if is_first and (not text or len(text) < place) and place + len(label) <= sum(self.widths):
+                text = text.ljust(place) + label
+            place += width
+        return text
+
+
+def _sub_moments(steps: Sequence[Step], lives: Iterable[Life]) -> Iterator[int]:
+    """Yield how many steps there have been whenever a column may end: with a moment, and before a pod changes again."""
+    changing = {number: life for life in lives for number in life.numbers}
+    seen: set[int] = set()
+    for number, step in enumerate(steps):
+        if number and step.at != steps[number - 1].at:
+            yield number
+            seen.clear()
+        life = id(changing.get(number))
+        if number in changing and life in seen:
+            yield number
+            seen.clear()
+        seen.add(life)
+    if steps:
+        yield len(steps)
+
+
+# --- pods ---------------------------------------------------------------------------------------------------------
+
+
+class Life:
+    """The life of a pod as it shows: states that end in the moment in which they begin are left out on the way up.
+
+    :ivar changes: (number of a step, state).
+    """
+
+    def __init__(self, bar: Bar, steps: Sequence[Step], revision: int) -> None:
+        self.bar, self.revision = bar, revision
+        self.changes: list[tuple[int, str]] = []
+        for number, state in bar.states:
+            before, earlier = self.changes[-1] if self.changes else (-1, "")
+            if earlier in RISING and before >= 0 and state != TERMINATING and steps[before].at == steps[number].at:
+                self.changes[-1] = before, state
+            else:
+                self.changes.append((number, state))
+
+    @property
+    def numbers(self) -> list[int]:
+        """The steps at which what shows of it changes."""
+        last = [self.bar.end] if self.bar.end >= 0 else []
+        return [number for number, _ in self.changes if number >= 0] + last
+
+    def cells(self, columns: Columns) -> list[Cell]:
+        """Return its state at the end of each column; one that came and went within a column shows there, and so does
+        a failure."""
+        cells = [BLANK] * len(columns.ends)
+        ends = [number for number, _ in self.changes[1:]] + [self.bar.end]
+        for (number, state), end in zip(self.changes, ends, strict=True):
+            first, last = columns.of(number), columns.of(end)
+            cell = self._cell(state)
+            cells[first:last] = [cell] * (last - first)
+            if first == last < len(cells) and (state == FAILED or (state != TERMINATING and cells[first] == BLANK)):
+                cells[first] = cell
+        return cells
+
+    def _cell(self, state: str) -> Cell:
+        letter = chr(ord("A") + self.revision % 26)
+        return Cell(SYMBOLS.get(state) or (letter if state == AVAILABLE else letter.lower()), self.revision)
+
+
+class TextRow(NamedTuple):
+    """A row of one pod or several."""
+
+    name: str
+    node: str
+    cells: list[Cell]
+
+
+def in_order(lives: Iterable[Life]) -> list[list[Life]]:
+    """Return each pod with those that replace it, in the order in which they are replaced, then in that of creation."""
+    by_bar = {id(life.bar): life for life in lives}
+    following = {id(life.bar): by_bar.get(id(after)) for life in by_bar.values()
+                 if (after := life.bar.successor) is None or after.start > life.bar.start}
+    replacing = {id(life) for life in following.values()}
+    chains = []
+    for life in by_bar.values():
+        if id(life) not in replacing:
+            chain = [life]
+            while successor := following.get(id(chain[-1].bar)):
+                chain.append(successor)
+            chains.append(chain)
+    return sorted(chains, key=lambda chain: (chain[0].bar.removed, chain[0].bar.start))
+
+
+def rows_of(chains: Sequence[list[Life]], columns: Columns, limit: int) -> Iterator[TextRow]:
+    """Yield a row for each pod; if those are too many, for as many pods in each row as it takes."""
+    if sum(map(len, chains)) <= limit:
+        for life in (life for chain in chains for life in chain):
+            yield TextRow(life.bar.key.name, life.bar.node, life.cells(columns))
+        return
+    limit = min(limit, len(chains))
+    for part in range(limit):
+        group = chains[len(chains) * part // limit:len(chains) * (part + 1) // limit]
+        lives = [life for chain in group for life in chain]
+        nodes = {life.bar.node for life in lives if life.bar.node}
+        pods = {life.bar.key for life in lives}
+        yield TextRow(f"{len(pods)} pods", nodes.pop() if len(nodes) == 1 else f"{len(nodes)} nodes",
+                  [_common(cells) for cells in zip(*(life.cells(columns) for life in lives), strict=True)])
+
+
+def _common(cells: Iterable[Cell]) -> Cell:
+    """Return the cell of several pods: that of most which are there, unless one of them failed."""
+    counts = Counter(cell for cell in cells if cell != BLANK)
+    failed = next((cell for cell in counts if cell.text == SYMBOLS[FAILED]), None)
+    return failed or max(counts, key=lambda cell: (counts[cell], cell), default=BLANK)
+
+
+# --- availability -------------------------------------------------------------------------------------------------
+
+
+class Level(NamedTuple):
+    """How many pods of a workload are available in a column: the fewest, unless they have only become more."""
+
+    available: int
+    desired: int
+
+
+def levels_of(course: Course, columns: Columns) -> list[Level]:
+    """Return the level of each column."""
+    levels, position, now = [], 0, course.numbers[0][1]
+    for end in columns.ends:
+        before, lowest = now.available, now.available
+        while position < len(course.numbers) and course.numbers[position][0] <= end:
+            now = course.numbers[position][1]
+            lowest = min(lowest, now.available)
+            position += 1
+        levels.append(Level(lowest if lowest < before else now.available, now.desired))
+    return levels
+
+
+def level_text(level: Level, levels: str) -> str:
+    """Return a character for a level: its number, or where that has several digits, how full it is."""
+    if max(level) < 10:
+        return str(level.available) if max(level) else " "
+    if level.available >= level.desired:
+        return levels[-1]
+    return levels[max(level.available * (len(levels) - 1) // level.desired, min(level.available, 1))]
+
+
+# --- the text -----------------------------------------------------------------------------------------------------
+
+
+class TimelineText:
+    """The text of a timeline for one stream.
+
+    :ivar max_rows: about how many rows of pods it has at most.
+    """
+
+    def __init__(self, stream: IO[str], timeline: Timeline, max_rows: int = MAX_ROWS) -> None:
+        self._timeline, self._max_rows = timeline, max_rows
+        self._paint = Painter(stream)
+        self._width = width_of(stream)
+        self._levels = LEVELS if can_print(stream, LEVELS) else PLAIN_LEVELS
+        bars = bars_of(timeline)
+        self._revisions: dict[Key, list[str]] = defaultdict(list)
+        lives = []
+        for bar in bars:
+            known = self._revisions[bar.workload]
+            if bar.revision not in known:
+                known.append(bar.revision)
+            lives.append(Life(bar, timeline.steps, known.index(bar.revision)))
+        self._lives: dict[Key, list[Life]] = defaultdict(list)
+        for life in lives:
+            bare = Key(PODS, life.bar.key.namespace, "")
+            self._lives[bare if life.bar.workload == life.bar.key else life.bar.workload].append(life)
+        self._name_width = min(max((len(bar.key.name) for bar in bars), default=0), int(self._width * NAME_SHARE))
+        self._name_width = max(self._name_width, len("available"))
+        self._node_width = min(max((len(bar.node) for bar in bars), default=0), LONGEST_NODE)
+        self._node_width = max(self._node_width, len("50 nodes"))
+        room = self._width - self._name_width - self._node_width - 4
+        self._columns = Columns(timeline, lives, max(room, 10))
+        self._used: set[str] = set()
+        self._has_levels = False
+
+    def lines(self) -> list[str]:
+        """Return the lines: the time it is about, workload by workload, what else happened, what the signs mean."""
+        timeline = self._timeline
+        length = (timeline.until - timeline.since).total_seconds()
+        lines = [f"{format_exact_time(timeline.since)} to {format_exact_time(timeline.until)} "
+                 f"({short_duration(length)})"]
+        shown = sorted(self._lives, key=lambda key: -len(self._lives[key]))[:MAX_WORKLOADS]
+        allowed = self._allowed_rows(shown)
+        for key in self._lives:
+            if key in allowed:
+                lines += ["", *self._workload(key, allowed[key])]
+        if rest := [key for key in self._lives if key not in allowed]:
+            pods = sum(len(self._lives[key]) for key in rest)
+            lines += ["", f"... and {pods} pods of {len(rest)} more workloads: name one to see it"]
+        if events := self._events():
+            lines += ["", *events]
+        return [*lines, *self._legend()]
+
+    def _allowed_rows(self, keys: Sequence[Key]) -> dict[Key, int]:
+        """Return how many rows each workload may take: small ones all that they need, the others share the rest."""
+        fits = sum(len(self._lives[key]) for key in keys) <= self._max_rows
+        allowed, rows = {}, self._max_rows if fits else min(self._max_rows, max(FOLDED_ROWS, 3 * len(keys)))
+        for left, key in zip(range(len(keys), 0, -1), reversed(keys), strict=True):
+            allowed[key] = max(min(len(self._lives[key]), rows // left), FEWEST_ROWS)
+            rows -= allowed[key]
+        return allowed
+
+    # --- a workload
+
+    def _workload(self, key: Key, limit: int) -> Iterator[str]:
+        course = next((course for course in self._timeline.courses if course.key == key), None)
+        name = f"{key.resource}/{key.name}" if key.name else "pods of no workload"
+        place = f" in {key.namespace}" if key.namespace else ""
+        yield self._paint(printable(f"{name}{place}"), Colour.BOLD)
+        for line in filled(list(self._facts(key, course)), ", ", self._width):
+            yield self._paint(line, Colour.DIM)
+        yield self._line("", "", self._columns.axis())
+        if course and any(numbers.desired for _, numbers in course.numbers):
+            yield from self._availability(course)
+        for row in rows_of(in_order(self._lives[key]), self._columns, limit):
+            yield self._line(row.name, row.node, "".join(self._painted(row.cells)))
+
+    def _facts(self, key: Key, course: Course | None) -> Iterator[str]:
+        """Yield what there is to say about a workload: its size, its bounds and what became of them, its revisions."""
+        if course and course.numbers:
+            numbers = [numbers for _, numbers in course.numbers]
+            desired = list(dict.fromkeys(entry.desired for entry in numbers))
+            yield f"desired {' to '.join(map(str, [desired[0], desired[-1]][:len(desired)]))}"
+            yield from _bound_facts(numbers, course.bounds)
+            there = sum(life.bar.start < 0 for life in self._lives[key])
+            if numbers[0].pods > there:
+                yield f"pods without a change, not shown: {numbers[0].pods - there}"
+        for number, revision in enumerate(self._revisions[key]):
+            if revision:
+                yield f"{chr(ord('A') + number % 26)} = {printable(revision)}"
+
+    def _availability(self, course: Course) -> Iterator[str]:
+        levels, bound = levels_of(course, self._columns), course.bounds.min_available
+        self._has_levels |= any(max(level) > 9 for level in levels)
+        has_come_up = list(accumulate((level.available >= min(bound or 0, level.desired) > 0 for level in levels),
+                                      or_, initial=course.numbers[0][1].desired > 0))
+        below = [bound is not None and came_up and level.available < min(bound, level.desired)
+                 for level, came_up in zip(levels, has_come_up, strict=False)]
+        text = [self._paint(level_text(level, self._levels) * width, Colour.RED if is_below else Colour.GREEN)
+                for level, width, is_below in zip(levels, self._columns.widths, below, strict=True)]
+        yield self._line("available", "" if bound is None else f"min {bound}", "".join(text))
+        if any(below):
+            marks = ("^" * width if is_below else " " * width
+                     for width, is_below in zip(self._columns.widths, below, strict=True))
+            yield self._line("", "too few", self._paint("".join(marks).rstrip(), Colour.RED))
+
+    def _line(self, name: str, node: str, cells: str) -> str:
+        name = _middle_cut(printable(name), self._name_width)
+        node = _middle_cut(printable(node), self._node_width)
+        return f"  {name:{self._name_width}} {node:{self._node_width}} {cells}".rstrip()
+
+    def _painted(self, cells: Sequence[Cell]) -> Iterator[str]:
+        """Yield the characters of a row, those of a colour together; the last ones that are blank are left out."""
+        wide = [cell for cell, width in zip(cells, self._columns.widths, strict=True) for _ in range(width)]
+        while wide and wide[-1] == BLANK:
+            wide.pop()
+        for cell, group in groupby(wide):
+            self._used.add(cell.text)
+            yield self._paint(cell.text * len(list(group)), *self._colours(cell))
+
+    def _colours(self, cell: Cell) -> tuple[Colour, ...]:
+        if cell == BLANK:
+            return ()
+        if cell.text == SYMBOLS[FAILED]:
+            return (Colour.RED, Colour.BOLD)
+        colour = REVISION_COLOURS[cell.revision % len(REVISION_COLOURS)]
+        return (colour, Colour.INVERSE) if cell.text.isupper() else (colour,)
+
+    # --- what else happened
+
+    def _events(self) -> list[str]:
+        """Return what happened to other objects than pods, and what befell pods; the middle of many is left out."""
+        told: dict[str, list[str]] = {}
+        for (at, action, resource, reason), group in groupby(
+                (step for step in self._timeline.steps if self._is_told(step)),
+                key=lambda step: (step.at, step.action, step.key.resource, step.reason)):
+            names = list(dict.fromkeys(step.key.name for step in group))
+            more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+            text = printable(f"{resource}/{names[0]}{more} {action}{': ' if reason else ''}{reason}")
+            told.setdefault(text, []).append(short_duration((at - self._timeline.since).total_seconds()))
+        groups = [(times[0], text if len(times) == 1 else f"{text} ({len(times)} times, last at {times[-1]})")
+                  for text, times in told.items()]
+        width = max((len(after) for after, _ in groups), default=0)
+        lines = [shortened(f"  {after:{width}} {text}", self._width) for after, text in groups]
+        if len(lines) > MAX_EVENTS:
+            lines[MAX_EVENTS - LAST_EVENTS:-LAST_EVENTS] = [f"  ... {len(lines) - MAX_EVENTS} more"]
+        return lines
+
+    def _is_told(self, step: Step) -> bool:
+        if step.key.resource == PODS:
+            return step.action not in UNTOLD
+        return step.key.resource not in PARTS
+
+    def _legend(self) -> list[str]:
+        signs = {sign if sign in MEANINGS else "A" if sign.isupper() else "a" for sign in self._used - {" "}}
+        parts = [f"{sign} {meaning}" for sign, meaning in MEANINGS.items() if sign in signs]
+        if self._has_levels:
+            parts.append(f"{self._levels[1]} to {self._levels[-1]} the share of pods that are available: few to all")
+        if self._columns.most > 1:
+            parts.append(f"a column is up to {self._columns.most} moments")
+        lines = [self._paint(line, Colour.DIM) for line in filled(parts, "   ", self._width)]
+        return ["", *lines] if lines else []
+
+
+def _bound_facts(numbers: Sequence[Numbers], bounds: Bounds) -> Iterator[str]:
+    """Yield what became of the bounds of a workload."""
+    source = f"budget {bounds.budget}" if bounds.budget else "maxUnavailable"
+    allowed = "" if bounds.min_available is None else f" (allowed {bounds.min_available} by {source})"
+    enough = bounds.min_available or 0
+    wanted = [entry for entry in numbers if entry.desired]
+    come_up = list(dropwhile(lambda entry: entry.available < min(enough, entry.desired), wanted))
+    if wanted and come_up and not numbers[0].desired:  # how a new workload came up says nothing about its rollouts
+        wanted = come_up
+    yield f"lowest available {min((entry.available for entry in wanted), default=0)}{allowed}"
+    most = max((entry.surge for entry in wanted), default=0)
+    if most or bounds.max_surge is not None:
+        yield f"most surge {most}{'' if bounds.max_surge is None else f' (allowed {bounds.max_surge})'}"
+
+
+def filled(parts: Sequence[str], separator: str, width: int) -> list[str]:
+    """Return lines with as many parts in each as have room."""
+    lines: list[str] = []
+    for number, part in enumerate(parts):
+        text = part + (separator if number < len(parts) - 1 else "")
+        if lines and len(lines[-1]) + len(text.rstrip()) <= width:
+            lines[-1] += text
+        else:
+            lines.append(text)
+    return [line.rstrip() for line in lines]
+
+
+def _middle_cut(text: str, width: int) -> str:
+    """Return a text that fits in so many columns, cut in its middle: names differ at their ends."""
+    if len(text) <= width:
+        return text
+    end = (width - 2) // 2
+    return f"{text[:width - 2 - end]}..{text[len(text) - end:]}"

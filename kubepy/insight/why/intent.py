@@ -1,0 +1,337 @@
+"""Changes that do nothing, or are undone: what a hand wants, and what the controllers go by.
+
+A ConfigMap or Secret that was changed replaces no pods, and neither does a change of a workload beside its template. An
+autoscaler undoes the size that a hand sets, or cannot set one itself. Managed fields say who changed what, and when.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kubepy.api.clock import later, parse_time
+from kubepy.api.meta import Object, annotations_of, is_being_deleted, name_of, namespace_of, uid_of
+from kubepy.api.objects.deployments import new_replica_set
+from kubepy.api.objects.usage import MEASURED, PREFIX
+from kubepy.controllers.podautoscaler import SYNC_PERIOD
+from kubepy.insight.why.jobs import patch
+from kubepy.insight.why.scene import condition_status, plural, time_of_event, value_at
+
+if TYPE_CHECKING:
+    from kubepy.insight import Finding
+    from kubepy.insight.why.scene import Diagnosis, Scene, Words
+
+AUTOSCALERS, PODS = "horizontalpodautoscalers.autoscaling", "pods"
+CONTROLLERS = "kube-controller-manager"  # the field manager of all controllers
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+ROLLED_OUT = ("Deployment", "DaemonSet", "StatefulSet")  # kinds that `rollout restart` knows
+SCALED = ("deployments.apps", "replicasets.apps", "replicationcontrollers", "statefulsets.apps")
+ROOT_CA = "kube-root-ca.crt"  # of every pod's token volume; its content never changes
+
+
+# --- ConfigMaps and Secrets -----------------------------------------------------------------------------------------
+
+
+class ConfigSource(NamedTuple):
+    """A ConfigMap or Secret that a pod uses.
+
+    :ivar field: the path of the field that names it, below the pod's spec.
+    :ivar is_live: the kubelet brings its files up to date while the pod runs.
+    """
+
+    resource: str
+    name: str
+    field: str
+    is_live: bool = False
+
+
+def sources_of(spec: Object) -> Iterator[ConfigSource]:
+    """Yield the ConfigMaps and Secrets that a pod spec uses in its environment and its volumes."""
+    with_parts = {mount["name"] for name in ("initContainers", "containers") for container in spec.get(name) or ()
+                  for mount in container.get("volumeMounts") or () if mount.get("subPath")}
+    for kind in ("initContainers", "containers"):
+        for index, container in enumerate(spec.get(kind) or ()):
+            for number, source in enumerate(container.get("envFrom") or ()):
+                yield from named(source, f"spec.{kind}[{index}].envFrom[{number}]", ("configMapRef", "secretRef"))
+            for number, variable in enumerate(container.get("env") or ()):
+                yield from named(variable.get("valueFrom") or {}, f"spec.{kind}[{index}].env[{number}].valueFrom",
+                                 ("configMapKeyRef", "secretKeyRef"))
+    for index, volume in enumerate(spec.get("volumes") or ()):
+        parts = [(volume, f"spec.volumes[{index}]"),
+                 *((part, f"spec.volumes[{index}].projected.sources[{number}]")
+                   for number, part in enumerate((volume.get("projected") or {}).get("sources") or ()))]
+        for part, path in parts:
+            for source in named(part, path, ("configMap", "secret")):
+                if source.name != ROOT_CA:
+                    yield source._replace(is_live=volume["name"] not in with_parts)
+
+
+def named(holder: Object, path: str, fields: tuple[str, str]) -> Iterator[ConfigSource]:
+    """Yield what an object names in one of two fields, a ConfigMap or a Secret."""
+    for field, resource in zip(fields, ("configmaps", "secrets"), strict=True):
+        reference = holder.get(field) or {}
+        key = "secretName" if "secretName" in reference else "name"
+        if name := reference.get(key):
+            yield ConfigSource(resource, name, f"{path}.{field}.{key}")
+
+
+def changed_after_start(scene: Scene, content: Object, pod: Object) -> bool:
+    """Return whether a ConfigMap or Secret was written after the containers of a pod had started.
+
+    Times are whole seconds; within one the resource version decides that is part of a UID in a cluster with a seed.
+    """
+    states = [(status.get("state") or {}).get("running") or {}
+              for status in (pod.get("status") or {}).get("containerStatuses") or ()]
+    starts = [state["startedAt"] for state in states if state.get("startedAt")]
+    if not starts:
+        return False
+    changed, started = parse_time(value_at(content, changed_field(content))), parse_time(min(starts))
+    if changed != started or scene.settings.seed is None or scene.cluster.clock.own is None:
+        return changed > started
+    return int(content["metadata"]["resourceVersion"]) > creation_revision(pod) and min(starts) == str(
+        pod["metadata"].get("creationTimestamp"))
+
+
+def creation_revision(obj: Object) -> int:
+    """Return the revision at which an object was created, from a UID of version 7 that was made with a seed."""
+    digits = uid_of(obj).replace("-", "")
+    return int(digits[13:16], 16) << 30 | int(digits[16:24], 16) & 0x3FFFFFFF
+
+
+def changed_field(content: Object) -> str:
+    """Return the path of the time at which the data of a ConfigMap or Secret was written last."""
+    entries = content["metadata"].get("managedFields") or ()
+    times = [(entry.get("time", ""), index) for index, entry in enumerate(entries)
+             if not {"f:data", "f:binaryData", "f:stringData"}.isdisjoint(entry.get("fieldsV1") or ())]
+    if not times or max(times)[0] < content["metadata"]["creationTimestamp"]:
+        return "metadata.creationTimestamp"
+    return f"metadata.managedFields[{max(times)[1]}].time"
+
+
+def pods_of(scene: Scene, obj: Object) -> list[Object]:
+    """Return the pods of a workload that stay, or a pod itself."""
+    if obj["kind"] == "Pod":
+        return [obj]
+    holders = scene.owned(obj, "replicasets.apps") if obj["kind"] == "Deployment" else [obj]
+    return [pod for holder in holders for pod in scene.owned(holder, PODS) if not is_being_deleted(pod)]
+
+
+def config_changed(scene: Scene, obj: Object) -> Finding | None:
+    """Say that a ConfigMap or Secret was changed after pods that use it had started."""
+    spec = obj["spec"] if obj["kind"] == "Pod" else (obj["spec"].get("template") or {}).get("spec") or {}
+    path = "" if obj["kind"] == "Pod" else "spec.template."
+    for source in sources_of(spec):
+        content = scene.get(source.resource, namespace_of(obj), source.name)
+        content = scene.client.with_managed_fields(content) if content else None
+        pods = [pod for pod in pods_of(scene, obj) if changed_after_start(scene, content, pod)] if content else []
+        if content is None or not pods:
+            continue
+        use = ("it uses this as files, which the kubelet brings up to date; a program that read them before goes on "
+               "with the old ones" if source.is_live else "it uses this, which its containers read when they start")
+        started = "it" if obj["kind"] == "Pod" else plural(len(pods), "pod")
+        restart = [scene.command(obj, "rollout", "restart", scene.word(obj))] if obj["kind"] in ROLLED_OUT else []
+        return scene.finding(
+            "config-changed", scene.link(obj, path + source.field, use),
+            scene.link(content, changed_field(content), f"it was changed at this time, after {started} had started"),
+            scene.link(pods[0], "status.startTime", "it started before that"), remedies=restart)
+    return None
+
+
+# --- templates ----------------------------------------------------------------------------------------------------
+
+
+def template_unchanged(scene: Scene, obj: Object) -> Finding | None:
+    """Say that a workload was changed after its newest revision was made, but not its template."""
+    revision = newest_revision(scene, obj)
+    if revision is None:
+        return None
+    rolled_out, obj = revision["metadata"].get("creationTimestamp", ""), scene.client.with_managed_fields(obj)
+    for index, entry in enumerate(obj["metadata"].get("managedFields") or ()):
+        fields = entry.get("fieldsV1") or {}
+        if (entry.get("manager") == CONTROLLERS or entry.get("subresource") or entry.get("time", "") < rolled_out
+                or "f:template" in (fields.get("f:spec") or {})):
+            continue
+        text = f"{entry.get('manager')} changed {changed_fields(fields)} at this time, but not the template"
+        return scene.finding(
+            "template-unchanged", scene.link(obj, f"metadata.managedFields[{index}].time", text),
+            scene.link(revision, "metadata.creationTimestamp", "it is the newest revision, and has this template"))
+    return None
+
+
+def newest_revision(scene: Scene, obj: Object) -> Object | None:
+    """Return the ReplicaSet or ControllerRevision of a workload's template."""
+    if obj["kind"] == "Deployment":
+        return new_replica_set(obj, scene.owned(obj, "replicasets.apps"))
+    revisions = scene.owned(obj, "controllerrevisions.apps")
+    return max(revisions, key=lambda revision: int(revision.get("revision") or 0), default=None)
+
+
+def changed_fields(fields: Object) -> str:
+    """Name the fields of a managed fields entry: ``metadata.annotations``, ``spec.replicas``."""
+    names = [f"{part}.{field[2:]}" for part in ("metadata", "spec") for field in fields.get(f"f:{part}") or ()
+             if field.startswith("f:")]
+    return ", ".join(names) or "it"
+
+
+# --- autoscalers --------------------------------------------------------------------------------------------------
+
+
+def autoscaler_of(scene: Scene, workload: Object) -> Object | None:
+    """Return the autoscaler of a workload."""
+    for autoscaler in scene.list(AUTOSCALERS, namespace_of(workload)):
+        reference = autoscaler["spec"]["scaleTargetRef"]
+        if (reference["kind"], reference["name"]) == (workload["kind"], name_of(workload)):
+            return autoscaler
+    return None
+
+
+def target_of(scene: Scene, autoscaler: Object) -> Object | None:
+    """Return the workload that an autoscaler scales."""
+    reference = autoscaler["spec"]["scaleTargetRef"]
+    resource = scene.cluster.scheme.for_kind(reference.get("apiVersion", ""), reference["kind"])
+    return scene.get(resource.key, namespace_of(autoscaler), reference["name"]) if resource else None
+
+
+def autoscaler_conflict(scene: Scene, workload: Object) -> Finding | None:
+    """Say that the autoscaler of a workload will undo, or has undone, the size that a hand set."""
+    autoscaler = autoscaler_of(scene, workload)
+    if autoscaler is None or is_being_deleted(autoscaler):
+        return None
+    return conflict(scene, workload, autoscaler)
+
+
+def conflict(scene: Scene, workload: Object, autoscaler: Object) -> Finding | None:
+    """Return the finding about a workload and an autoscaler that disagree about its size."""
+    replicas, spec = workload["spec"].get("replicas", 1), autoscaler["spec"]
+    lowest, highest = spec.get("minReplicas", 1), spec["maxReplicas"]
+    name, link = f"hpa/{name_of(autoscaler)}", scene.link(autoscaler, "", "")
+    if replicas and not lowest <= replicas <= highest:
+        field, limit = ("spec.maxReplicas", highest) if replicas > highest else ("spec.minReplicas", lowest)
+        link = scene.link(autoscaler, field, f"it sets the size back to {limit}")
+        change = {field.removeprefix("spec."): replicas}
+        return scene.finding("autoscaler-conflict", scene.link(
+            workload, "spec.replicas", f"{name} does not allow this size"), link,
+            remedies=[patch(scene, autoscaler, change)])
+    desired = (autoscaler.get("status") or {}).get("desiredReplicas") or 0
+    if replicas and desired and desired != replicas:
+        text = f"somebody set this size after {name} had set another one"
+        return scene.finding("autoscaler-conflict", scene.link(workload, "spec.replicas", text), scene.link(
+            autoscaler, "status.desiredReplicas", "this is the size that the autoscaler wants"))
+    applied = applied_replicas(workload)
+    if applied is not None and replicas and applied != replicas:
+        text = f"its manifest says {applied} replicas, and each `apply` sets them again: leave replicas out of it"
+        return scene.finding(
+            "autoscaler-conflict", scene.link(workload, "spec.replicas", f"{name} set this size"),
+            scene.link(workload, f"metadata.annotations['{LAST_APPLIED}']", text))
+    undone = undoing_event(scene, autoscaler)
+    if undone is not None and replicas:
+        text = f"{name} set this size, and undid the one before"
+        return scene.finding("autoscaler-conflict", scene.link(workload, "spec.replicas", text), scene.link(
+            undone, "message", f"{name} allows {lowest} to {highest} replicas"))
+    return None
+
+
+def applied_replicas(workload: Object) -> int | None:
+    """Return the size in the manifest that was applied last; None for none."""
+    try:
+        replicas = json.loads(annotations_of(workload).get(LAST_APPLIED, "{}"))["spec"]["replicas"]
+    except (ValueError, KeyError, TypeError):
+        return None
+    return replicas if isinstance(replicas, int) else None
+
+
+def undoing_event(scene: Scene, autoscaler: Object) -> Object | None:
+    """Return the event with which an autoscaler set back a size beyond its limits, if that was the last thing it did,
+    and not the first."""
+    first_look = later(parse_time(autoscaler["metadata"]["creationTimestamp"]), SYNC_PERIOD)
+    rescales = [event for event in scene.events(autoscaler) if event.get("reason") == "SuccessfulRescale"]
+    if not rescales or (len(rescales) == 1 and parse_time(time_of_event(rescales[0])) <= first_look):
+        return None
+    return rescales[-1] if rescales[-1]["message"].endswith(("Spec.MaxReplicas", "Spec.MinReplicas")) else None
+
+
+def autoscaler(scene: Scene, obj: Object) -> Finding | None:
+    """Diagnose an autoscaler that cannot scale: no target, a target scaled to zero, a rival, no metrics."""
+    target = target_of(scene, obj)
+    if condition_status(obj, "AbleToScale") == "False" or target is None:
+        link = (scene.condition_link(obj, "AbleToScale", "it cannot read the size of its target", "message")
+                if condition_status(obj, "AbleToScale") else
+                scene.link(obj, "spec.scaleTargetRef.name", "there is no such target"))
+        return scene.finding("autoscaler-without-target", link)
+    active = scene.condition_link(obj, "ScalingActive", "it does not scale", "reason")
+    if condition_status(obj, "ScalingActive") != "False":
+        return conflict(scene, target, obj)
+    if active.value == "ScalingDisabled":
+        size = max(obj["spec"].get("minReplicas", 1), 1)
+        return scene.finding("autoscaler-conflict", active, scene.link(
+            target, "spec.replicas", "a target that a hand has scaled to zero is not scaled"),
+            remedies=[scene.command(target, "scale", scene.word(target), f"--replicas={size}")])
+    if active.value == "AmbiguousSelector":
+        rivals = [other for other in scene.list(AUTOSCALERS, namespace_of(obj)) if uid_of(other) != uid_of(obj)
+                  and other["spec"]["scaleTargetRef"] == obj["spec"]["scaleTargetRef"]]
+        links = [scene.link(rival, "spec.scaleTargetRef.name", "it scales the same pods") for rival in rivals]
+        return scene.finding("autoscaler-conflict", active, *links, remedies=[
+            scene.command(rival, "delete", "hpa", name_of(rival)) for rival in rivals])
+    return without_metrics(scene, obj, target)
+
+
+def without_metrics(scene: Scene, obj: Object, target: Object) -> Finding:
+    """Return the finding about an autoscaler that cannot compute a size from its metrics."""
+    link = scene.condition_link(obj, "ScalingActive", "it cannot compute a size", "message")
+    resources = [metric["resource"]["name"] for metric in obj["spec"].get("metrics") or ()
+                 if metric["type"] == "Resource"]
+    template = target["spec"].get("template") or {}
+    containers = (template.get("spec") or {}).get("containers") or []
+    annotations = (template.get("metadata") or {}).get("annotations") or {}
+    chain, change, requests = [], {}, []
+    for resource in MEASURED:
+        if resource not in resources:
+            continue
+        annotation = PREFIX + resource
+        amount = "100m" if resource == "cpu" else "128Mi"
+        for index, container in enumerate(containers):
+            if resource not in ((container.get("resources") or {}).get("requests") or {}):
+                chain.append(scene.link(target, f"spec.template.spec.containers[{index}].resources.requests.{resource}",
+                                        f"container {container['name']} requests no {resource}"))
+                requests.append((container["name"], resource, amount))
+        if not any(name.startswith(annotation) for name in annotations):
+            chain.append(scene.link(target, f"spec.template.metadata.annotations['{annotation}']",
+                                    f"its pods do not say how much {resource} they use"))
+            change[annotation] = amount
+    return scene.finding("autoscaler-without-metrics", link, *chain,
+                         remedies=[measured(scene, target, change, requests)] if chain else ())
+
+
+def measured(scene: Scene, target: Object, annotations: dict[str, str], requests: list[tuple[str, str, str]]) -> Words:
+    """Return the command after which the pods of a workload have metrics and requests."""
+    template: dict[str, Any] = {"metadata": {"annotations": annotations}} if annotations else {}
+    if requests:
+        names = dict.fromkeys(name for name, _, _ in requests)
+        template["spec"] = {"containers": [
+            {"name": name, "resources": {"requests": {resource: amount for other, resource, amount in requests
+                                                      if other == name}}} for name in names]}
+    text = json.dumps({"spec": {"template": template}}, separators=(",", ":"))
+    return scene.command(target, "patch", scene.word(target), "-p", text)
+
+
+def note_limited(scene: Scene, obj: Object) -> Finding | None:
+    """Say about an autoscaler that it has no more room, or disagrees with a hand."""
+    target = target_of(scene, obj)
+    link = scene.condition_link(obj, "ScalingLimited", "its metrics call for more replicas than maxReplicas", "reason")
+    if condition_status(obj, "ScalingLimited") == "True" and link.value == "TooManyReplicas":
+        highest = obj["spec"]["maxReplicas"]
+        return scene.finding("autoscaler-limited", link, scene.link(obj, "spec.maxReplicas", "it stays at this size"),
+                             remedies=[patch(scene, obj, {"maxReplicas": 2 * highest})])
+    return conflict(scene, target, obj) if target is not None else None
+
+
+WITH_TEMPLATES = ("daemonsets.apps", "deployments.apps", "statefulsets.apps")
+DIAGNOSES: dict[str, tuple[Diagnosis, ...]] = {AUTOSCALERS: (autoscaler,)}
+NOTES: dict[str, tuple[Diagnosis, ...]] = {
+    **dict.fromkeys(SCALED, (autoscaler_conflict, config_changed)),
+    "daemonsets.apps": (config_changed,),
+    PODS: (config_changed,),
+    AUTOSCALERS: (note_limited,),
+}
+LAST_NOTES: dict[str, tuple[Diagnosis, ...]] = dict.fromkeys(WITH_TEMPLATES, (template_unchanged,))

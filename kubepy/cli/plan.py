@@ -115,7 +115,11 @@ def plan(factory: Factory, options: PlanOptions) -> None:
     if planned is None:
         return
     plans = plans_of(factory, planned, options)
-    show(factory, options, planned, plans)
+    try:
+        show(factory, options, planned, plans)
+    finally:
+        for made in plans:
+            made.prediction.close()
     if not all(made.finishes for made in plans):
         raise SilentExit(2)
 

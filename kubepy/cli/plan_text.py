@@ -24,7 +24,7 @@ from kubepy.storage import Key
 BAR_WIDTH = 10
 MAX_OUTPUT = 12  # lines of the command's own output
 MAX_LINES = 50  # of waves, before those in the middle are put together
-HEAD, TAIL, BUCKETS = 6, 4, 12  # the waves of a long plan that are shown singly at both ends; the parts between them
+HEAD, TAIL, BUCKETS = 5, 3, 12  # the waves of a long plan that are shown singly at both ends; the parts between them
 MAX_PERIOD = 12  # waves that may repeat together
 RUN_OUT = ("cronjobs.batch", "jobs.batch")  # their pods are to end, so none are awaited as available
 FULL, EMPTY = "▇", "░"
@@ -311,7 +311,8 @@ class PlanText:
         if not plan.prediction.settled:
             text = f"Does not finish within {duration(plan.prediction.limit)}."
         else:
-            text = f"Does not finish: nothing more happens {moment(plan.prediction.settled_after)}."
+            last = self._seconds(-1) if self._timeline.steps else 0.0
+            text = f"Does not finish: nothing more happens {moment(last, at_once='at all')}."
         return self._paint(text, Colour.RED, Colour.BOLD)
 
     def runs(self, runs: Runs) -> list[str]:

@@ -107,11 +107,9 @@ class PlanText:
     # --- parts
 
     def output(self, text: str) -> list[str]:
-        """Return the first lines of what the command itself has printed, and an empty one."""
-        lines = text.splitlines()
-        shown = [shortened(line, self._width) for line in lines[:MAX_OUTPUT]]
-        more = [f"... and {len(lines) - MAX_OUTPUT} more lines"] if len(lines) > MAX_OUTPUT else []
-        return [*(self._paint(line, Colour.DIM) for line in [*shown, *more]), ""] if lines else []
+        """Return the lines that the command itself has printed, and an empty one."""
+        lines = [self._paint(shortened(line, self._width), Colour.DIM) for line in text.splitlines()]
+        return [*lines, ""] if lines else []
 
     def lines(self) -> list[str]:
         """Return the waves, the workloads and the end."""

@@ -7,6 +7,7 @@ line. Waves that repeat are folded, and so are the waves in the middle of a plan
 from __future__ import annotations
 
 import re
+import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -14,7 +15,6 @@ from typing import IO, NamedTuple
 
 from kubepy.api.values.goformat import format_duration
 from kubepy.cli.runtime.terminal import Colour, Painter, can_print, shortened, width_of
-from kubepy.cli.why import wrapped
 from kubepy.insight import Bounds, Course, Numbers, Step
 from kubepy.insight.plans import Plan, PlannedWorkload, Runs
 from kubepy.insight.why.causes import CAUSES
@@ -22,6 +22,7 @@ from kubepy.quoting import printable
 from kubepy.storage import Key
 
 BAR_WIDTH = 10
+NARROW = 72  # columns; where there are fewer, there are no bars
 MAX_OUTPUT = 12  # lines of the command's own output
 MAX_LINES = 50  # of waves, before those in the middle are put together
 HEAD, TAIL, BUCKETS = 5, 3, 12  # the waves of a long plan that are shown singly at both ends; the parts between them
@@ -198,8 +199,7 @@ class PlanText:
 
         :param text: what happens, in at most so many columns if possible.
         """
-        beside = [self.availability(course, wave) for course in courses]
-        plain, painted = beside[0] if beside and beside[0][0] else ("", "")
+        plain, painted = self.availability(courses[0], wave) if courses else ("", "")
         room = self._width - self._time_width - 2 - (len(plain) + 2 if plain else 0)
         shown = shortened(text(room), room)
         head = f"{self._paint(label.ljust(self._time_width), Colour.DIM)}{self._paint(symbol, *colours)} {shown}"
@@ -217,8 +217,9 @@ class PlanText:
         bound = least(course.bounds, numbers)
         digits = len(str(most))
         text = f"{f'{numbers.available}/{numbers.desired}':>{2 * digits + 1}} "
-        filled = min(numbers.available * BAR_WIDTH // numbers.desired, BAR_WIDTH)
-        bar = self._bar[0] * filled + self._bar[1] * (BAR_WIDTH - filled)
+        cells = BAR_WIDTH if self._width >= NARROW else 0
+        filled = min(numbers.available * cells // numbers.desired, cells)
+        bar = self._bar[0] * filled + self._bar[1] * (cells - filled)
         end = f" min {bound:<{digits}}" if bound is not None else ""
         colour = Colour.GREEN
         if numbers.available < numbers.desired:
@@ -283,20 +284,25 @@ class PlanText:
         if end.desired and not is_gone and workload.key.resource not in RUN_OUT:
             bound = least(workload.course.bounds, end)
             budget = f" by {workload.course.bounds.budget}" if workload.course.bounds.budget else ""
-            yield (f"lowest {workload.lowest}/{end.desired} available"
+            yield (f"lowest {workload.lowest}/{end.desired}"
                    + (f" (min {bound}{budget})" if bound is not None else ""))
 
     def reasons(self, workload: PlannedWorkload) -> Iterator[str]:
         """Yield what ``why`` says of a workload: the cause, and the chain to what is to blame."""
         why = workload.why
         assert why is not None
-        yield from wrapped(f"  {CAUSES.get(why.cause, '')} ({why.cause})", "    ")
+        yield from self._wrapped(f"  {CAUSES.get(why.cause, '')} ({why.cause})", "    ")
         for link in why.chain:
-            yield from wrapped(printable(f"    {self._kind(link.key.resource)} {self._name(link.key)}: {link.text}"),
-                               "      ")
+            kind = self._kind(link.key.resource)
+            yield from self._wrapped(f"    {kind} {self._name(link.key)}: {link.text}", "      ")
 
     def _sentence(self, text: str, colour: Colour) -> list[str]:
-        return [self._paint(line, colour) for line in wrapped(printable(text), "  ")]
+        return [self._paint(line, colour) for line in self._wrapped(text, "  ")]
+
+    def _wrapped(self, text: str, indent: str) -> list[str]:
+        """Return the lines of a text; further lines begin with the indent."""
+        return textwrap.wrap(printable(text), self._width, subsequent_indent=indent, break_long_words=False,
+                             break_on_hyphens=False)
 
     def end(self) -> str:
         """Return the line about the whole plan."""
@@ -320,8 +326,8 @@ class PlanText:
             after = workload.after
             times = "never done, " if after is None else (
                 f"done after {duration(after.median)} (median), {duration(after.percentile_95)} (95 %), ")
-            lines += wrapped(printable(f"{self._kind(workload.key.resource)} {self._name(workload.key)}: {times}"
-                                       f"lowest {workload.lowest} available"), "  ")
+            lines += self._wrapped(f"{self._kind(workload.key.resource)} {self._name(workload.key)}: {times}"
+                                   f"lowest {workload.lowest} available", "  ")
         if runs.after:
             lines.append(f"All: {duration(runs.after.median)} (median), {duration(runs.after.percentile_95)} (95 %).")
         return lines

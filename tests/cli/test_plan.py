@@ -53,7 +53,7 @@ def test_text_shows_waves_workloads_and_end() -> None:
     assert lines[0] == "deployment.apps/web image updated"
     assert lines[2].startswith("now        ~ deployment web changed: web:1 to web:2")
     assert lines[2].endswith("3/3 ▇▇▇▇▇▇▇▇▇▇ min 3")
-    assert lines[-3:] == ["deployment web: done after 15s, 3 pods replaced, lowest 3/3 available (min 3)", "",
+    assert lines[-3:] == ["deployment web: done after 15s, 3 pods replaced, lowest 3/3 (min 3)", "",
                           "Finishes after 15s."]
     assert max(map(len, lines)) <= 80
 

@@ -176,7 +176,7 @@ class Life:
         return Cell(SYMBOLS.get(state) or (letter if state == AVAILABLE else letter.lower()), self.revision)
 
 
-class Row(NamedTuple):
+class TextRow(NamedTuple):
     """A row of one pod or several."""
 
     name: str
@@ -200,11 +200,11 @@ def in_order(lives: Iterable[Life]) -> list[list[Life]]:
     return sorted(chains, key=lambda chain: (chain[0].bar.removed, chain[0].bar.start))
 
 
-def rows_of(chains: Sequence[list[Life]], columns: Columns, limit: int) -> Iterator[Row]:
+def rows_of(chains: Sequence[list[Life]], columns: Columns, limit: int) -> Iterator[TextRow]:
     """Yield a row for each pod; if those are too many, for as many pods in each row as it takes."""
     if sum(map(len, chains)) <= limit:
         for life in (life for chain in chains for life in chain):
-            yield Row(life.bar.key.name, life.bar.node, life.cells(columns))
+            yield TextRow(life.bar.key.name, life.bar.node, life.cells(columns))
         return
     limit = min(limit, len(chains))
     for part in range(limit):
@@ -212,7 +212,7 @@ def rows_of(chains: Sequence[list[Life]], columns: Columns, limit: int) -> Itera
         lives = [life for chain in group for life in chain]
         nodes = {life.bar.node for life in lives if life.bar.node}
         pods = {life.bar.key for life in lives}
-        yield Row(f"{len(pods)} pods", nodes.pop() if len(nodes) == 1 else f"{len(nodes)} nodes",
+        yield TextRow(f"{len(pods)} pods", nodes.pop() if len(nodes) == 1 else f"{len(nodes)} nodes",
                   [_common(cells) for cells in zip(*(life.cells(columns) for life in lives), strict=True)])
 
 

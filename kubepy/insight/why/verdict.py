@@ -26,12 +26,14 @@ from kubepy.insight.why import (
     Next,
     Remedy,
     Why,
+    containers,
     deletions,
     disruption,
     generic,
     goals,
     intent,
     jobs,
+    references,
     refusals,
     scheduling,
     services,
@@ -48,7 +50,8 @@ OF_EACH_LOOK = 3  # of many pods that look alike, so many go on while a fork run
 KUBELET = "kubelet"
 # For each kind first what keeps an object from going, then what refuses its pods, what keeps them from a node, what
 # breaks their containers, and last what only says how far it is.
-TABLES = (deletions, jobs, disruption, intent, services, refusals, scheduling, volumes, generic, workloads)
+TABLES = (deletions, jobs, disruption, intent, services, references, refusals, scheduling, volumes, containers, generic,
+          workloads)
 DIAGNOSES = merged([*(module.DIAGNOSES for module in TABLES), jobs.LAST_DIAGNOSES])
 # Of objects that are done.
 NOTES = merged([*(getattr(module, "NOTES", {}) for module in TABLES), intent.LAST_NOTES])

@@ -14,7 +14,7 @@ import pytest
 from kubepy import Cluster
 from kubepy.apiserver.cluster import ON_TIMELINE, LocalCluster
 from kubepy.apiserver.views import VIEWS
-from kubepy.insight import Bounds, Timeline
+from kubepy.insight import Bounds, Timeline, bounds
 from kubepy.insight.prediction import predict
 from kubepy.insight.steps import CHANGES
 from kubepy.insight.timeline import read_timeline, timeline_document
@@ -180,6 +180,26 @@ def test_drain_evicts_and_node_is_cordoned(cluster: Cluster) -> None:
     play(cluster, "set image deployment/web a=a:2")
     assert read_timeline(local(cluster), moment).courses[0].bounds == Bounds(2, 0, 1, "web")  # of both the lower
     assert read_timeline(local(cluster), moment + timedelta(seconds=1)).courses == ()
+
+
+@pytest.mark.parametrize(("budget", "least"), [
+    ("--min-available=2", 2), ("--min-available=50%", 2),
+    ("--max-unavailable=2", 1), ("--max-unavailable=100%", 0),
+    ("--min-available=9", 3),
+])
+def test_budget_says_how_many_must_be_healthy(cluster: Cluster, budget: str, least: int) -> None:
+    play(cluster, "create deployment web --image=a --replicas=3", f"create pdb web --selector=app=web {budget}")
+    assert bounds.budget_bounds(local(cluster), WEB, 3) == (least, "web")
+    assert bounds.budget_bounds(local(cluster), WEB._replace(name="other"), 3) is None
+
+
+def test_budget_over_several_workloads_takes_others_as_whole(cluster: Cluster) -> None:
+    play(cluster, "create deployment web --image=a --replicas=3", "create deployment api --image=a --replicas=2",
+         "patch deployment api -p '{\"spec\":{\"template\":{\"metadata\":{\"labels\":{\"tier\":\"x\"}}}}}'",
+         "patch deployment web -p '{\"spec\":{\"template\":{\"metadata\":{\"labels\":{\"tier\":\"x\"}}}}}'",
+         "create pdb both --selector=tier=x --max-unavailable=1")
+    assert bounds.budget_bounds(local(cluster), WEB, 3) == (2, "both")
+    assert bounds.budget_bounds(local(cluster), WEB._replace(name="api"), 2) == (1, "both")
 
 
 def test_node_that_fails_makes_pods_unready_and_evicts_them(cluster: Cluster) -> None:

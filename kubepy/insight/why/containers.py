@@ -96,7 +96,8 @@ def annotated(scene: Scene, pod: Object, annotation: str = OUTCOME, of_node: str
     node = scene.get("nodes", "", node_name(pod))
     for obj, name in ((pod, annotation), (node, of_node)):
         if obj is not None and annotations_of(obj).get(name):
-            yield scene.link(obj, field_path("metadata.annotations", name), "the simulated kubelet follows this annotation")
+            yield scene.link(obj, field_path("metadata.annotations", name),
+                             "the simulated kubelet follows this annotation")
             return
 
 

@@ -10,6 +10,7 @@ order.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import lru_cache
 from heapq import heappop, heappush
@@ -247,7 +248,9 @@ class Replay:
         seconds = owner.min_ready_seconds if isinstance(owner, WorkloadView) else 0
         if not seconds:
             return EPOCH.replace(year=1)
-        return later(parse_time(pod.ready_since), seconds) if pod.ready_since else None
+        with suppress(ValueError):  # a file by hand may hold another text, or none
+            return later(parse_time(pod.ready_since), seconds)
+        return None
 
     def _wait(self, due: datetime, key: Key) -> None:
         self._order += 1

@@ -162,7 +162,7 @@ def page_data(drawing: Drawing) -> Object:
         "bars": [[steps[3 * bar.last + 1], (top + bottom) / 2, bar.start, bar.end,
                   places[bar.successor] if bar.successor else -1] for top, bottom, bar in drawing.rows],
         "names": [[round(x, 2), round(width, 2), y, bar.key.name] for x, width, y, bar in drawing.names],
-        "courses": [course_data(course, *drawing.charts[course.key]) for course in sorted(timeline.courses)
+        "courses": [course_data(course, *drawing.charts[course.key][::2]) for course in sorted(timeline.courses)
                     if course.numbers],
         "words": words.values(), "kinds": kinds.values(), "objects": objects.values()}
 

@@ -417,7 +417,7 @@ def _properties(factory: Factory) -> Iterable[str]:
                               for field in config.FIELDS[section])]
 
 
-TAKES_OBJECTS = ("get", "describe", "delete", "edit", "patch", "wait", "apply", "why")
+TAKES_OBJECTS = ("get", "describe", "delete", "edit", "patch", "wait", "apply", "why", "timeline")
 WORDS: Mapping[Path, Words] = {
     **{("rollout", name): typed(WORKLOADS)
        for name in ("history", "diff", "pause", "resume", "undo", "status", "restart")},

@@ -44,14 +44,15 @@ class ClusterUse:
         self.before = cluster.fork()
 
     def describe(self) -> str:
-        """Return the cluster's time, and what has changed in it."""
+        """Return the cluster's time, what happened in it, and what has changed."""
         from kubepy.api.clock import format_time
-        from kubepy.testing.changes import describe_changes
+        from kubepy.testing.changes import describe_changes, describe_timeline
 
         began, now = (format_time(moment) for moment in (self.began, self.cluster.now))
         time = began if began == now else f"{began} to {now}"
         with self.before._open() as before, self.cluster._open() as after:
-            return f"time: {time}, seed: {self.seed}\n{describe_changes(before, after)}"
+            timeline = describe_timeline(after, self.began, before.client.revision())
+            return f"time: {time}, seed: {self.seed}\n{timeline}{describe_changes(before, after)}"
 
     def close(self) -> None:
         """Let go of both."""

@@ -1,4 +1,4 @@
-"""The changes between two clusters, as git shows those of files: a diff of the objects' YAML.
+"""The report of a test's cluster: its timeline, and what changed, as git shows it: a diff of the objects' YAML.
 
 Left out are fields that say nothing about what a test did: managedFields, resourceVersion, uid, creationTimestamp.
 Objects that controllers made or deleted are a table, as ``get`` prints it.
@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator
+from datetime import datetime
+from io import StringIO
 from itertools import groupby
 from typing import NamedTuple
 
@@ -15,12 +17,15 @@ from kubepy.api.meta import Object, controller_of, name_of, namespace_of
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.cli.runtime.objects import LAST_APPLIED, without_defaults
 from kubepy.cli.runtime.tables import Style, format_lines, lines
+from kubepy.cli.timeline_text import TimelineText
+from kubepy.insight.timeline import read_timeline
 from kubepy.storage import yaml
 from kubepy.storage.folder.paths import path_of
 from kubepy.storage.model import Key
 
 NOISE = ("managedFields", "resourceVersion", "uid", "creationTimestamp")
 UNSHOWN = ("events", "leases.coordination.k8s.io")  # many, and mostly about what the other objects show
+MAX_TIMELINE_ROWS = 16
 MAX_OBJECT_LINES = 40
 MAX_LINES = 400
 
@@ -51,6 +56,21 @@ def describe_changes(before: LocalCluster, after: LocalCluster) -> str:
         if others:
             text += [f"{title} by controllers:", *_table(cluster, [(pair.key, getattr(pair, side)) for pair in others])]
     return "\n".join(text)
+
+
+def describe_timeline(cluster: LocalCluster, began: datetime, revision: int) -> str:
+    """Return what pods, nodes and workloads did since a moment, as ``timeline`` prints it, with an empty line behind
+    it; "" where they did nothing. Many pods share a row, and long ones are cut.
+
+    :param revision: only what was written after it.
+    """
+    timeline = read_timeline(cluster, began, after_revision=revision)
+    if not timeline.steps:
+        return ""
+    text = TimelineText(StringIO(), timeline, MAX_TIMELINE_ROWS).lines()
+    if len(text) > MAX_OBJECT_LINES:
+        text[MAX_OBJECT_LINES:] = [f"… {len(text) - MAX_OBJECT_LINES} more lines"]
+    return "\n".join([f"timeline: {text[0]}", *text[1:], "", ""])
 
 
 def _table(cluster: LocalCluster, objects: list[tuple[Key, Object]]) -> list[str]:

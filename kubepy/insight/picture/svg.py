@@ -166,6 +166,11 @@ def established(course: Course) -> int:
         not place or numbers.available >= (allowed(course, numbers)[0] or numbers.desired))), len(course.numbers))
 
 
+def quartered(y: float) -> str:
+    """Write a height to a quarter of a pixel: of a thousand pods a single one makes no difference."""
+    return number(round(y * 4) / 4)
+
+
 def runs(values: Iterable[tuple[float, tuple[Any, ...]]]) -> Iterable[tuple[Any, ...]]:
     """Yield (begin, end, *value) for each run of equal values along the time axis."""
     begins = [(value, next(places)[0]) for value, places in groupby(values, key=lambda place: place[1])]
@@ -194,10 +199,9 @@ def draw_chart(drawing: Drawing, course: Course) -> None:
             drawing.stroke("low", x, y(available), end - x)
     for classes, values in (("count", [numbers.pods - numbers.terminating for _, numbers, *_ in places]),
                             ("line", [numbers.available for _, numbers, *_ in places])):
-        line = list(runs((x, (value,)) for (x, *_), value in zip(places, values, strict=True)))
-        drawing.add(classes, f"M0 {number(y(line[0][2]))}" + "".join(
-            f"H{number(end)}{f'V{number(y(after[2]))}' if after else ''}"
-            for (_, end, _), after in zip_longest(line, line[1:])))
+        line = list(runs((x, (quartered(y(value)),)) for (x, *_), value in zip(places, values, strict=True)))
+        drawing.add(classes, f"M0 {line[0][2]}" + "".join(
+            f"H{number(end)}{f'V{after[2]}' if after else ''}" for (_, end, _), after in zip_longest(line, line[1:])))
     drawing.stroke("frame", 0, floor, PLOT)
     drawing.texts += [Label(LEFT - 6, y(value) + 3.5, str(value), "small faint end y")
                       for value in sorted({base, least, most}) if value in (base, most) or y(value) - y(most) > 9]
@@ -314,17 +318,17 @@ def draw_node_states(drawing: Drawing, node: str, top: float) -> None:
         drawing.stroke(state, x, top + 1.5, PLOT - x)
 
 
-def strokes_of(state: str, colour: str) -> tuple[tuple[str, float], ...]:
-    """Return the strokes of a state, each with its part of a bar's thickness. They differ without their colour."""
-    return {
-        PENDING: ((f"{colour} dotted", 0),),
-        STARTING: ((f"{colour}", 1), ("hollow", 0.7)),
-        READY: ((f"{colour}", 1), ("hollow", 0.3)),
-        AVAILABLE: ((f"{colour}", 1),),
-        TERMINATING: ((f"{colour} striped", 1),),
-        FAILED: ((f"{colour}", 1), ("hollow", 0.75), ("broken", 0.5)),
-        SUCCEEDED: ((f"{colour} thin", 0),),
-    }[state]
+STROKES = {  # of each state: classes, and the part of a bar's thickness; the first is in the colour of the revision
+    PENDING: (("dotted", 0),), STARTING: (("", 100), ("hollow", 70)), READY: (("", 100), ("hollow", 30)),
+    AVAILABLE: (("", 100),), TERMINATING: (("striped", 100),), FAILED: (("", 100), ("hollow", 75), ("broken", 50)),
+    SUCCEEDED: (("thin", 0),)}
+
+
+def stroke_classes(state: str, colour: str, size: str) -> list[str]:
+    """Return the classes of a state's strokes, the first one below the others. They differ without their colour."""
+    words = [[colour if not layer else "", style, f"{size}{part}" if part else ""]
+             for layer, (style, part) in enumerate(STROKES[state])]
+    return [" ".join(filter(None, classes)) for classes in words]
 
 
 def draw_bar(drawing: Drawing, bar: Bar, y: float) -> None:
@@ -333,9 +337,7 @@ def draw_bar(drawing: Drawing, bar: Bar, y: float) -> None:
     longest, place = 0.0, 0.0
     for start, end, state in bar.spans():
         x, width = drawing.scale.x(start), drawing.scale.x(end) - drawing.scale.x(start)
-        for layer, (classes, part) in enumerate(strokes_of(state, colour)):
-            weight = f" t{round(part * 100)}" if part else ""
-            drawing.stroke(f"{layer} {classes}{weight}", x, y, width)
+        drawing.stroke(f"{state}-{colour}", x, y, width)
         if state == AVAILABLE and width > longest:
             longest, place = width, x
     if drawing.thickness >= 11 and longest:
@@ -396,20 +398,23 @@ def visible_ticks(drawing: Drawing) -> Iterable[Label]:
 
 
 LAYERS = ("stripe", "moment", "band", "bound", "break", "frame", "count", "line", "low", "event",
-          "down", "cordon")
+          "down", "cordon", "link")
 
 
-def path_order(classes: str) -> tuple[int, int, str]:
-    """Sort the paths of a drawing from the ground up: grounds, links, then the layers of bars."""
-    if classes[0].isdigit():
-        return 2, int(classes[0]), classes
-    return (1, 0, classes) if classes == "link" else (0, LAYERS.index(classes), classes)
+def plot_of(drawing: Drawing) -> Iterable[str]:
+    """Yield the elements of the plot from the ground up; a state of several strokes has its path once."""
+    for classes in filter(drawing.plot.__contains__, LAYERS):
+        yield f'<path class="{classes}" d="{"".join(drawing.plot[classes])}"/>\n'
+    for name in sorted(drawing.plot.keys() - set(LAYERS)):
+        state, _, colour = name.partition("-")
+        first, *others = stroke_classes(state, colour, "t")
+        yield f'<g class="{first}"><path id="{name}" d="{"".join(drawing.plot[name])}"/></g>\n'
+        yield from (f'<use href="#{name}" class="{other}"/>\n' for other in others)
 
 
 def body_of(drawing: Drawing) -> str:
     """Return the elements of a drawing: the plot, which moves when it is zoomed, and the texts beside it."""
-    paths = "".join(f'<path class="{classes.lstrip("0123456789 ")}" d="{"".join(drawing.plot[classes])}"/>\n'
-                    for classes in sorted(drawing.plot, key=path_order))
+    paths = "".join(plot_of(drawing))
     ticks = "".join(map(text_element, visible_ticks(drawing)))
     texts = "".join(map(text_element, drawing.texts))
     return (f'<svg class="plot" x="{LEFT}" width="{PLOT}" height="{number(drawing.height)}">\n{paths}</svg>\n'
@@ -476,8 +481,8 @@ def description_of(drawing: Drawing) -> str:
 
 def swatch(state: str, x: float, y: float) -> str:
     """Return a sample of a state."""
-    weighted = ((f"{classes} s{round(part * 100)}" if part else classes) for classes, part in strokes_of(state, "none"))
-    return "".join(f'<path class="{classes}" d="M{number(x)} {number(y)}h26"/>' for classes in weighted)
+    return "".join(f'<path class="{classes}" d="M{number(x)} {number(y)}h26"/>'
+                   for classes in stroke_classes(state, "none", "s"))
 
 
 def legend_of(drawing: Drawing) -> list[tuple[str, Callable[[float, float], str]]]:

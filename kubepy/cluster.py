@@ -19,7 +19,7 @@ from threading import Condition, RLock
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from kubepy.api.clock import CLOCK_YEARS, format_exact_time, format_time, later, parse_time
+from kubepy.api.clock import CLOCK_YEARS, EPOCH, format_exact_time, format_time, later, parse_time
 from kubepy.api.errors import Expired, NotFound
 from kubepy.api.meta import Object, clone, name_of, namespace_of
 from kubepy.api.scheme import Resource
@@ -44,6 +44,7 @@ from kubepy.quoting import quote
 from kubepy.storage import FolderError, Key, LockTimeoutError
 
 with lazy_imports():
+    from kubepy.insight import timeline
     from kubepy.insight.why import verdict
 
 # Aliases, because the method ``ObjectClient.list`` hides the builtin inside its class.
@@ -293,14 +294,38 @@ class Cluster:
         later, and which commands would help, is tried on forks. Raises NotFound.
         """
         with self.client._request(kind, name) as (_, resource, name):
-            assert self._local is not None
-            reconciles = self._local.settings.reconcile == AUTO
-            if reconciles:
-                with suppress(LockTimeoutError):  # another process runs the controllers
-                    self.settle(0)
-            local = self._local  # settle may have opened the folder anew
+            local = self._catch_up()
             key = Key(resource.storage_key, namespace if resource.namespaced else "", name)
-            return verdict.explain(verdict.Question(local, key, _run_on_fork, reconciles))
+            return verdict.explain(verdict.Question(local, key, _run_on_fork, local.settings.reconcile == AUTO))
+
+    @checked
+    def timeline(self, kind: str = "", name: str = "", *, since: datetime | timedelta | str | float | None = None,
+                 namespace: str = DEFAULT_NAMESPACE) -> Object:
+        """Return what has happened, as the document of ``kubepy timeline -o json``: ``timeline("deploy/web")``.
+
+        The controllers do what is due now, as before any command that reads; then nothing is changed.
+
+        :param kind: with ``name``, or as ``deploy/web``: only this object, present or gone, and what it owns; of a node
+            its pods, of a namespace all that was in it. "": all of the cluster.
+        :param since: a moment (``"2026-01-01T12:00:00Z"`` or a datetime), or how long ago (``"30m"``, a timedelta,
+            seconds). None: as far as it is kept.
+        """
+        key = None
+        if kind or name:
+            with self.client._request(kind, name) as (_, resource, name):
+                key = Key(resource.storage_key, namespace if resource.namespaced else "", name)
+        with self._open():
+            local = self._catch_up()
+            start = None if since is None else _start(since, local.clock.now())
+            return timeline.timeline_document(timeline.read_timeline(local, start, subject=key))
+
+    def _catch_up(self) -> LocalCluster:
+        """Let the controllers do what is due now, unless they are left to others; return the open cluster."""
+        assert self._local is not None
+        if self._local.settings.reconcile == AUTO:
+            with suppress(LockTimeoutError):  # another process runs the controllers
+                self.settle(0)
+        return self._local  # settle may have opened the folder anew
 
     # --- the open cluster ---------------------------------------------------------------------------------------------
 
@@ -579,6 +604,20 @@ def _seconds(duration: timedelta | str | float) -> float:
     if not seconds >= 0:
         raise ValueError(f"a length of time must not be negative: {duration}")
     return seconds
+
+
+def _start(since: datetime | timedelta | str | float, now: datetime) -> datetime:
+    """Return the moment at which a timeline is to begin. Raises ValueError."""
+    if isinstance(since, str) and since[4:5] == "-":
+        try:
+            since = parse_time(since)
+        except ValueError:
+            raise ValueError(f"since={since!r}: must be a time such as {FIRST_MOMENT}, or a duration") from None
+    if isinstance(since, datetime):
+        if since.tzinfo is None:
+            raise ValueError(f"since={since!r}: a datetime needs a time zone")
+        return since
+    return max(later(now, -_seconds(since)), EPOCH)
 
 
 def _plain(value: Any) -> Any:

@@ -263,7 +263,12 @@ class LocalCluster:
 
     def _new_recorder(self) -> TimelineRecorder:
         keep = math.inf if self.keeps_timeline else self.settings.timeline.keep
-        return timeline.TimelineRecorder(ON_TIMELINE if keep else frozenset(), views.look, keep)
+        return timeline.TimelineRecorder(ON_TIMELINE if keep else frozenset(), views.look, keep, self._edit_time)
+
+    def _edit_time(self) -> float:
+        """Return the time by the settings as they are now, which this cluster may not have taken over yet."""
+        clock = parse_settings({"clock": self.store.settings().get("clock")}).clock
+        return Clock(clock).now().timestamp()
 
     def _new_strategy(self, resource: Resource) -> Strategy:
         strategy = new_strategy(resource, lambda resource: self._own_client.get(CRDS, resource.key))

@@ -60,12 +60,13 @@ class KubeletSettings(NamedTuple):
     stops_after: str = ""
     runs_for: str = ""
     exit_code: str = ""
+    references: str = ""
 
     def annotations(self) -> dict[str, str]:
         """Return the values by the names of the annotations."""
         return {outcomes.OUTCOME: self.outcome, outcomes.READY_AFTER: self.ready_after,
                 outcomes.STOPS_AFTER: self.stops_after, outcomes.RUNS_FOR: self.runs_for,
-                outcomes.EXIT_CODE: self.exit_code}
+                outcomes.EXIT_CODE: self.exit_code, outcomes.REFERENCES: self.references}
 
 
 class AdmissionSettings(NamedTuple):
@@ -235,7 +236,7 @@ def _webhooks(value: Any) -> Mapping[str, str]:
 def _kubelet(value: Any) -> KubeletSettings:
     parsers = {"outcome": outcomes.parse_outcomes, "readyAfter": outcomes.parse_length,
                "stopsAfter": outcomes.parse_length, "runsFor": outcomes.parse_length,
-               "exitCode": outcomes.parse_exit_code}
+               "exitCode": outcomes.parse_exit_code, "references": outcomes.parse_references}
     if not isinstance(value, dict):
         raise invalid("kubelet", f"must be a map of {', '.join(parsers)}")
     texts: dict[str, str] = {}

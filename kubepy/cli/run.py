@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from kubepy.api.meta import Object
+from kubepy.api.objects.images import is_image_reference
 from kubepy.api.values.gonumbers import NumberError, atoi
 from kubepy.apiserver.request import CreateOptions
 from kubepy.cli.create.objects import metadata, save_config
@@ -158,18 +159,6 @@ def _validate_attach(options: RunOptions, strategy: str) -> None:
     if attach:
         raise CliError("attaching is not supported: no containers run here, pods are simulated (--attach=false "
                        "creates the pod only)")
-
-
-_DOMAIN_PART = r"(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])"
-_PATH_PART = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
-_REFERENCE = re.compile(
-    rf"(?:(?:{_DOMAIN_PART}(?:\.{_DOMAIN_PART})*|\[[a-fA-F0-9:]+\])(?::[0-9]+)?/)?{_PATH_PART}(?:/{_PATH_PART})*"
-    r"(?::\w[\w.-]{0,127})?(?:@[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,})?", re.ASCII)
-
-
-def is_image_reference(text: str) -> bool:
-    """Return whether a text is ``registry:5000/group/name:tag@sha256:…`` (``github.com/distribution/reference``)."""
-    return _REFERENCE.fullmatch(text) is not None
 
 
 # --- objects ------------------------------------------------------------------------------------------------------

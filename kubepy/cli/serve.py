@@ -103,6 +103,8 @@ def _run(factory: Factory, options: ServeCommandOptions) -> list[int]:
     def ready() -> None:
         factory.print(f"serving {printable(folder)} at {url}: kubectl --kubeconfig "
                       f"{shlex.quote(os.path.abspath(path or kept))} get nodes")
+        if factory.stdout.isatty():  # a link with the token in it is for nobody else
+            factory.print(f"timeline: {url}/#token={keys.token}")
         factory.stdout.flush()
 
     if not path and os.path.lexists(kept):

@@ -71,7 +71,7 @@ def why(factory: Factory, options: WhyOptions) -> None:
     def answer(info: Info) -> None:
         key = Key(info.resource.storage_key, info.namespace, info.name)
         answers.append(verdict.explain(verdict.Question(
-            factory.cluster, key, runner(factory), factory.reconciles, factory.namespace)))
+            factory.cluster, key, runner(factory), factory.reconciles, factory.context_namespace)))
 
     try:
         result.visit(answer)
@@ -97,7 +97,7 @@ def show(factory: Factory, options: WhyOptions, answers: list[Why], *, single: b
         documents = [why_document(answer) for answer in answers]
         if documents:
             shown = documents[0] if single else {"kind": "List", "items": documents}
-            factory.print(document(options.output, shown, typed=False), end="")
+            factory.print(document(options.output, shown, typed=True), end="")
         return
     paint = Painter(factory.stdout)
     for number, answer in enumerate(answers):

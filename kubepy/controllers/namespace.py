@@ -59,11 +59,16 @@ OK_CONDITIONS = {
 
 @dataclass
 class RemainingContent:
-    """The content of a namespace after a round of deletions; ``estimate``: seconds until it should be deleted."""
+    """The content of a namespace after a round of deletions.
+
+    :ivar estimate: seconds until it should be deleted.
+    :ivar is_timed: so long because of the grace periods of its pods, which come to an end.
+    """
 
     remaining: Counter[str] = field(default_factory=Counter)  # "configmaps." → how many
     finalizers: Counter[str] = field(default_factory=Counter)
     estimate: int = 0
+    is_timed: bool = False
     errors: list[str] = field(default_factory=list)
 
 
@@ -112,12 +117,13 @@ class NamespaceController:
         status: NamespaceStatus = namespace.get("status") or {}
         conditions = updated_conditions(status.get("conditions") or [], condition_updates(content), self._clock.now())
         changed: NamespaceStatus = {**status, "phase": "Terminating", "conditions": conditions}
+        is_steady = changed == status and not content.is_timed  # the next rounds find the same unless something changes
         if changed != status:
             namespace = self._namespace_client.update_status(namespace, changed)
         if content.errors:
             raise NamespaceContentError("; ".join(content.errors))
         if content.estimate:
-            self.queue.add_after(key, requeue_delay(content.estimate))
+            self.queue.add_after(key, requeue_delay(content.estimate), repeating=is_steady)
             return
         kept = [finalizer for finalizer in namespace["spec"]["finalizers"] if finalizer != FINALIZER]
         self._client.update(NAMESPACES, {**namespace, "spec": {**namespace["spec"], "finalizers": kept}},
@@ -158,6 +164,7 @@ class NamespaceController:
         if not estimate and not finalizers:
             gvr = f"{resource.group}/{resource.version}, Resource={resource.plural}"
             content.errors.append(f"unexpected items still remain in namespace: {name} for gvr: {gvr}")
+        content.is_timed |= estimate > 0
         content.estimate = max(content.estimate, estimate or (FINALIZER_ESTIMATE_SECONDS if finalizers else 0))
         content.remaining[f"{resource.plural}.{resource.group}"] += len(remaining)
         content.finalizers.update(finalizers)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
+from functools import lru_cache
 from heapq import heappop, heappush
 from typing import Any, NamedTuple
 
@@ -44,9 +45,8 @@ def read_timeline(cluster: LocalCluster, since: datetime | None = None, *, after
     :param subject: only the steps of this object (or these) and of what it owns, or of what is on this node or in this
         namespace.
     """
-    own_time = cluster.clock.own is not None
-    until = cluster.clock.now()
-    fork = cluster.fork()  # so that entries and objects are those of one revision
+    fork = cluster.fork()  # entries, objects and time are those of one revision
+    own_time, until = fork.clock.own is not None, fork.clock.now()
     first = microseconds((since - EPOCH).total_seconds()) if since is not None and after_revision is None else None
     entries = fork.store.timeline(since=first, after=after_revision or 0)
     entries = list(without_earlier_times(entries, until, 0.0 if own_time else SKEW))
@@ -54,7 +54,7 @@ def read_timeline(cluster: LocalCluster, since: datetime | None = None, *, after
     subjects = () if subject is None else (subject,) if isinstance(subject, Key) else subject
     replay = Replay(views, entries, subjects, 0.0 if own_time else SYNC_SECONDS)
     start = since or (moment(entries[0]) if entries else until)
-    replay.begin(start)
+    replay.begin(start, is_over=after_revision is not None)
     replay.run(entries, until)
     if since is None and replay.steps:
         start = replay.steps[0].at
@@ -145,15 +145,15 @@ class Replay:
 
     # --- going on ---
 
-    def begin(self, start: datetime) -> None:
-        """Count the pods that there are."""
+    def begin(self, start: datetime, *, is_over: bool) -> None:
+        """Count the pods that there are. ``is_over``: those that become available at that moment are so already."""
         for key, seen in self._views.items():
             if owner := owner_key(key, seen):
                 self._owned.setdefault(owner, {})[key] = None
         for key, seen in self._views.items():
             if isinstance(seen, PodView):
                 due = self._available_at(key, seen)
-                if due is not None and due <= start:
+                if due is not None and (due < start or (is_over and due == start)):
                     self._available.add(key)
                 elif due is not None:
                     self._wait(due, key)
@@ -358,10 +358,14 @@ class Replay:
 def owner_key(key: Key, seen: Any) -> Key | None:
     """Return the key of an object's controller, None where it has none."""
     owner = getattr(seen, "owner", "")
-    if not owner:
-        return None
+    return parse_owner(owner, key.namespace) if owner else None
+
+
+@lru_cache(10_000)
+def parse_owner(owner: str, namespace: str) -> Key:
+    """Return the key of an owner as views name it: ``replicasets.apps/web-5d4c4ff75b``."""
     resource, _, name = owner.partition("/")
-    return Key(resource, key.namespace if resource != "nodes" else "", name)
+    return Key(resource, namespace if resource != "nodes" else "", name)
 
 
 def subjects_of(subject: Key, views: Views, entries: Entries) -> set[Key]:

@@ -11,13 +11,14 @@ from kubepy.api.clock import format_time
 from kubepy.api.errors import NotFound
 from kubepy.api.meta import annotations_of, controller_of, is_being_deleted, name_of, namespace_of, uid_of
 from kubepy.api.objects.nodes import DOWN_UNTIL, down_until, is_down
-from kubepy.api.objects.outcomes import EXIT_CODE, POD_OUTCOME, READY_AFTER, RUNS_FOR, STOPS_AFTER
+from kubepy.api.objects.outcomes import EXIT_CODE, POD_OUTCOME, READY_AFTER, REFERENCES, RUNS_FOR, STOPS_AFTER
 from kubepy.api.objects.pods import is_pod_ready, is_pod_terminal, node_name
 from kubepy.apiserver.request import DeleteOptions
 from kubepy.kubelet.admission import Rejection, is_scheduled, rejection
 from kubepy.kubelet.lifetimes import Moments, Rules
 from kubepy.kubelet.nodes import PodAddresses, internal_ip, is_registration_due, register
-from kubepy.kubelet.outcomes import KILLED, RUNNING, PodOutcome, TerminationBackoff
+from kubepy.kubelet.obstacles import NO_OBSTACLES, are_reported, events_of, reported_obstacles
+from kubepy.kubelet.outcomes import KILLED, RUNNING, PodOutcome, StartObstacles, TerminationBackoff
 from kubepy.kubelet.restarts import deletion_time
 from kubepy.kubelet.stages import (
     Acknowledge,
@@ -40,14 +41,14 @@ from kubepy.kubelet.statuses import (
     rejected_status,
 )
 from kubepy.runtime.events import Recorder
-from kubepy.runtime.informers import NODES, PODS, ResourceClient
+from kubepy.runtime.informers import CONFIG_MAPS, NODES, PODS, SECRETS, ResourceClient
 from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
 
 if TYPE_CHECKING:
     from kubepy.api.typed import Node, Pod, PodStatus
 
 # Annotations of a node about its pods.
-PACED_BY_NODE = (POD_OUTCOME, READY_AFTER, STOPS_AFTER, RUNS_FOR, EXIT_CODE, DOWN_UNTIL)
+PACED_BY_NODE = (POD_OUTCOME, READY_AFTER, STOPS_AFTER, RUNS_FOR, EXIT_CODE, REFERENCES, DOWN_UNTIL)
 
 
 class Kubelet:
@@ -68,7 +69,10 @@ class Kubelet:
         self._addresses = PodAddresses(context.informers)
         self._backoff = TerminationBackoff()
         self._moments = Moments()
-        self._rules = Rules(self._draw, context.client.settings.kubelet.annotations(), self._moments.exact)
+        self._rules = Rules(self._draw, context.client.settings.kubelet.annotations(), self._moments.exact,
+                            context.informers.get)
+        self._held_pods = context.informers.add_index(
+            PODS, lambda pod: (namespace_of(pod), None) if reported_obstacles(pod) else None)
 
     def remember(self) -> Any:
         memory = {"terminations": self._backoff.remember(), "moments": self._moments.remember(),
@@ -81,7 +85,13 @@ class Kubelet:
         self._addresses.last = memory.get("address", 0)
 
     def handlers(self) -> Mapping[str, Handler]:
-        return {NODES: self._node_changed, PODS: self._pod_changed}
+        return {NODES: self._node_changed, PODS: self._pod_changed,
+                CONFIG_MAPS: self._reference_changed, SECRETS: self._reference_changed}
+
+    def _reference_changed(self, event: WatchEvent) -> None:
+        """Look again at the pods of the namespace that could not be started."""
+        for key in sorted(self._held_pods.group(event.key.namespace)):
+            self.queue.add(key)
 
     def _node_changed(self, event: WatchEvent) -> None:
         node = cast("Node | None", event.new)
@@ -223,9 +233,12 @@ class Kubelet:
                 options = DeleteOptions(grace_period_seconds=0, uid=uid_of(pod))
                 with suppress(NotFound):
                     self._client.delete(PODS, name_of(pod), namespace=namespace_of(pod), options=options)
-            case Start(outcome):
+            case Start(outcome, obstacles):
                 self._moments.note(pod, now)
-                self._pod_client.update_status(pod, self._status(pod, node, outcome, now))
+                if not are_reported(obstacles, pod):
+                    for reason, message in events_of(obstacles):
+                        self._recorder.event(pod, "Warning", reason, message, host=name_of(node))
+                self._pod_client.update_status(pod, self._status(pod, node, outcome, now, obstacles))
             case UpdateReadiness():
                 self._pod_client.update_status(pod, self._status(pod, node, RUNNING, now))
             case Acknowledge():
@@ -240,9 +253,12 @@ class Kubelet:
             case Refuse(reason, message):
                 self._recorder.event(pod, "Warning", reason, message, host=name_of(node))
 
-    def _status(self, pod: Pod, node: Node, outcome: PodOutcome, now: datetime) -> PodStatus:
+    def _status(self, pod: Pod, node: Node, outcome: PodOutcome, now: datetime,
+                obstacles: StartObstacles = NO_OBSTACLES) -> PodStatus:
         host_ip = internal_ip(node)
-        return pod_status(pod, outcome, host_ip, self._pod_ip(pod, host_ip), now)
+        has_address = not obstacles.mounts or pod["spec"].get("hostNetwork")
+        pod_ip = self._pod_ip(pod, host_ip) if has_address else ""
+        return pod_status(pod, outcome, host_ip, pod_ip, now, obstacles)
 
     def _pod_ip(self, pod: Pod, host_ip: str) -> str:
         """Return the address that the pod has, or assign one."""

@@ -14,24 +14,32 @@ from kubepy.api.clock import format_micro_time, format_time, parse_time
 from kubepy.api.meta import annotations_of, controller_of, uid_of
 from kubepy.api.objects.outcomes import (
     CRASH_LOOP,
+    CRASHES,
     EXIT_CODE,
     IMAGE_PULL_BACKOFF,
+    NO_INIT_CONTAINER,
+    OOM_KILLED,
     OUTCOME,
     POD_OUTCOME,
     READY_AFTER,
+    REFERENCES,
     RUNS_FOR,
     STOPS_AFTER,
+    OutcomeSequence,
     parse_exit_code,
     parse_length,
     parse_outcomes,
+    parse_references,
 )
-from kubepy.api.objects.usage import check_usage
-from kubepy.kubelet.outcomes import COMPLETED, OUTCOMES, PodOutcome
+from kubepy.api.objects.pods import is_restartable_init_container
+from kubepy.api.objects.references import Find
+from kubepy.api.objects.usage import AnnotationError, check_usage
+from kubepy.kubelet.outcomes import COMPLETED, OUT_OF_MEMORY, OUTCOMES, PodOutcome
 
 if TYPE_CHECKING:
     from kubepy.api.typed import Node, Pod
 
-PACE = (OUTCOME, EXIT_CODE, RUNS_FOR, READY_AFTER, STOPS_AFTER)
+PACE = (OUTCOME, EXIT_CODE, RUNS_FOR, READY_AFTER, STOPS_AFTER, REFERENCES)
 FOR_JOBS = (RUNS_FOR, EXIT_CODE)  # those of nodes and kubepy.yaml count for the pods of Jobs only
 FAILED = OUTCOMES["failed"]
 Draw = Callable[["Pod", str, float, float], float]  # a number in a range that is a function of seed, pod and purpose
@@ -43,11 +51,13 @@ class Rules(NamedTuple):
     :param draw: draws a number of seconds from a range, for a pod and a purpose.
     :param defaults: values of annotations that neither pod nor node has.
     :param moment: the exact moment that a timestamp of the pod stands for; timestamps are whole seconds.
+    :param find: looks up a ConfigMap or a Secret.
     """
 
     draw: Draw = lambda pod, purpose, low, high: low
     defaults: Mapping[str, str] = {}
     moment: Callable[[Pod, str], datetime] = lambda pod, text: parse_time(text)
+    find: Find = lambda resource, namespace, name: None
 
 
 NO_RULES = Rules()
@@ -75,6 +85,8 @@ class Lifetime(NamedTuple):
     :param before: the outcomes that come before, and how often each.
     :param crash: the outcome of the end of a run that crashes.
     :param crash_restarts: the containers start again when they have crashed.
+    :param init: the lifetime of the init container that an outcome speaks of; None: init containers complete at once.
+    :param needs_references: the ConfigMaps and Secrets that the pod reads must be there before it starts.
     """
 
     outcome: str
@@ -86,6 +98,8 @@ class Lifetime(NamedTuple):
     crash_restarts: bool = True
     ready_after: float = 0.0
     stops_after: float = 0.0
+    init: Lifetime | None = None
+    needs_references: bool = False
 
     def attempt(self, runs: int) -> Attempt:
         """Return what comes after so many runs that have ended."""
@@ -101,13 +115,15 @@ class Lifetime(NamedTuple):
 
     def run_length(self, outcome: str) -> float | None:
         """Return after how many seconds a run with this outcome ends; None: it does not."""
-        if outcome == CRASH_LOOP:
+        if outcome in CRASHES:
             return 0.0
         return self.runs_for if outcome in ("ready", "not-ready") else None
 
     def end_of(self, outcome: str) -> tuple[PodOutcome, bool]:
         """Return how a run with this outcome ends, and whether the containers start again then."""
-        return (self.crash, self.crash_restarts) if outcome == CRASH_LOOP else (self.end, self.restarts)
+        if outcome in CRASHES:
+            return OUT_OF_MEMORY if outcome == OOM_KILLED else self.crash, self.crash_restarts
+        return self.end, self.restarts
 
     def running(self, outcome: str) -> PodOutcome:
         """Return the outcome of containers that have just been started."""
@@ -117,6 +133,7 @@ class Lifetime(NamedTuple):
 # Pods without annotations, other than those of Jobs.
 PLAIN = Lifetime("ready")
 PLAIN_NEVER = Lifetime("ready", crash_restarts=False)
+COMPLETES = Lifetime("ready", 0.0)  # an init container that no outcome speaks of
 
 
 def lifetime_of(pod: Pod, node: Node, rules: Rules = NO_RULES) -> Lifetime:
@@ -137,19 +154,44 @@ def lifetime_of(pod: Pod, node: Node, rules: Rules = NO_RULES) -> Lifetime:
         low, high = parse_length(name, text)
         return rules.draw(pod, name, low, high) if low < high else low
 
-    outcome = parse_outcomes(OUTCOME, text_of(OUTCOME) or "ready")
+    sequence, needs_references = parse_outcomes(OUTCOME, text_of(OUTCOME) or "ready"), False
+    if text_of(REFERENCES):
+        needs_references = parse_references(REFERENCES, text_of(REFERENCES))
+    outcome = sequence.of_containers
     check_usage(pod)
     ends = OUTCOMES[outcome.last] if outcome.last in ("succeeded", "failed") else None
     code_text = text_of(EXIT_CODE)
     code = parse_exit_code(EXIT_CODE, code_text) if code_text else ends.exit_code if ends else 0
     runs_for = length_of(RUNS_FOR)
-    if runs_for is None and (ends or (ends_by_itself and not text_of(OUTCOME))):
+    if runs_for is None and (ends or (ends_by_itself and (not text_of(OUTCOME) or sequence.last != outcome.last))):
         runs_for = 0.0
     restarts = policy in (None, "Always") or (policy == "OnFailure" and code != 0)
     return Lifetime(
         "ready" if ends else outcome.last, runs_for if ends or outcome.last in ("ready", "not-ready") else None,
         _end(code), runs_for is not None and restarts and not ends, outcome.before, _end(code or 1), policy != "Never",
-        length_of(READY_AFTER) or 0.0, length_of(STOPS_AFTER) or 0.0)
+        length_of(READY_AFTER) or 0.0, length_of(STOPS_AFTER) or 0.0, _init_lifetime(pod, sequence, code),
+        needs_references)
+
+
+def first_init_container(pod: Pod) -> str:
+    """Return the name of the init container that outcomes speak of, the first one that is no sidecar; "" for none."""
+    containers = pod["spec"].get("initContainers") or ()
+    return next((container["name"] for container in containers if not is_restartable_init_container(container)), "")
+
+
+def _init_lifetime(pod: Pod, sequence: OutcomeSequence, code: int) -> Lifetime | None:
+    """Return how the init container lives of which a sequence speaks; None where there is none."""
+    if not sequence.names_init_container:
+        return None
+    if not first_init_container(pod):
+        if text := annotations_of(pod).get(OUTCOME):
+            raise AnnotationError(OUTCOME, text, NO_INIT_CONTAINER)
+        return None  # the outcome is chosen for many pods, by a node or kubepy.yaml
+    before, last = sequence.of_init_container
+    crash, restarts = _end(code or 1), pod["spec"].get("restartPolicy") != "Never"
+    if last == CRASH_LOOP:
+        return Lifetime(CRASH_LOOP, None, before=before, crash=crash, crash_restarts=restarts)
+    return Lifetime("ready", 0.0, crash if last == "failed" else COMPLETED, False, before, crash, restarts)
 
 
 def _waits_for_client(pod: Pod) -> bool:

@@ -9,10 +9,33 @@ from typing import Any, NamedTuple
 from kubepy.api.clock import format_micro_time, parse_time
 
 
+class Waiting(NamedTuple):
+    """The reason why a container has not been started."""
+
+    reason: str
+    message: str = ""
+
+
+class StartObstacles(NamedTuple):
+    """The things for which the containers of a pod are not started, beside their outcome.
+
+    :param mounts: (volume, why it cannot be mounted): nothing of the pod is started.
+    :param containers: by the names of containers.
+    """
+
+    mounts: tuple[tuple[str, str], ...] = ()
+    containers: tuple[tuple[str, Waiting], ...] = ()
+
+    def of(self, container: str) -> Waiting | None:
+        """Return the obstacle of a container."""
+        return next((waiting for name, waiting in self.containers if name == container), None)
+
+
 class PodOutcome(NamedTuple):
     """The phase of a pod and the state of each of its containers.
 
     :param ended: the end of the run that was before: it becomes ``lastState``.
+    :param init: the outcome of the first init container, where it is not that it has completed.
     """
 
     phase: str
@@ -23,6 +46,7 @@ class PodOutcome(NamedTuple):
     exit_code: int = 0
     restarts: int = 0
     ended: PodOutcome | None = None
+    init: PodOutcome | None = None
 
 
 # There is no "pending": the kubelet never starts such a pod.
@@ -46,6 +70,7 @@ UNPULLED = OUTCOMES["image-pull-backoff"]
 PULL_FAILED = UNPULLED._replace(reason="ErrImagePull", message=(
     'rpc error: code = NotFound desc = failed to pull and unpack image "{image}": not found'))
 KILLED = OUTCOMES["failed"]._replace(exit_code=137)
+OUT_OF_MEMORY = KILLED._replace(reason="OOMKilled")
 
 
 class TerminationBackoff:

@@ -8,14 +8,16 @@ limits in ``pkg/kubelet/kubelet.go``. Pure functions.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from kubepy.api.clock import ZERO_TIME, format_time, later, parse_time
-from kubepy.api.objects.outcomes import CRASH_LOOP, IMAGE_PULL_BACKOFF
+from kubepy.api.objects.outcomes import CRASHES, IMAGE_PULL_BACKOFF, OOM_KILLED
 from kubepy.api.objects.pods import get_condition
 from kubepy.api.values.goformat import format_duration, parse_duration
-from kubepy.kubelet.lifetimes import Lifetime, Rules
+from kubepy.kubelet.lifetimes import COMPLETES, Lifetime, Rules, first_init_container
+from kubepy.kubelet.obstacles import is_held, lacks_configuration
 from kubepy.kubelet.outcomes import CRASHED, KILLED, OUTCOMES, PULL_FAILED, UNPULLED, PodOutcome
 
 if TYPE_CHECKING:
@@ -41,12 +43,17 @@ class RunChange(NamedTuple):
 
 
 class ContainerRun(NamedTuple):
-    """What the status of a pod says of its containers: the first one stands for all."""
+    """What the status of a pod says of its containers: the first one that is not kept from starting stands for all.
+
+    :param lifetime: that of the containers, or of the init container that has not completed.
+    :param next: the lifetime of the containers, where this is the run of the init container.
+    """
 
     pod: Pod
     lifetime: Lifetime
     rules: Rules
     status: ContainerStatus
+    next: Lifetime | None = None
 
     @property
     def state(self) -> ContainerState:
@@ -116,21 +123,50 @@ def last_end(status: ContainerStatus) -> str:
 
 
 def container_run(pod: Pod, lifetime: Lifetime, rules: Rules) -> ContainerRun | None:
-    """Return what the pod's status says of its containers; None before the kubelet has reported."""
-    statuses = (pod.get("status") or {}).get("containerStatuses")
-    return ContainerRun(pod, lifetime, rules, statuses[0]) if statuses else None
+    """Return what the pod's status says of its containers; None before the kubelet has started any."""
+    status = pod.get("status") or {}
+    for entry in status.get("initContainerStatuses") or ():
+        state = entry.get("state") or {}
+        has_failed = "waiting" in state or (state.get("terminated") or {}).get("exitCode")
+        if has_failed and entry["name"] == first_init_container(pod) and not is_held(pod, entry):
+            return ContainerRun(pod, lifetime.init or COMPLETES, rules, entry, lifetime)
+    started = (entry for entry in status.get("containerStatuses") or () if not is_held(pod, entry))
+    return next((ContainerRun(pod, lifetime, rules, entry) for entry in started), None)
+
+
+def _with_init(init: PodOutcome, start_containers: Callable[[], PodOutcome]) -> PodOutcome:
+    """Return the outcome of a pod by that of its init container: the containers start when it has completed."""
+    if init.phase == "Succeeded":
+        return start_containers()._replace(init=init)
+    return PodOutcome("Failed" if init.phase == "Failed" else "Pending", "waiting", reason="PodInitializing", init=init)
 
 
 def start(pod: Pod, lifetime: Lifetime, rules: Rules) -> PodOutcome:
     """Return the outcome of a pod that is to be started, or to live by another lifetime than so far."""
     run = container_run(pod, lifetime, rules)
-    if lifetime.outcome == CRASH_LOOP and not lifetime.before:
-        if not lifetime.crash_restarts:
-            return lifetime.crash
+    if run is not None and run.next is not None:
+        return _with_init(_start(run.lifetime, run), lambda: _start(lifetime, None))
+    if lifetime.init is not None and not has_initialized(pod):
+        return _with_init(_start(lifetime.init, None), lambda: _start(lifetime, None))
+    return _start(lifetime, run, has_image=lacks_configuration(pod))
+
+
+def has_initialized(pod: Pod) -> bool:
+    """Tell whether all init containers have completed."""
+    return (get_condition(pod, "Initialized") or {}).get("status") == "True"
+
+
+def _start(lifetime: Lifetime, run: ContainerRun | None, *, has_image: bool = False) -> PodOutcome:
+    """Return the outcome of the containers, or of the init container, whose run this is; None: they have not run."""
+    if lifetime.outcome in CRASHES and not lifetime.before:
+        end, starts_again = lifetime.end_of(lifetime.outcome)
+        if not starts_again:
+            return end
         restarts = max(run.restarts if run else 0, CRASH_LOOP_RESTARTS)
-        return crashed(restarts, _backoff_after(restarts), lifetime.crash if run and run.is_running else None)
+        is_shown = lifetime.outcome == OOM_KILLED or (run is not None and run.is_running)
+        return crashed(restarts, _backoff_after(restarts), end if is_shown else None)
     if run is None:
-        return begin(lifetime, 0, 0)
+        return begin(lifetime, 0, 0, pulled=has_image)
     outcome = lifetime.attempt(run.runs).outcome
     if outcome == IMAGE_PULL_BACKOFF or lifetime.run_length(outcome) == 0:
         return begin(lifetime, run.runs, run.waited, KILLED if run.is_running else None)
@@ -188,8 +224,14 @@ def _backoff_after(restarts: int) -> int:
 
 def next_change(run: ContainerRun, now: datetime) -> RunChange | None:
     """Return what happens next to the containers by itself; None where nothing does."""
-    if not run.fits:
-        return None
+    change = _change(run, now) if run.fits else None
+    containers = run.next
+    if change is None or containers is None:
+        return change
+    return change._replace(outcome=_with_init(change.outcome, lambda: begin(containers, 0, 0)))
+
+
+def _change(run: ContainerRun, now: datetime) -> RunChange | None:
     if run.is_in_backoff:
         delay = run.backoff
         repeats = delay >= LONGEST_BACKOFF and run.lifetime.attempt(run.runs - 1).is_last

@@ -12,22 +12,33 @@ from typing import TYPE_CHECKING, NamedTuple
 from kubepy.api.clock import later, parse_time
 from kubepy.api.meta import Object, annotations_of, is_being_deleted
 from kubepy.api.objects.outcomes import PENDING, TERMINATION, UnknownOutcomeError
-from kubepy.api.objects.pods import get_condition, is_pod_terminal
+from kubepy.api.objects.pods import TERMINAL_PHASES, get_condition, is_pod_terminal
+from kubepy.api.objects.references import Find
 from kubepy.api.objects.usage import AnnotationError
 from kubepy.kubelet.admission import Rejection
 from kubepy.kubelet.lifetimes import NO_RULES, PLAIN, Lifetime, Rules, lifetime_of
-from kubepy.kubelet.outcomes import RUNNING, PodOutcome
-from kubepy.kubelet.restarts import ContainerRun, RunChange, container_run, next_change, start, stop_time
-from kubepy.kubelet.statuses import ready_condition
+from kubepy.kubelet.obstacles import NO_OBSTACLES, PULL_REASONS, are_reported, obstacles_of, shows_failed_pull
+from kubepy.kubelet.outcomes import RUNNING, PodOutcome, StartObstacles
+from kubepy.kubelet.restarts import (
+    ContainerRun,
+    RunChange,
+    container_run,
+    has_initialized,
+    next_change,
+    start,
+    stop_time,
+)
+from kubepy.kubelet.statuses import ConditionValues, ready_condition
 
 if TYPE_CHECKING:
     from kubepy.api.typed import Node, Pod
 
 
 class Start(NamedTuple):
-    """Give the pod the status of this outcome."""
+    """Give the pod the status of this outcome, but for containers that something keeps from starting."""
 
     outcome: PodOutcome
+    obstacles: StartObstacles = NO_OBSTACLES
 
 
 class UpdateReadiness(NamedTuple):
@@ -84,12 +95,32 @@ class PodOnNode(NamedTuple):
 
     @property
     def change(self) -> RunChange | None:
-        """The next change of the containers by itself."""
-        return next_change(self.run, self.now) if self.run else None
+        """The next change of the containers by itself. A pod does not end while something keeps one from starting."""
+        change = next_change(self.run, self.now) if self.run else None
+        if change is not None and change.outcome.phase in TERMINAL_PHASES and self.obstacles.containers:
+            return None
+        return change
 
     @property
     def start(self) -> Start:
-        return Start(start(self.pod, self.lifetime, self.rules))
+        return self.give(start(self.pod, self.lifetime, self.rules))
+
+    @property
+    def obstacles(self) -> StartObstacles:
+        """The things that keep containers from starting now."""
+        is_init = self.run.next is not None if self.run else self.lifetime.init and not has_initialized(self.pod)
+        return obstacles_of(self.pod, self._find, init_fails=bool(is_init), pull_fails=shows_failed_pull(self.pod))
+
+    @property
+    def _find(self) -> Find | None:
+        return self.rules.find if self.lifetime.needs_references else None
+
+    def give(self, outcome: PodOutcome) -> Start:
+        """Return the step that gives the pod an outcome, with what keeps containers from starting then."""
+        init_fails = outcome.init is not None and outcome.init.phase != "Succeeded"
+        obstacles = obstacles_of(self.pod, self._find, init_fails=init_fails, pull_fails=outcome.reason in PULL_REASONS)
+        is_held = bool(obstacles.mounts or obstacles.containers)
+        return Start(RUNNING if is_held and outcome.phase in TERMINAL_PHASES else outcome, obstacles)
 
     @property
     def stops(self) -> datetime | None:
@@ -110,9 +141,11 @@ class PodOnNode(NamedTuple):
         run = self.run
         if not (run and run.is_running and run.status.get("ready") and self.pod["spec"].get("readinessGates")):
             return False
+        if not all(status.get("ready") for status in self.pod["status"]["containerStatuses"]):
+            return False
         condition: Object = get_condition(self.pod, "Ready") or {}
         reported = condition.get("status", ""), condition.get("reason", ""), condition.get("message", "")
-        return ready_condition(self.pod, RUNNING) != reported
+        return ready_condition(self.pod, ConditionValues("True")) != reported
 
     @property
     def has_new_generation(self) -> bool:
@@ -145,10 +178,12 @@ STAGES = (
     Stage("expired", lambda life: life.is_expired, lambda life: Expire()),
     Stage("annotated wrongly", lambda life: life.refusal is not None, lambda life: life.refusal),
     Stage("kept pending", lambda life: life.lifetime.outcome == PENDING, lambda life: None),
-    Stage("arrived", lambda life: life.run is None, lambda life: life.admit() or life.start),
+    Stage("arrived", lambda life: not (life.pod.get("status") or {}).get("containerStatuses"),
+          lambda life: life.admit() or life.start),
+    Stage("held by something else", lambda life: not are_reported(life.obstacles, life.pod), lambda life: life.start),
     Stage("outcome changed", lambda life: life.run is not None and not life.run.fits, lambda life: life.start),
     Stage("change due", lambda life: life.change is not None and life.change.due <= life.now,
-          lambda life: life.change and Start(life.change.outcome)),
+          lambda life: life.change and life.give(life.change.outcome)),
     Stage("readiness gate changed", lambda life: life.has_changed_gate, lambda life: UpdateReadiness()),
     Stage("spec changed", lambda life: life.has_new_generation, lambda life: Acknowledge()),
 )

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kubepy.api.clock import format_time
 from kubepy.api.meta import name_of, namespace_of, uid_of
-from kubepy.api.objects.pods import is_restartable_init_container
-from kubepy.kubelet.outcomes import COMPLETED, KILLED, RUNNING, PodOutcome
+from kubepy.api.objects.pods import TERMINAL_PHASES, is_restartable_init_container
+from kubepy.kubelet.lifetimes import first_init_container
+from kubepy.kubelet.obstacles import CREATING, INITIALIZING, NO_OBSTACLES
+from kubepy.kubelet.outcomes import COMPLETED, KILLED, RUNNING, PodOutcome, StartObstacles, Waiting
 
 if TYPE_CHECKING:
     from kubepy.api.typed import (
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
         ContainerStatus,
         Pod,
         PodCondition,
+        PodSpec,
         PodStatus,
         ResourceRequirements,
     )
@@ -35,25 +38,66 @@ class ConditionValues(NamedTuple):
     message: str = ""
 
 
-def pod_status(pod: Pod, outcome: PodOutcome, host_ip: str, pod_ip: str, now: datetime) -> PodStatus:
-    """Return the status that a kubelet reports for a pod with this outcome; qosClass and others' conditions stay."""
+def pod_status(pod: Pod, outcome: PodOutcome, host_ip: str, pod_ip: str, now: datetime,
+               obstacles: StartObstacles = NO_OBSTACLES) -> PodStatus:
+    """Return the status that a kubelet reports for a pod with this outcome; qosClass and others' conditions stay.
+
+    :param pod_ip: "" for a pod that has no address yet.
+    :param obstacles: what keeps some of its containers from starting.
+    """
     old, time, spec = pod.get("status") or {}, format_time(now), pod["spec"]
     status: PodStatus = {**old}
     status.pop("reason", None)
     status.pop("message", None)
-    status["conditions"] = _pod_conditions(pod, outcome, time)
-    status["containerStatuses"] = [
-        container_status(pod, container, outcome, time) for container in spec["containers"]
+    held = _held_containers(pod, outcome, obstacles)
+    status["containerStatuses"] = containers = [
+        _held_status(pod, container, held[container["name"]], time) if container["name"] in held
+        else container_status(pod, container, outcome, time) for container in spec["containers"]
     ]
+    init_containers: list[ContainerStatus] = []
     if spec.get("initContainers"):
-        status["initContainerStatuses"] = [
-            _init_container_status(pod, container, outcome, time) for container in spec["initContainers"]
+        status["initContainerStatuses"] = init_containers = [
+            _held_status(pod, container, held[container["name"]], time) if container["name"] in held
+            else _init_container_status(pod, container, outcome, time) for container in spec["initContainers"]
         ]
     if spec.get("ephemeralContainers"):
         status["ephemeralContainerStatuses"] = _ephemeral_container_statuses(pod, outcome, time)
-    return _acknowledged(pod, {
-        **status, "hostIP": host_ip, "hostIPs": [{"ip": host_ip}], "podIP": pod_ip, "podIPs": [{"ip": pod_ip}],
-        "phase": outcome.phase, "startTime": old.get("startTime") or time})
+    is_pending = any(not entry["lastState"] for entry in containers if entry["name"] in held)
+    phase = "Pending" if is_pending and outcome.phase != "Failed" else outcome.phase
+    status["conditions"] = _pod_conditions(pod, ReportedContainers(phase, init_containers, containers), time)
+    if pod_ip:
+        status |= {"podIP": pod_ip, "podIPs": [{"ip": pod_ip}]}
+    return _acknowledged(pod, {**status, "hostIP": host_ip, "hostIPs": [{"ip": host_ip}], "phase": phase,
+                               "startTime": old.get("startTime") or time})
+
+
+def _held_containers(pod: Pod, outcome: PodOutcome, obstacles: StartObstacles) -> dict[str, Waiting]:
+    """Return the containers that are not started whatever the pod's outcome, and why: also those that come after an
+    init container which does not complete."""
+    init_containers, containers = pod["spec"].get("initContainers") or [], pod["spec"]["containers"]
+    if obstacles.mounts:
+        waiting = Waiting(INITIALIZING if init_containers else CREATING)
+        return {container["name"]: waiting for container in (*init_containers, *containers)}
+    held = dict(obstacles.containers)
+    failing = first_init_container(pod) if outcome.init is not None and outcome.init.phase != "Succeeded" else ""
+    names = [container["name"] for container in init_containers]
+    if stop := next((name for name in names if name in held or name == failing), ""):
+        later_names = (*names[names.index(stop) + 1:], *(container["name"] for container in containers))
+        held |= dict.fromkeys(later_names, Waiting(INITIALIZING))
+    return held
+
+
+def _held_status(pod: Pod, container: Container, waiting: Waiting, time: str) -> ContainerStatus:
+    """Return the status of a container that waits to be started; if it ran so far, it has been killed."""
+    before = _status_before(pod, container["name"])
+    state, last_state = before.get("state") or {}, before.get("lastState") or {}
+    if "running" in state:
+        last_state = _terminated(before, KILLED, time)
+    reason: ContainerState = {"waiting": {"reason": waiting.reason}}
+    if waiting.message:
+        reason["waiting"]["message"] = waiting.message
+    return {"image": container["image"], "imageID": "", "lastState": last_state, "name": container["name"],
+            "ready": False, "restartCount": before.get("restartCount", 0), "started": False, "state": reason}
 
 
 def container_status(pod: Pod, container: Container, outcome: PodOutcome, time: str) -> ContainerStatus:
@@ -87,6 +131,8 @@ def _state(pod: Pod, container: Container, outcome: PodOutcome, time: str) -> Co
         return {"running": {"startedAt": time if outcome.ended else _started(before, time)}}
     if outcome.state == "terminated":
         return _terminated({} if outcome.ended else before, outcome, time)
+    if not outcome.message:
+        return {"waiting": {"reason": outcome.reason}}
     message = outcome.message.format(
         container=container["name"],
         image=container["image"],
@@ -107,8 +153,10 @@ def _terminated(before: ContainerStatus, outcome: PodOutcome, time: str) -> Cont
 
 def _init_container_status(pod: Pod, container: Container, outcome: PodOutcome, time: str) -> ContainerStatus:
     """Return the status of an init container: a sidecar runs with the pod, any other has completed and is ready."""
-    if is_restartable_init_container(container) and outcome.state != "terminated":
+    if is_restartable_init_container(container) and outcome.phase not in TERMINAL_PHASES:
         return container_status(pod, container, RUNNING, time)
+    if outcome.init is not None and container["name"] == first_init_container(pod):
+        return {**container_status(pod, container, outcome.init, time), "ready": outcome.init.phase == "Succeeded"}
     return {**container_status(pod, container, COMPLETED, time), "ready": not is_restartable_init_container(container)}
 
 
@@ -127,13 +175,48 @@ def _ephemeral_container_statuses(pod: Pod, outcome: PodOutcome, time: str) -> l
     return statuses
 
 
-def _pod_conditions(pod: Pod, outcome: PodOutcome, time: str) -> list[PodCondition]:
+class ReportedContainers(NamedTuple):
+    """The phase of a pod and the statuses of its containers, from which its conditions follow."""
+
+    phase: str
+    init_containers: list[ContainerStatus]
+    containers: list[ContainerStatus]
+
+    def initialized(self, spec: PodSpec) -> ConditionValues:
+        """Return the Initialized condition."""
+        if self.phase == "Succeeded":
+            return ConditionValues("True", "PodCompleted")
+        sidecars = {container["name"] for container in spec.get("initContainers") or ()
+                    if is_restartable_init_container(container)}
+        incomplete = [status["name"] for status in self.init_containers
+                      if not status["started" if status["name"] in sidecars else "ready"]]
+        has_started = any("waiting" not in status["state"] or status["lastState"] for status in self.containers)
+        if has_started or not incomplete:
+            return ConditionValues("True")
+        return ConditionValues("False", "ContainersNotInitialized",
+                               f"containers with incomplete status: [{' '.join(incomplete)}]")
+
+    def ready(self, spec: PodSpec) -> ConditionValues:
+        """Return the ContainersReady condition."""
+        if self.phase in TERMINAL_PHASES:
+            return ConditionValues("False", "PodFailed" if self.phase == "Failed" else "PodCompleted")
+        sidecars = [container["name"] for container in spec.get("initContainers") or ()
+                    if is_restartable_init_container(container)]
+        unready = [status["name"] for status in (*self.init_containers, *self.containers)
+                   if not status["ready"] and (status in self.containers or status["name"] in sidecars)]
+        if not unready:
+            return ConditionValues("True")
+        return ConditionValues("False", "ContainersNotReady", f"containers with unready status: [{' '.join(unready)}]")
+
+
+def _pod_conditions(pod: Pod, reported: ReportedContainers, time: str) -> list[PodCondition]:
     """Return the kubelet's conditions before those of others (pkg/kubelet/status/generate.go)."""
     old = {condition["type"]: condition for condition in (pod.get("status") or {}).get("conditions") or ()}
+    containers_ready = reported.ready(pod["spec"])
     own = {
-        "Initialized": ConditionValues("True", "PodCompleted" if outcome.phase == "Succeeded" else ""),
-        "Ready": ready_condition(pod, outcome),
-        "ContainersReady": _containers_ready(pod, outcome),
+        "Initialized": reported.initialized(pod["spec"]),
+        "Ready": ready_condition(pod, containers_ready),
+        "ContainersReady": containers_ready,
     }
     if "PodScheduled" not in old:  # bound by its manifest, past the scheduler
         own["PodScheduled"] = ConditionValues("True")
@@ -153,19 +236,8 @@ def _pod_conditions(pod: Pod, outcome: PodOutcome, time: str) -> list[PodConditi
     return [*conditions, *(condition for kind, condition in old.items() if kind not in own)]
 
 
-def _containers_ready(pod: Pod, outcome: PodOutcome) -> ConditionValues:
-    """Return the ContainersReady condition."""
-    if outcome.ready:
-        return ConditionValues("True")
-    if outcome.state == "terminated":
-        return ConditionValues("False", "PodFailed" if outcome.phase == "Failed" else "PodCompleted")
-    names = " ".join(container["name"] for container in pod["spec"]["containers"])
-    return ConditionValues("False", "ContainersNotReady", f"containers with unready status: [{names}]")
-
-
-def ready_condition(pod: Pod, outcome: PodOutcome) -> ConditionValues:
+def ready_condition(pod: Pod, containers: ConditionValues) -> ConditionValues:
     """Return the Ready condition: that of the containers, and when they are ready that of the readiness gates."""
-    containers = _containers_ready(pod, outcome)
     gates = pod["spec"].get("readinessGates")
     if containers.status != "True" or not gates:
         return containers

@@ -47,14 +47,19 @@ MANY_CHECKS = 4  # from so many groups or extra values on, one check of all of t
 def admit(request: HttpRequest, info: RequestInfo, application: Application, cluster: LocalCluster) -> Object:
     """Return the user as whom a request is carried out, if that user may make it. Raises Unauthorized, Forbidden,
     BadRequest."""
-    authorizer = cluster.client.authorizer
-    user = authenticate(request, cluster)
-    user = impersonated(request, attributes_of(info, user), authorizer, application.impersonation_modes)
+    user = identify(request, info, application, cluster)
     attributes = attributes_of(info, user)
-    decision = authorizer.authorize(attributes)
+    decision = cluster.client.authorizer.authorize(attributes)
     if not decision.allowed:
         raise attributes.forbidden(decision.reason)
     return user
+
+
+def identify(request: HttpRequest, info: RequestInfo, application: Application, cluster: LocalCluster) -> Object:
+    """Return the user as whom a request is carried out. Raises Unauthorized, Forbidden, BadRequest."""
+    user = authenticate(request, cluster)
+    attributes = attributes_of(info, user)
+    return impersonated(request, attributes, cluster.client.authorizer, application.impersonation_modes)
 
 
 def attributes_of(info: RequestInfo, user: Object) -> AttributesRecord:

@@ -21,7 +21,7 @@ from kubepy.api import errors
 from kubepy.api.meta import Object
 from kubepy.api.values import goformat
 from kubepy.apiserver.cluster import LocalCluster
-from kubepy.server import authentication, health, negotiation, requestinfo, routes, watch
+from kubepy.server import authentication, health, livepage, negotiation, requestinfo, routes, watch
 from kubepy.server.application import Application
 from kubepy.server.messages import Call, Headers, HttpRequest, RequestInfo, Response, StreamResponse
 from kubepy.storage import LockTimeoutError, RemovedError, StorageError
@@ -102,6 +102,10 @@ class HandlerChain:
             response = routes.find_handler(info)(Call(whole, info, requester, cluster, application))
             return compressed(request, response) if isinstance(response, Response) else response
 
+        if livepage.is_page(request):
+            return livepage.page()
+        if info.path == livepage.TIMELINE:
+            return await livepage.timeline(application, request, info)
         if info.is_resource_request and info.verb == "watch":
             return await watch.watch(application, request, info, await application.read(admit))
         whole = request

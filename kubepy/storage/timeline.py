@@ -57,11 +57,13 @@ class TimelineRecorder(NamedTuple):
 
     :ivar resources: those that the timeline is about.
     :ivar keep: for how many seconds of the cluster's time entries are kept; infinity: all are, however many.
+    :ivar edit_time: returns the time that files were edited at: that of the settings, which may have been among them.
     """
 
     resources: frozenset[str]
     look: Look
     keep: float
+    edit_time: Callable[[], float]
 
     def entries(self, key: Key, revision: int, now: float, old: Object | None, new: Object | None, *,
                 is_outside: bool = False) -> Entries:

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from kubepy.cli.run import is_image_reference
+from kubepy.api.objects.images import is_image_reference
 from tests.cli.conftest import Kubepy
 
 

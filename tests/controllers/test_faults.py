@@ -66,7 +66,7 @@ def ready(lab: Lab, name: str) -> str:
      'faults.nodes[0].every: "1h..2h" is a range: must be one duration such as 5m'),
     ({"nodes": [{"downFor": "5m", "names": [1]}]}, "faults.nodes[0].names[0]: must be a string"),
     ({"pods": [{"outcome": "sad"}]}, 'faults.pods[0].outcome: Outcome "sad" is not known: it must be one of ready, '
-     "not-ready, crash-loop, image-pull-backoff, failed, succeeded, pending"),
+     "not-ready, crash-loop, oom-killed, image-pull-backoff, init-crash-loop, init-failed, failed, succeeded, pending"),
     ({"pods": [{"outcome": "failed", "ordinals": [-1]}]}, 'faults.pods[0].ordinals[0]: "-1" is not a number from 0 on'),
     ({"pods": [{"outcome": "failed", "selector": {"labels": {}}}]},
      "faults.pods[0].selector.labels: unknown field: must be one of matchLabels, matchExpressions"),

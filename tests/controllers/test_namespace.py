@@ -231,3 +231,17 @@ def _at_once():
     from kubepy.apiserver.request import DeleteOptions
 
     return DeleteOptions(grace_period_seconds=0)
+
+
+def test_namespace_held_by_finalizer_settles(kubepy):
+    kubepy.run("create namespace shop", check=True)
+    kubepy.run("create configmap keep -n shop", check=True)
+    kubepy.client.patch("cm/keep", {"metadata": {"finalizers": ["example.com/hold"]}}, namespace="shop")
+    kubepy.client.delete("ns/shop")
+    assert kubepy.settle("1h")
+    assert kubepy.now.isoformat() < "2026-01-01T00:01"
+    status = kubepy.client.get("ns/shop")["status"]
+    assert {one["type"] for one in status["conditions"] if one["status"] == "True"} == set(TYPES_IN_ORDER[3:])
+    kubepy.client.patch("cm/keep", {"metadata": {"finalizers": None}}, namespace="shop")
+    assert kubepy.settle("1h")
+    assert "shop" not in [obj["metadata"]["name"] for obj in kubepy.client.list("namespaces")]

@@ -91,6 +91,23 @@ def test_scale_day_with_minutes_of_action_cuts_the_gaps_short() -> None:
     assert sum(gap.width for gap in scale.gaps) < 500
 
 
+def test_scale_steps_of_the_systems_time_that_are_near_are_one_moment() -> None:
+    script = timelines.Script()
+    for number in range(40):
+        script.step("created", Key("pods", "default", f"web-{number}"))
+        script.wait(0.0001 if number % 10 else 2)
+    scale = Scale(script.timeline(), 1000)
+    assert [(moment.steps, moment.after) for moment in scale.moments] == [
+        (1, "0s"), (10, "2s"), (10, "4s"), (10, "6s"), (9, "8s")]
+
+
+def test_bars_pod_of_unknown_workload_is_not_its_own_successor() -> None:
+    steps = [Step(timelines.START, action, Key("pods", "default", f"web-{number}"), "replicasets.apps/web")
+             for number in range(2) for action in ("created", "terminating", "deleted")]
+    bars = bars_of(Timeline(timelines.START, timelines.START, tuple(steps), ()))
+    assert [bar.successor.key.name if bar.successor else "" for bar in bars] == ["web-1", ""]
+
+
 @pytest.mark.parametrize(("seconds", "shortest"), [
     ([], None), ([5, 5, 5], None), ([10, 20, 40, 80, 160, 300, 300], None), ([2, 3, 43200, 5], 43200),
     ([0.001, 4, 4, 4, 4], None), ([30, 30, 30, 3600, 86400], 3600), ([5, 36000], 36000)])
@@ -169,10 +186,10 @@ def test_colours_have_the_contrast_of_wcag_aa(theme: int) -> None:
 # --- sizes
 
 
-@pytest.mark.parametrize("make", [lambda: timelines.large(500), lambda: timelines.rolling_daemonset(500)])
-def test_render_html_thousand_pods_take_at_most_500_kilobytes(make) -> None:
+@pytest.mark.parametrize("make", [lambda: timelines.large(1000), lambda: timelines.rolling_daemonset(1000)])
+def test_render_html_thousand_replaced_pods_take_at_most_500_kilobytes(make) -> None:
     timeline = make()
-    assert len(bars_of(timeline)) == 1000
+    assert len(bars_of(timeline)) == 2000
     assert len(render_html(timeline).encode()) <= 500_000
 
 

@@ -120,8 +120,8 @@ def test_outcome_that_there_is_not_is_said_once(run: Run) -> None:
     assert run.phases() == {"p": "Pending"}
     assert [(one["reason"], one["message"], one["count"]) for one in run.client.list("events").items] == [(
         "UnknownOutcome",
-        'Outcome "perfect" is not known: it must be one of ready, not-ready, crash-loop, image-pull-backoff, failed, '
-        "succeeded, pending",
+        'Outcome "perfect" is not known: it must be one of ready, not-ready, crash-loop, oom-killed, '
+        "image-pull-backoff, init-crash-loop, init-failed, failed, succeeded, pending",
         1,
     )]  # fmt: skip
 

@@ -400,7 +400,7 @@ def test_run_length_and_exit_code_of_node_or_default_count_for_pods_of_jobs_only
     ({"outcome": "crash-loop*3"}, "InvalidAnnotation", 'kubepy.dev/outcome: "crash-loop*3": the last outcome lasts'),
     ({"outcome": "crash-loop*0, ready"}, "InvalidAnnotation", 'kubepy.dev/outcome: "crash-loop*0, ready": the number'),
     ({"outcome": "crash-loop*x, ready"}, "InvalidAnnotation", 'kubepy.dev/outcome: "crash-loop*x, ready": the number'),
-    ({"outcome": "ready, failed"}, "InvalidAnnotation", 'kubepy.dev/outcome: "ready, failed": only crash-loop and'),
+    ({"outcome": "ready, failed"}, "InvalidAnnotation", 'kubepy.dev/outcome: "ready, failed": only crash-loop, oom'),
     ({"outcome": "crash-loop, pending"}, "InvalidAnnotation", 'kubepy.dev/outcome: "crash-loop, pending": a pod that'),
     ({"outcome": "crash-loop, perfect"}, "UnknownOutcome", 'Outcome "perfect" is not known'),
     ({"outcome": "crash-loop,, ready"}, "UnknownOutcome", 'Outcome "" is not known'),

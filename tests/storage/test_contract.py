@@ -7,18 +7,28 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from math import inf
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kubepy.storage import CompactedError, ConflictError, ExistsError, Key, LockTimeoutError, MissingError, memory
+from kubepy.storage import (
+    CompactedError,
+    ConflictError,
+    ExistsError,
+    Key,
+    LockTimeoutError,
+    MissingError,
+    memory,
+    timeline,
+)
 from kubepy.storage.folder import commit_files
 from kubepy.storage.folder.store import FolderStore
 from kubepy.storage.interfaces import Store
 from kubepy.storage.memory import MemoryStore
 
-from .conftest import config_map, create, event, key, names, told
+from .conftest import config_map, create, event, history, key, names, record, told
 
 OpenNew = Callable[..., Store]
 
@@ -421,6 +431,136 @@ def test_chain_of_forks_stays_readable(store: Store) -> None:
     assert len(fork.list("configmaps").objects) == 200
     assert told(fork, 200) == [(1200, "MODIFIED", "n100")]
     assert store.revision() == 200
+
+
+# --- the timeline ---
+
+
+def test_each_write_has_entry_in_order_of_writes(store: Store) -> None:
+    record(store, lambda: 1.5)
+    with store.transaction() as transaction:
+        transaction.create(key("a"), config_map("a"))
+        transaction.create(key("b"), config_map("b"))
+        transaction.update(key("a"), config_map("a", "2"))
+        transaction.update(key("a"), config_map("a", "3"))
+    with store.transaction() as transaction:
+        transaction.delete(key("a"))
+        transaction.create(key("a"), config_map("a", "4"))
+    assert history(store) == [(1, "a", None, ("1",)), (2, "b", None, ("1",)), (3, "a", ("1",), ("2",)),
+                              (4, "a", ("2",), ("3",)), (5, "a", ("3",), None), (6, "a", None, ("4",))]
+    assert {(entry.at, entry.is_outside, entry.note) for entry in store.timeline()} == {(1_500_000, False, "")}
+    assert history(store, after=4) == history(store)[4:]
+
+
+def test_grouping_of_writes_makes_no_difference_to_timeline(open_new: OpenNew) -> None:
+    histories = []
+    for size in (1, 3, 12):
+        now = [0.0]
+        store = open_new()
+        record(store, lambda now=now: now[0])
+        writes = [(number % 3, str(number)) for number in range(12)]
+        for start in range(0, 12, size):
+            with store.transaction() as transaction:
+                for name, value in writes[start:start + size]:
+                    now[0] += 1
+                    write = transaction.create if int(value) < 3 else transaction.update
+                    write(key(f"n{name}"), config_map(f"n{name}", value))
+        histories.append(store.timeline())
+    assert len(histories[0]) == 12
+    assert histories[0] == histories[1] == histories[2]
+
+
+def test_object_of_one_transaction_alone_is_on_timeline(store: Store) -> None:
+    record(store)
+    with store.transaction() as transaction:
+        transaction.create(key("a"), config_map("a"))
+        transaction.delete(key("a"))
+    assert history(store) == [(1, "a", None, ("1",)), (2, "a", ("1",), None)]
+
+
+def test_write_that_shows_nothing_has_no_entry(store: Store) -> None:
+    record(store)
+    create(store, config_map("a"))
+    create(store, event("e"), resource="events")
+    with store.transaction() as transaction:
+        transaction.update(key("a"), config_map("a", labels={"x": "y"}))
+    assert history(store) == [(1, "a", None, ("1",))]
+
+
+def test_failed_transaction_leaves_nothing_on_timeline(store: Store) -> None:
+    record(store)
+    with pytest.raises(ZeroDivisionError), store.transaction() as transaction:  # noqa: PT012
+        transaction.create(key("a"), config_map("a"))
+        raise ZeroDivisionError
+    assert history(store) == []
+
+
+def test_store_without_recorder_has_no_timeline(store: Store) -> None:
+    create(store, config_map("a"))
+    assert store.timeline() == []
+
+
+def test_entries_beyond_their_time_are_left_out(store: Store) -> None:
+    now = [0.0]
+    record(store, lambda: now[0], keep=100.0)
+    for number in range(200):
+        now[0] = float(number)
+        create(store, config_map(f"n{number:03}"))
+        assert [entry.at for entry in store.timeline()] == [
+            second * 1_000_000 for second in range(max(0, number - 100), number + 1)]
+    assert history(store, since=150_000_000)[0] == (151, "n150", None, ("1",))
+    now[0] = 1000.0
+    assert history(store) == []
+
+
+def test_entries_beyond_their_number_are_left_out(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timeline, "TIMELINE_LENGTH", 10)
+    monkeypatch.setattr(timeline, "TIMELINE_SLACK", 4)
+    record(store)
+    for number in range(30):
+        create(store, config_map(f"n{number:02}"))
+        assert [entry.revision for entry in store.timeline()] == list(range(max(1, number - 8), number + 2))
+    record(store, keep=inf)
+    assert len(store.timeline()) in range(10, 15)
+
+
+def test_clock_set_back_cuts_timeline_at_last_older_entry(store: Store) -> None:
+    now = [0.0]
+    record(store, lambda: now[0])
+    for name, moment in (("a", 50.0), ("b", 10.0), ("c", 20.0)):
+        now[0] = moment
+        create(store, config_map(name))
+    assert [name for _, name, *_ in history(store, since=15_000_000)] == ["c"]
+    assert [name for _, name, *_ in history(store, since=5_000_000)] == ["a", "b", "c"]
+
+
+def test_fork_and_origin_share_timeline_until_the_fork(store: Store) -> None:
+    record(store)
+    create(store, config_map("a"))
+    fork = store.fork()
+    record(fork)
+    for each, name in ((store, "of origin"), (fork, "of fork")):
+        create(each, config_map(name))
+    assert [name for _, name, *_ in history(store)] == ["a", "of origin"]
+    assert [name for _, name, *_ in history(fork)] == ["a", "of fork"]
+    assert history(fork.fork()) == history(fork)
+
+
+def test_fork_forgets_what_it_shares(store: Store) -> None:
+    now = [0.0]
+    record(store, lambda: now[0], keep=100.0)
+    create(store, config_map("a"))
+    now[0] = 50.0
+    fork = store.fork()
+    record(fork, lambda: now[0], keep=100.0)
+    create(fork, config_map("b"))
+    now[0] = 120.0
+    create(fork, config_map("c"))
+    assert [name for _, name, *_ in history(fork)] == ["b", "c"]
+    now[0] = 300.0
+    create(fork, config_map("d"))
+    assert [name for _, name, *_ in history(fork)] == ["d"]
+
 
 # --- threads, which a store in memory may have several of ---
 

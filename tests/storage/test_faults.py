@@ -19,7 +19,7 @@ from kubepy.storage.folder.store import FolderStore
 from kubepy.storage.yaml import dump
 
 from ..torture.deaths import KILLED, run_killed
-from .conftest import config_map, create, file_of, key, names
+from .conftest import config_map, create, file_of, key, names, record
 
 APPLIED = [{"manager": "kubectl", "operation": "Apply"}]
 
@@ -61,6 +61,7 @@ def prepare(folder: Path) -> None:
 
 def commit(folder: Path) -> None:
     store = FolderStore(folder)
+    record(store)
     with store.transaction() as transaction:
         transaction.update(key("changed"), config_map("changed", "2"))
         transaction.delete(key("deleted"))
@@ -107,6 +108,7 @@ def sound_after(folder: Path, acknowledged: bool) -> list[tuple[str, str, str]]:
     assert seen in (BEFORE, AFTER)
     assert seen == AFTER or not acknowledged
     assert (store.meta("done") == "yes") == (seen == AFTER)
+    assert len(store.timeline()) == (6 if seen == AFTER else 0)
     day = "02" if seen == AFTER else "01"
     assert clock == store.settings()["clock"] == f"2026-01-{day}T00:00:00Z"
     assert (folder / "kubepy.yaml").read_text() == SETTINGS.replace("2026-01-01", f"2026-01-{day}")

@@ -125,6 +125,7 @@ def outcome_of(folder: Path, disk: Disk) -> str:
     store = FolderStore(folder)
     assert state(store) == seen
     assert (store.meta("done") == "yes") == happened
+    assert len(store.timeline()) == (6 if happened else 0)
     with store.transaction() as transaction:
         transaction.create(key("later"), config_map("later"))
     assert store.check() == []

@@ -32,6 +32,7 @@ class AnnotationError(ValueError):
 
     def __init__(self, annotation: str, value: str, wrong: str) -> None:
         super().__init__(f"{annotation}: {quote(value)}: {wrong}")
+        self.annotation = annotation
 
 
 class UsageSeries(NamedTuple):

@@ -139,7 +139,12 @@ class Factory:
     @property
     def namespace(self) -> str:
         """The namespace of -n, or else of the context."""
-        return self.options.namespace or self._target.namespace or DEFAULT_NAMESPACE
+        return self.options.namespace or self.context_namespace
+
+    @property
+    def context_namespace(self) -> str:
+        """The namespace of the context, in which a command line without -n works."""
+        return self._target.namespace or DEFAULT_NAMESPACE
 
     @property
     def namespace_given(self) -> bool:

@@ -178,14 +178,16 @@ def link_successors(bars: Iterable[Bar], course: Course | None, steps: int) -> N
             continue
         staying += 1 if new else -1
         waiting, same = gone if new else spare, spare if new else gone
-        partner = next((other for other in waiting if _same_place(bar, other)), None)
+        partner = next((other for other in waiting if other is not bar and _same_place(bar, other)), None)
         if partner is None:
             same.append(bar)
         else:
             waiting.remove(partner)
             old, successor = (partner, bar) if new else (bar, partner)
             old.successor = successor
-        if desired >= 0:
+        if desired < 0:  # unknown
+            spare.clear()
+        else:
             for pods, wanted in ((gone, desired - staying), (spare, staying - desired)):
                 del pods[:max(len(pods) - max(wanted, 0), 0)]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from datetime import timedelta
+from itertools import groupby, pairwise
 from typing import Any
 
 from kubepy.api.meta import Object
@@ -36,6 +37,7 @@ COLUMNS = ("Workload", "Namespace", "Desired", "Lowest available", "Must be avai
            "Most surge", "Updated at the end")
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"  # a page that asks for nothing
+ICON = '\n<link rel="icon" href="data:,">'  # or else a browser asks for /favicon.ico
 
 
 def render_html(timeline: Timeline) -> str:
@@ -51,11 +53,21 @@ def live_document(timeline: Timeline) -> Object:
     return {"content": content(drawing), "data": page_data(drawing)}
 
 
+def live_page() -> str:
+    """Return the page without data, which fetches them."""
+    return page("Timeline", "", "")
+
+
+def live_script() -> str:
+    """Return the script of the live page, as it stands between its tags."""
+    return f"\n{resource_text('page.js')}{resource_text('live.js')}"
+
+
 def page(title: str, main: str, data: str, thickness: float = 0) -> str:
-    """Return a page; without data it is the live one, which fetches them."""
-    values = {"title": clean(title), "style": page_style(thickness), "main": main, "data": data,
-              "script": resource_text("page.js"), "live": "" if data else " data-live",
-              "policy": f'\n<meta http-equiv="Content-Security-Policy" content="{POLICY}">' if data else ""}
+    """Return a page; without data it is the live one."""
+    head = f'\n<meta http-equiv="Content-Security-Policy" content="{POLICY}">' if data else ICON
+    values = {"title": clean(title), "style": page_style(thickness), "main": main, "data": data, "head": head,
+              "script": f"\n{resource_text('page.js')}" if data else live_script()}
     return re.sub(r"\{\{(\w+)\}\}", lambda match: values[match[1]], resource_text("page.html"))
 
 
@@ -64,7 +76,7 @@ def page_style(thickness: float) -> str:
     def variables(theme: int) -> str:
         return " ".join(f"--{name}: {colours[theme]};" for name, colours in COLOURS.items())
 
-    return (f":root {{ color-scheme: light; --thickness: {number(thickness)}; {variables(0)} }}\n"
+    return (f"\n:root {{ color-scheme: light; --thickness: {number(thickness)}; {variables(0)} }}\n"
             "@media (prefers-color-scheme: dark) {\n"
             f":root:not([data-theme=light]) {{ color-scheme: dark; {variables(1)} }}\n}}\n"
             f":root[data-theme=dark] {{ color-scheme: dark; {variables(1)} }}\n"
@@ -127,8 +139,8 @@ def page_data(drawing: Drawing) -> Object:
     """Return the data of a page, as lists of numbers, so that thousands of pods take little room.
 
     ``words`` are texts. A kind is [resource, namespace, owner, revision], an object [name, kind, node], a step three
-    numbers: action, object, reason. Steps belong to the moments in their order: [microseconds since the beginning,
-    place, width, steps]. A bar is [object, y, first step, last step, successor's bar or -1]. The numbers of a
+    numbers: action, object, reason. Steps belong to the moments of the axis in their order: [place, width, steps].
+    A bar is [object, y, first step, last step, successor's bar or -1]. The numbers of a
     workload are differences to those before.
     """
     words, kinds, objects = Distinct(), Distinct(), Distinct()
@@ -139,11 +151,12 @@ def page_data(drawing: Drawing) -> Object:
         thing = objects.place((words.place(step.key.name), kind, words.place(step.node)))
         steps += [words.place(step.action), thing, words.place(step.reason)]
     places = {bar: place for place, (*_, bar) in enumerate(drawing.rows)}
-    moments = [[round((moment.at - timeline.since) / timedelta(microseconds=1)), round(moment.x, 2),
-                round(moment.width, 2), moment.steps] for moment in drawing.scale.moments]
     return {
         "since": round(timeline.since.timestamp() * 1_000_000), "left": LEFT, "plot": PLOT,
-        "thickness": drawing.thickness, "height": drawing.height, "moments": moments,
+        "thickness": drawing.thickness, "height": drawing.height,
+        "moments": [[round(moment.x, 2), round(moment.width, 2), moment.steps] for moment in drawing.scale.moments],
+        "resolution": round(drawing.scale.resolution * 1_000_000) or 1,
+        "times": times_of(timeline),
         "gaps": [[round(gap.x + gap.width / 2, 2), gap.text] for gap in drawing.scale.gaps],
         "steps": steps,
         "bars": [[steps[3 * bar.last + 1], (top + bottom) / 2, bar.start, bar.end,
@@ -154,9 +167,19 @@ def page_data(drawing: Drawing) -> Object:
         "words": words.values(), "kinds": kinds.values(), "objects": objects.values()}
 
 
+def times_of(timeline: Timeline) -> list[int]:
+    """Return the times of the steps: microseconds since the time before, number of steps, and so on."""
+    flat, before = list[int](), timeline.since
+    for at, steps in groupby(step.at for step in timeline.steps):
+        flat += [(at - before) // timedelta(microseconds=1), len(list(steps))]
+        before = at
+    return flat
+
+
 def course_data(course: Course, top: float, bottom: float) -> list[Any]:
-    """Return [resource/name, namespace, numbers, top, bottom]; each number is the difference to the one before."""
-    rows = [(after, *numbers) for after, numbers in course.numbers]
-    flat = [value - before for row, previous in zip(rows, [(0,) * 7, *rows], strict=False)
-            for value, before in zip(row, previous, strict=True)]
-    return [f"{course.key.resource}/{course.key.name}", course.key.namespace, flat, top, bottom]
+    """Return [resource/name, namespace, top, bottom, changes, order]: its numbers as differences to those before; the
+    order has the place of each among the distinct ones."""
+    rows, changes = [(after, *numbers) for after, numbers in course.numbers], Distinct()
+    order = [changes.place(tuple(value - old for value, old in zip(row, before, strict=True)))
+             for before, row in pairwise([(0,) * 7, *rows])]
+    return [f"{course.key.resource}/{course.key.name}", course.key.namespace, top, bottom, changes.values(), order]

@@ -13,20 +13,28 @@ const timelinePage = (() => {
     steps = [];
     places = [];
     byObject = new Map();
-    let next = 0;
-    for (const moment of data.moments) {
-      const [micros, x, width, count] = moment, at = exactTime(data.since + micros), after = duration(micros);
-      moment.after = after;
-      for (let place = 0; place < count; place++, next++) {
-        const [action, object, reason] = data.steps.slice(3 * next, 3 * next + 3);
-        const step = {...thing(object), at, after, action: data.words[action], reason: data.words[reason], number: next};
+    for (const [x, width, count] of data.moments)
+      for (let place = 0; place < count; place++) places.push(x + width * (place + 0.5) / count);
+    const starts = [];
+    let micros = 0;
+    for (let run = 0; run < data.times.length; run += 2) {
+      micros += data.times[run];
+      const at = exactTime(data.since + micros), after = duration(micros);
+      for (let more = data.times[run + 1]; more; more--) {
+        const number = steps.length, [action, object, reason] = data.steps.slice(3 * number, 3 * number + 3);
+        const step = {...thing(object), at, after, action: data.words[action], reason: data.words[reason], number};
         steps.push(step);
-        places.push(x + width * (place + 0.5) / count);
+        starts.push(micros);
         if (!byObject.has(step.id)) byObject.set(step.id, []);
         byObject.get(step.id).push(step);
       }
     }
-    for (const course of data.courses) course.numbers = undelta(course[2], 7);
+    let first = 0;
+    for (const moment of data.moments) {
+      moment.after = duration(Math.round(starts[first] / data.resolution) * data.resolution);
+      first += moment[2];
+    }
+    for (const course of data.courses) course.numbers = sums(course[5].map(place => course[4][place]));
   }
 
   function exactTime(micros) {  // RFC 3339, with as much of a fraction as there is
@@ -47,11 +55,11 @@ const timelinePage = (() => {
             id: [resource, namespace, word(name)].join("/")};
   }
 
-  function undelta(flat, size) {
+  function sums(changes) {
     const rows = [];
-    for (let place = 0; place < flat.length; place += size) {
+    for (const change of changes) {
       const before = rows[rows.length - 1];
-      rows.push(flat.slice(place, place + size).map((value, column) => value + (before ? before[column] : 0)));
+      rows.push(change.map((value, column) => value + (before ? before[column] : 0)));
     }
     return rows;
   }
@@ -138,7 +146,7 @@ const timelinePage = (() => {
   }
 
   function write(text, x, whole, room) {
-    const most = Math.max(Math.floor(room / 6.2), 2), tail = Math.floor((most - 1) / 2);
+    const small = text.classList.contains("small"), most = Math.max(Math.floor(room / (small ? 5.5 : 6.2)), 2), tail = Math.floor((most - 1) / 2);
     text.setAttribute("x", x);
     text.textContent = whole.length <= most ? whole
       : text.classList.contains("summary") ? whole.slice(0, most - 1) + "…"
@@ -164,7 +172,7 @@ const timelinePage = (() => {
     group.setAttribute("transform", `translate(0 ${Math.min(offset, data.height - 20)})`);
     element("rect", {class: "ground", width: left + plot + 20, height: 19}, group);
     const labels = [...data.gaps.map(([x, text]) => [x, x, `⋯${text}⋯`, "tick middle"]),
-                    ...data.moments.map(moment => [moment[1], moment[1] + moment[2], moment.after, "tick"])];
+                    ...data.moments.map(moment => [moment[0], moment[0] + moment[1], moment.after, "tick"])];
     for (const [begin, end, text, classes] of labels) {
       if (end < view[0] || begin > view[1]) continue;
       const x = Math.max((begin - view[0]) * scale, 0), width = 6.5 * text.length + 14;
@@ -279,7 +287,7 @@ const timelinePage = (() => {
     if (bar) return podTip(bar, number);
     const near = steps.filter(step => step.resource !== "pods" && Math.abs(places[step.number] - place) * scale < NEAR);
     if (near.length) return stepTip(near);
-    const course = data.courses.find(([, , , top, bottom]) => top <= y && y <= bottom);
+    const course = data.courses.find(([, , top, bottom]) => top <= y && y <= bottom);
     return course ? courseTip(course, number) : null;
   }
 

@@ -8,9 +8,9 @@ and marked: the hours between two rollouts of a minute.
 from __future__ import annotations
 
 from bisect import bisect_right
-from datetime import datetime
-from itertools import groupby, pairwise
-from math import log10, sqrt
+from datetime import datetime, timedelta
+from itertools import pairwise
+from math import floor, log10, sqrt
 from typing import NamedTuple
 
 from kubepy.api.values.goformat import format_duration
@@ -19,6 +19,7 @@ from kubepy.insight import Timeline
 MOMENTS_SHARE, GAP_SHARE = 0.3, 0.15  # of the width: for moments at least, and for a gap where there are few
 BREAK_RATIO = 3.0  # gaps are cut short that last this many times longer than all shorter ones together
 BREAKS_SHARE = 0.6  # of the room of other gaps, for those that are cut short: at most
+RESOLUTION, NEAR_SECONDS = 300, 0.2  # times of the span that can be told apart; what is nearer is one moment
 PADDING = 0.04  # of the width, before the first step and after the last one
 
 
@@ -26,7 +27,7 @@ class Moment(NamedTuple):
     """The place of the steps of one moment.
 
     :ivar first: the number of its first step.
-    :ivar after: the time since the beginning of the timeline: ``1m30s``.
+    :ivar after: the time since the beginning of the timeline, as exact as the axis can show: ``1m30s``.
     """
 
     at: datetime
@@ -50,7 +51,9 @@ class Scale:
 
     def __init__(self, timeline: Timeline, width: float) -> None:
         self.width, self._steps = width, len(timeline.steps)
-        groups = [(at, len(list(steps))) for at, steps in groupby(step.at for step in timeline.steps)]
+        groups = moments_of(timeline)
+        span = (timeline.until - timeline.since).total_seconds()
+        self.resolution = 10.0 ** min(floor(log10(span / RESOLUTION)), 0) if span > 0 else 1.0
         moments = [timeline.since, *(at for at, _ in groups), max([timeline.until, *(at for at, _ in groups)])]
         seconds = [max((after - before).total_seconds(), 0.0) for before, after in pairwise(moments)]
         room = width * (1 - 2 * PADDING)
@@ -63,14 +66,18 @@ class Scale:
         x, first = width * PADDING, 0
         for index, share in enumerate(shares):
             if shortened[index]:
-                self.gaps.append(Gap(x, share * gap_room, format_duration(round(seconds[index]))))
+                self.gaps.append(Gap(x, share * gap_room, self._text(seconds[index])))
             x += share * gap_room
             if index < len(groups):
                 at, count = groups[index]
-                after = format_duration((at - timeline.since).total_seconds())
+                after = self._text((at - timeline.since).total_seconds())
                 self.moments.append(Moment(at, x, unit * weights[index], first, count, after))
                 x, first = x + unit * weights[index], first + count
         self._firsts = [moment.first for moment in self.moments]
+
+    def _text(self, seconds: float) -> str:
+        """Write a duration as exactly as the axis shows it."""
+        return format_duration(round(round(seconds / self.resolution) * self.resolution, 6))
 
     def x(self, number: int) -> float:
         """Return the place of a step; -1 is the beginning, the number of all steps the end."""
@@ -80,6 +87,22 @@ class Scale:
             return self.width
         moment = self.moments[bisect_right(self._firsts, number) - 1]
         return moment.x + moment.width * (number - moment.first + 0.5) / moment.steps
+
+
+def moments_of(timeline: Timeline) -> list[tuple[datetime, int]]:
+    """Return the moments of a timeline, each with the number of its steps.
+
+    Steps that follow each other so fast that the axis could not tell them apart are of one moment: in the system's time
+    each write has a time of its own.
+    """
+    near = min(timedelta(seconds=NEAR_SECONDS), (timeline.until - timeline.since) / RESOLUTION)
+    groups = list[tuple[datetime, int]]()
+    for step in timeline.steps:
+        if groups and step.at - groups[-1][0] <= near:
+            groups[-1] = (groups[-1][0], groups[-1][1] + 1)
+        else:
+            groups.append((step.at, 1))
+    return groups
 
 
 def gap_shares(seconds: list[float]) -> tuple[list[float], list[bool]]:

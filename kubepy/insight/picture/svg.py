@@ -405,7 +405,7 @@ def body_of(drawing: Drawing) -> str:
 
 def text_element(label: Label) -> str:
     """Return a text; one that is shortened says the whole when it is pointed at."""
-    short = shortened(label.text, label.room)
+    short = shortened(label.text, label.room, 5.5 if "small" in label.classes else 6.3)
     title = f"<title>{clean(label.text)}</title>" if short != label.text else ""
     return (f'<text class="{label.classes}" x="{number(label.x)}" y="{number(label.y)}">{clean(short)}{title}</text>\n')
 

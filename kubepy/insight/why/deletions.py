@@ -120,6 +120,9 @@ def dead_node(scene: Scene, node: Object, *, of_terminating: bool) -> Finding:
 def pod_of_dead_node(scene: Scene, pod: Object) -> Finding | None:
     """Diagnose a pod that is not ready because its node is dead."""
     node = scene.get(NODES, "", node_name(pod))
+    if node is None and node_name(pod) and not is_pod_terminal(pod):
+        return scene.finding("dead-node", scene.link(
+            pod, "spec.nodeName", f"node {node_name(pod)} does not exist; pods of such a node are deleted after 40s"))
     if node is None or is_pod_ready(pod) or is_pod_terminal(pod) or not is_down(node, scene.now):
         return None
     started = phase_of(pod) == "Running"
@@ -396,3 +399,4 @@ KEEPERS: dict[tuple[str, str], Callable[[Scene, Object], Finding]] = {
     (CRDS, CLEANUP): definition_with_objects,
 }
 DIAGNOSES: dict[str, tuple[Diagnosis, ...]] = {EVERY_KIND: (being_deleted,), PODS: (pod_of_dead_node,)}
+NOTES: dict[str, tuple[Diagnosis, ...]] = {PODS: (pod_of_dead_node,)}  # ready still, on a node that is gone

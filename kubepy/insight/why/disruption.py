@@ -39,7 +39,7 @@ def node_not_ready(scene: Scene, node: Object) -> Finding | None:
         return None
     status, name = condition_status(node, "Ready"), name_of(node)
     text = "its kubelet says that it is not ready" if status == "False" else "its kubelet does not report"
-    link = scene.condition_link(node, "Ready", text, "reason" if status else "status")
+    link = scene.condition_link(node, "Ready", text)
     if (until := down_until(node)) is not None:
         annotation = scene.link(node, f"metadata.annotations['{DOWN_UNTIL}']",
                                 f"its kubelet is down until {format_time(until)}")

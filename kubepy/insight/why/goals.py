@@ -22,6 +22,7 @@ HEALTHY_CONDITIONS = ("Ready", "Available", "Established", "NamesAccepted", "Hea
 # The kinds that make a custom resource done when it owns some.
 OWNED = ("deployments.apps", "statefulsets.apps", "daemonsets.apps", "replicasets.apps", "jobs.batch", "pods",
          "persistentvolumeclaims")
+ROLLED_OUT = ("Deployment", "StatefulSet")
 SERVICE_NAME = "kubernetes.io/service-name"
 
 
@@ -42,6 +43,13 @@ def desired_replicas(obj: Object) -> int:
         return count(obj, "desiredNumberScheduled")
     replicas = obj["spec"].get("replicas")
     return 1 if replicas is None else int(replicas)
+
+
+def progress(obj: Object) -> tuple[int, int] | None:
+    """Return how many pods of a workload are new, and how many of them are available; None for other kinds."""
+    if obj["kind"] == "DaemonSet":
+        return count(obj, "updatedNumberScheduled"), count(obj, "numberAvailable")
+    return (count(obj, "updatedReplicas"), count(obj, "availableReplicas")) if obj["kind"] in ROLLED_OUT else None
 
 
 def deployment(scene: Scene, obj: Object) -> bool:

@@ -87,7 +87,9 @@ def changed_after_start(scene: Scene, content: Object, pod: Object) -> bool:
     if not starts:
         return False
     changed, started = parse_time(value_at(content, changed_field(content))), parse_time(min(starts))
-    if changed != started or scene.settings.seed is None or scene.cluster.clock.own is None:
+    newest = max((entry.get("time", "") for entry in content["metadata"].get("managedFields") or ()), default="")
+    is_known = scene.settings.seed is not None and scene.cluster.clock.own is not None
+    if changed != started or not is_known or (newest and parse_time(newest) != changed):
         return changed > started
     return int(content["metadata"]["resourceVersion"]) > creation_revision(pod) and min(starts) == str(
         pod["metadata"].get("creationTimestamp"))
@@ -320,9 +322,7 @@ def note_limited(scene: Scene, obj: Object) -> Finding | None:
     target = target_of(scene, obj)
     link = scene.condition_link(obj, "ScalingLimited", "its metrics call for more replicas than maxReplicas", "reason")
     if condition_status(obj, "ScalingLimited") == "True" and link.value == "TooManyReplicas":
-        highest = obj["spec"]["maxReplicas"]
-        return scene.finding("autoscaler-limited", link, scene.link(obj, "spec.maxReplicas", "it stays at this size"),
-                             remedies=[patch(scene, obj, {"maxReplicas": 2 * highest})])
+        return scene.finding("autoscaler-limited", link, scene.link(obj, "spec.maxReplicas", "it stays at this size"))
     return conflict(scene, target, obj) if target is not None else None
 
 

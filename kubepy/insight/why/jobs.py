@@ -70,7 +70,7 @@ def failed_job(scene: Scene, job: Object) -> Finding | None:
         text = f"its pods have failed more often than backoffLimit {limit} allows"
         remedies = [patch(scene, job, {"backoffLimit": 2 * limit + 10})]
     elif cause == "job-deadline":
-        text = f"it took longer than activeDeadlineSeconds {spec.get('activeDeadlineSeconds')}"
+        text = f"it takes longer than activeDeadlineSeconds {spec.get('activeDeadlineSeconds')}"
         remedies = [patch(scene, job, {"activeDeadlineSeconds": None})]
     elif cause == "pod-failure-policy":
         text = "a rule of its podFailurePolicy fails the Job"
@@ -79,14 +79,10 @@ def failed_job(scene: Scene, job: Object) -> Finding | None:
         remedies = [patch(scene, job, {"maxFailedIndexes": None})]
     elif cause == "failed-indexes":
         text = f"indexes {(job.get('status') or {}).get('failedIndexes')} have failed for good"
-    chain = [link._replace(text=text), *failure_of_pod(scene, job)]
-    return scene.finding(cause, *chain, remedies=remedies if is_ahead(scene, job, kind) else ())
-
-
-def is_ahead(scene: Scene, job: Object, condition_type: str) -> bool:
-    """Return whether a condition became true after the moment at which the question was asked."""
-    condition = get_condition(job, condition_type) or {}
-    return str(condition.get("lastTransitionTime", "")) > format_time(scene.asked_at)
+    time = str((get_condition(job, kind) or {}).get("lastTransitionTime", ""))
+    is_ahead = time > format_time(scene.asked_at)  # of the moment of the question: the Job can still be saved
+    chain = [link._replace(text=f"at {time} it fails: {text}" if is_ahead else text), *failure_of_pod(scene, job)]
+    return scene.finding(cause, *chain, remedies=remedies if is_ahead else ())
 
 
 def failure_of_pod(scene: Scene, job: Object) -> Iterator[Link]:

@@ -62,7 +62,7 @@ class Scene:
     :param namespace: the namespace that a command line without ``-n`` works in.
     :ivar now: the moment of the scene.
     :ivar asked_at: the moment of the question: before ``now`` where the scene is the end of a prediction.
-    :ivar is_end: the scene is the end of a prediction in which the object did not get there.
+    :ivar is_stuck: a prediction has shown that the object does not get there.
     """
 
     def __init__(self, cluster: LocalCluster, diagnoses: Diagnoses, *, reconciles: bool = True,
@@ -71,7 +71,7 @@ class Scene:
         self.client = cluster.client
         self.now = cluster.clock.now()
         self.asked_at = asked_at or self.now
-        self.is_end = False
+        self.is_stuck = False
         self.settings = cluster.settings
         self.reconciles = reconciles
         self.namespace = namespace

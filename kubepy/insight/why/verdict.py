@@ -8,6 +8,7 @@ Each remedy is tried on a fork of its own.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -26,12 +27,14 @@ from kubepy.insight.why import (
     Next,
     Remedy,
     Why,
+    containers,
     deletions,
     disruption,
     generic,
     goals,
     intent,
     jobs,
+    references,
     refusals,
     scheduling,
     services,
@@ -42,13 +45,15 @@ from kubepy.insight.why.scene import Diagnoses, Scene, Words, condition_status, 
 from kubepy.runtime.checkpoint import CHECKPOINT, latest
 from kubepy.storage import Key
 
-MANY_PODS = 200  # in a cluster with more of them not all remedies are tried …
-MOST_BROKEN = 600  # … one if half as many pods are not where they should be, none if so many are not
+MANY_PODS = 200  # in a cluster with more of them not all remedies are tried, or not to their end
+MOST_WRITES = 2000  # of the controllers: for a run forward, for all remedies together
+MOST_MOMENTS = 40  # in a run forward
 OF_EACH_LOOK = 3  # of many pods that look alike, so many go on while a fork runs forward
 KUBELET = "kubelet"
 # For each kind first what keeps an object from going, then what refuses its pods, what keeps them from a node, what
 # breaks their containers, and last what only says how far it is.
-TABLES = (deletions, jobs, disruption, intent, services, refusals, scheduling, volumes, generic, workloads)
+TABLES = (deletions, jobs, disruption, intent, services, references, refusals, scheduling, volumes, containers, generic,
+          workloads)
 DIAGNOSES = merged([*(module.DIAGNOSES for module in TABLES), jobs.LAST_DIAGNOSES])
 # Of objects that are done.
 NOTES = merged([*(getattr(module, "NOTES", {}) for module in TABLES), intent.LAST_NOTES])
@@ -103,6 +108,7 @@ def explain(question: Question) -> Why:
         remedies = try_remedies(question, asked, finding, is_note=True)
     else:
         end, reaches = run_forward(question, scene, asked)
+        scene.is_stuck = not reaches
         at_first = scene.diagnose(asked)
         if reaches and scene.reconciles:
             state, finding = PROGRESSING, at_first or generic.rolling_out(scene, asked)
@@ -118,11 +124,14 @@ def explain(question: Question) -> Why:
 
 def _at_end(scene: Scene, key: Key, at_first: Finding | None) -> tuple[Finding | None, bool]:
     """Return the finding about an object that is stuck, and whether the cluster shows it now, not only in the end."""
-    scene.is_end = True
+    scene.is_stuck = True
     obj = scene.get(*key)
     at_end = scene.diagnose(obj) if obj is not None else None
-    is_same = at_end is None or (at_first is not None and at_first.cause == at_end.cause)
-    return (at_first if is_same else at_end), is_same and at_first is not None
+    if at_end is None or at_first is None:
+        return at_first or at_end, at_first is not None
+    is_same = at_first.cause == at_end.cause
+    # At first the way may end too early.
+    return (at_first if is_same and len(at_first.chain) >= len(at_end.chain) else at_end), is_same
 
 
 # --- running forward ----------------------------------------------------------------------------------------------
@@ -132,19 +141,36 @@ def run_forward(question: Question, scene: Scene, asked: Object) -> tuple[LocalC
     """Let the controllers work on a fork; return it as it is in the end, and whether the object is done there.
 
     Where there are many pods, those that look alike first lie still but for a few of them: if none of these becomes
-    ready or goes, neither would the others, and the object is stuck. Otherwise all of them go on.
+    ready or goes, neither would the others, and the object is stuck. Otherwise all of them go on, and a workload that
+    has come on after so many moments, or writes, counts as one that gets there.
     """
+    moments, is_enough, budget, begun = 0, False, Budget(MOST_WRITES), goals.progress(asked)
+    has_many = len(scene.list("pods")) > MANY_PODS
+
     def done(fork: LocalCluster) -> bool:
         return question.is_done(fork, asked)
 
-    if len(scene.list("pods")) > MANY_PODS and scene.settings.faults is None and (still := alike(scene)):
+    def comes_on(fork: LocalCluster) -> bool:
+        obj = question.scene(fork).get(*question.key)
+        return obj is not None and begun is not None and (goals.progress(obj) or begun) > begun
+
+    def count_writes(fork: LocalCluster) -> None:
+        fork.client.on_write = budget.count
+
+    def done_or_enough(fork: LocalCluster) -> bool:
+        nonlocal moments, is_enough
+        moments += 1
+        is_enough = has_many and (moments > MOST_MOMENTS or budget.left < 0) and comes_on(fork)
+        return is_enough or done(fork)
+
+    if has_many and scene.settings.faults is None and (still := alike(scene)):
         before = _settled_pods(scene)
         end = predict(question.cluster, lambda fork: _lay_still(fork, still),
                       done=lambda fork: done(fork) or _settled_pods(question.scene(fork)) != before).cluster
         if not done(end) and _settled_pods(question.scene(end)) == before:
             return end, False
-    end = predict(question.cluster, lambda fork: None, done=done).cluster
-    return end, question.is_done(end, asked, or_goes_on=True)
+    end = predict(question.cluster, count_writes, done=done_or_enough).cluster
+    return end, is_enough or question.is_done(end, asked, or_goes_on=True)
 
 
 def alike(scene: Scene) -> set[Key]:
@@ -211,17 +237,40 @@ def try_remedies(question: Question, asked: Object, finding: Finding, *, is_note
 
     :param is_note: the object is done, so that a remedy has to change what there is to say about it.
 
-    A remedy costs as much as its pods: with many pods fewer are tried, and none where it would make too many anew.
+    With many pods they are tried until one helps, or has written too much.
     """
-    pods, settled = _settled_pods(question.scene())
-    tried = len(finding.remedies) if pods <= MANY_PODS else max(2 - 2 * (pods - settled) // MOST_BROKEN, 0)
     noted = finding.cause if is_note else ""
-    remedies = [try_remedy(question, asked, words, noted) if question.run and number < tried else Remedy(words)
-                for number, words in enumerate(finding.remedies)]
+    has_many = len(question.scene().list("pods")) > MANY_PODS
+    budget = Budget(MOST_WRITES if has_many else math.inf)
+    remedies: list[Remedy] = []
+    for words in finding.remedies:
+        is_enough = question.run is None or (has_many and any(remedy.proven for remedy in remedies))
+        remedy = None if is_enough else try_remedy(question, asked, words, noted=noted, budget=budget)
+        remedies.append(remedy or Remedy(words))
     return tuple(sorted(remedies, key=lambda remedy: not remedy.proven))
 
 
-def try_remedy(question: Question, asked: Object, words: Words, noted: str = "") -> Remedy:
+class BudgetSpent(BaseException):
+    """A remedy makes the controllers write more than is worth trying; no controller may take it for an error."""
+
+
+class Budget:
+    """The number of writes that are left for trying remedies. It depends on no clock: same cluster, same answer."""
+
+    def __init__(self, writes: float) -> None:
+        self.left = writes
+
+    def count(self, key: Key, obj: Object | None) -> None:
+        self.left -= 1
+
+    def spend(self, key: Key, obj: Object | None) -> None:
+        """Count a write. Raises BudgetSpent."""
+        self.count(key, obj)
+        if self.left < 0:
+            raise BudgetSpent
+
+
+def try_remedy(question: Question, asked: Object, words: Words, *, noted: str, budget: Budget) -> Remedy:
     """Run a command line on a fork, and see whether the object gets there, without the cause that is noted now."""
     status = 1
 
@@ -233,9 +282,13 @@ def try_remedy(question: Question, asked: Object, words: Words, noted: str = "")
     def act(fork: LocalCluster) -> None:
         nonlocal status
         assert question.run is not None
+        fork.client.on_write = budget.spend
         status = question.run(fork, words)
 
-    prediction = predict(question.cluster, act, done=lambda fork: status != 0 or helps(fork))
+    try:
+        prediction = predict(question.cluster, act, done=lambda fork: status != 0 or helps(fork))
+    except BudgetSpent:
+        return Remedy(words)
     if status != 0 or not helps(prediction.cluster):
         return Remedy(words)
     return Remedy(words, True, (prediction.cluster.clock.now() - prediction.started).total_seconds())

@@ -145,7 +145,7 @@ def held_up(scene: Scene, obj: Object, link: Link, finding: Finding, *, surges: 
         late = scene.condition_link(obj, "Progressing", "no progress within progressDeadlineSeconds "
                                     f"({obj['spec'].get('progressDeadlineSeconds', 600)} s)", "reason")
         return scene.lead(finding._replace(cause="progress-deadline-exceeded"), late, undo(scene, obj))
-    if finding.cause == "not-ready" and surges and not scene.is_end:
+    if finding.cause == "not-ready" and surges and not scene.is_stuck:
         finding = finding._replace(cause="surge-waits")
     elif finding.cause == "terminating":
         finding = finding._replace(cause="rolling-out")

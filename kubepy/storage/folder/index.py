@@ -217,7 +217,9 @@ def find_damage(database: Database) -> Iterator[str]:
             is_named = entry.type and entry.resource and entry.name
             if not _are(str, entry[1:5]) or not is_named or (entry.type == DELETED) != (entry.json is not None):
                 yield f"an entry of the change log has other types: {entry[:5]}"
-        database.timeline(timeline.NEVER, inf)
+        for noted in database.timeline(timeline.NEVER, inf):
+            if not _are(int, noted[:2]) or not _are(str, (*noted.key, noted.note)):
+                yield f"an entry of the timeline has other types: {noted[:3]}"
         for stamp, problem in database.problems().values():
             if not _are(int, (*stamp, problem.line)) or not isinstance(problem.reason, str):
                 yield "a problem has other types"

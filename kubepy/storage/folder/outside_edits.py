@@ -144,7 +144,8 @@ class OutsideEdits:
         """Note the change of an object on the timeline."""
         if self._recorder is not None and key.resource in self._recorder.resources:
             before, after = (json.loads(text) if text is not None else None for text in (old, new))
-            self._timeline += self._recorder.entries(key, self._revision, self._now, before, after, is_outside=True)
+            now = self._recorder.edit_time()
+            self._timeline += self._recorder.entries(key, self._revision, now, before, after, is_outside=True)
 
     def _put(self, row: Row, change_type: str) -> None:
         """Store a row at the next revision, and log the change."""

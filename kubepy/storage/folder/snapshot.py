@@ -174,6 +174,6 @@ def _with_unrecorded_edits(state: StoreState, source: FolderSource, view: Folder
         changes.append(StoredChange(key, _record(before) if before else None, text, revision))
         if recorder is not None and key.resource in recorder.resources:
             old, new = (json.loads(content) if content else None for content in (before and before.json, text))
-            timeline += recorder.entries(key, revision, access.now(), old, new, is_outside=True)
+            timeline += recorder.entries(key, revision, recorder.edit_time(), old, new, is_outside=True)
     state = state.changed(changes, log, revision) if changes else state
     return state.with_timeline(timeline, recorder.keep) if timeline and recorder is not None else state

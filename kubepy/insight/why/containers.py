@@ -1,0 +1,261 @@
+"""Pods whose containers do not run: images, crashes, init containers, memory, deadlines, annotations of the kubelet.
+
+Everything is read off the status that a kubelet reports. Where an annotation has made the simulated kubelet report it,
+the annotation is the last link, and taking it away is a remedy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+from kubepy.api.meta import Object, annotations_of, name_of
+from kubepy.api.objects.images import image_name_problem
+from kubepy.api.objects.outcomes import OUTCOME, PENDING, POD_OUTCOME, RUNS_FOR, UnknownOutcomeError
+from kubepy.api.objects.pods import node_name, phase_of
+from kubepy.api.objects.usage import AnnotationError
+from kubepy.insight.why.remedies import field_path, merge_patch, replaces_pods, top_owner
+from kubepy.insight.why.scene import plural
+from kubepy.kubelet.lifetimes import NO_RULES, lifetime_of
+
+if TYPE_CHECKING:
+    from kubepy.api.typed import Node, Pod
+    from kubepy.insight import Finding, Link
+    from kubepy.insight.why.scene import Diagnosis, Scene, Words
+
+PULL_REASONS = ("ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "ImageInspectError", "RegistryUnavailable")
+INVALID_IMAGE_NAME, CRASH_LOOP, OUT_OF_MEMORY = "InvalidImageName", "CrashLoopBackOff", "OOMKilled"
+LISTS = (("initContainers", "initContainerStatuses"), ("containers", "containerStatuses"))
+
+
+class FailingContainer(NamedTuple):
+    """A container that is not where it should be: it waits, or has failed.
+
+    :ivar path: of its status (``status.containerStatuses[0]``).
+    :ivar spec_path: of its spec (``spec.containers[0]``).
+    """
+
+    pod: Object
+    container: Object
+    status: Object
+    path: str
+    spec_path: str
+
+    @property
+    def name(self) -> str:
+        return str(self.container["name"])
+
+    @property
+    def title(self) -> str:
+        return f"init container {self.name}" if self.is_init else f"container {self.name}"
+
+    @property
+    def is_init(self) -> bool:
+        return self.spec_path.startswith("spec.init")
+
+    @property
+    def waiting(self) -> Object:
+        return (self.status.get("state") or {}).get("waiting") or {}
+
+    @property
+    def reason(self) -> str:
+        return str(self.waiting.get("reason", ""))
+
+    @property
+    def end(self) -> tuple[str, Object]:
+        """The path of the end of its last run below its status, and that end; empty where none has ended."""
+        for field in ("state", "lastState"):
+            if ended := (self.status.get(field) or {}).get("terminated"):
+                return f"{self.path}.{field}.terminated", ended
+        return "", {}
+
+    @property
+    def has_failed(self) -> bool:
+        """Tell whether it ends again and again, or its end has ended the pod."""
+        ended = (self.status.get("state") or {}).get("terminated") or {}
+        return self.reason == CRASH_LOOP or bool(ended.get("exitCode"))
+
+
+def failing_containers(pod: Object) -> Iterator[FailingContainer]:
+    """Yield the containers of a pod that wait or have failed, in the order in which a kubelet starts them."""
+    for field, statuses_field in LISTS:
+        indexes = {container["name"]: index for index, container in enumerate(pod["spec"].get(field) or ())}
+        for index, status in enumerate((pod.get("status") or {}).get(statuses_field) or ()):
+            state = status.get("state") or {}
+            if status["name"] in indexes and ("waiting" in state or (state.get("terminated") or {}).get("exitCode")):
+                place = indexes[status["name"]]
+                yield FailingContainer(pod, pod["spec"][field][place], status, f"status.{statuses_field}[{index}]",
+                                       f"spec.{field}[{place}]")
+
+
+# --- what the annotations say ---------------------------------------------------------------------------------------
+
+
+def annotated(scene: Scene, pod: Object, annotation: str = OUTCOME, of_node: str = POD_OUTCOME) -> Iterator[Link]:
+    """Yield the link of the annotation, of the pod or of its node, that makes the simulated kubelet act so."""
+    node = scene.get("nodes", "", node_name(pod))
+    for obj, name in ((pod, annotation), (node, of_node)):
+        if obj is not None and annotations_of(obj).get(name):
+            yield scene.link(obj, field_path("metadata.annotations", name),
+                             "the simulated kubelet follows this annotation")
+            return
+
+
+def without_annotation(scene: Scene, pod: Object, annotation: str = OUTCOME, of_node: str = POD_OUTCOME) -> list[Words]:
+    """Return the command that takes the annotation away: from the template, the pod, or its node."""
+    workload, node = top_owner(scene, pod), scene.get("nodes", "", node_name(pod))
+    if annotations_of(pod).get(annotation):
+        metadata = (workload["spec"].get("template") or {}).get("metadata") or {}
+        if replaces_pods(workload) and annotation in (metadata.get("annotations") or {}):
+            patch = {"metadata": {"annotations": {annotation: None}}}
+            return [merge_patch(scene, workload, {"spec": {"template": patch}})]
+        return [] if phase_of(pod) == "Failed" else [scene.command(pod, "annotate", scene.word(pod), f"{annotation}-")]
+    if node is not None and (text := annotations_of(node).get(of_node)):
+        alike = [name_of(other) for other in scene.list("nodes") if annotations_of(other).get(of_node) == text]
+        return [("annotate", "node", *alike, f"{of_node}-")]
+    return []
+
+
+# --- images ---------------------------------------------------------------------------------------------------------
+
+
+def invalid_image_name(scene: Scene, pod: Object) -> Finding | None:
+    """Blame the name of an image that cannot be parsed."""
+    for failing in failing_containers(pod):
+        if failing.reason == INVALID_IMAGE_NAME:
+            return scene.finding(
+                "invalid-image-name",
+                scene.link(pod, f"{failing.path}.state.waiting.reason", f"{failing.title} is not started: "
+                           f"{failing.waiting.get('message') or 'the name of its image cannot be parsed'}"),
+                scene.link(pod, f"{failing.spec_path}.image", "this is no valid name of an image"),
+                remedies=set_image(scene, failing))
+    return None
+
+
+def image_pull(scene: Scene, pod: Object) -> Finding | None:
+    """Blame an image that cannot be pulled."""
+    for failing in failing_containers(pod):
+        if failing.reason in PULL_REASONS:
+            links = [*annotated(scene, pod)]
+            return scene.finding(
+                "image-pull",
+                scene.link(pod, f"{failing.path}.state.waiting.reason", f"{failing.title} has no image: "
+                           f"{failing.waiting.get('message') or failing.reason}"),
+                scene.link(pod, f"{failing.spec_path}.image", "this image cannot be pulled"), *links,
+                remedies=without_annotation(scene, pod) if links else set_image(scene, failing))
+    return None
+
+
+def set_image(scene: Scene, failing: FailingContainer) -> list[Words]:
+    """Return the command that sets another image: that of an earlier revision, or the name as it was probably meant."""
+    pod, image = failing.pod, failing.container["image"]
+    workload = top_owner(scene, pod)
+    earlier = [other for other in earlier_images(scene, workload, failing.name)
+               if other != image and not image_name_problem(other)]
+    target = workload if replaces_pods(workload) else pod
+    if workload["kind"] not in ("Pod", "Job") and target is pod:
+        return []  # the template of the next pod would be as wrong
+    names = [*earlier[:1], *(name for name in (image.lower(), image.lower().strip(":@/"))
+                             if image_name_problem(image) and not image_name_problem(name))]
+    return [scene.command(target, "set", "image", scene.word(target), f"{failing.name}={name}") for name in names[:1]]
+
+
+def earlier_images(scene: Scene, workload: Object, container: str) -> Iterator[str]:
+    """Yield the images that a container had in the revisions of a workload, the latest first."""
+    if workload["kind"] == "Deployment":
+        annotation = "deployment.kubernetes.io/revision"
+        revisions = [(int(annotations_of(obj).get(annotation) or 0), obj["spec"]["template"])
+                     for obj in scene.owned(workload, "replicasets.apps")]
+    else:
+        revisions = [(int(obj.get("revision") or 0), ((obj.get("data") or {}).get("spec") or {}).get("template") or {})
+                     for obj in scene.owned(workload, "controllerrevisions.apps")]
+    for _, template in sorted(revisions, key=lambda revision: -revision[0]):
+        spec = template.get("spec") or {}
+        for other in (*(spec.get("initContainers") or ()), *(spec.get("containers") or ())):
+            if other["name"] == container and other.get("image"):
+                yield other["image"]
+
+
+# --- containers that end --------------------------------------------------------------------------------------------
+
+
+def failed_container(scene: Scene, pod: Object) -> Finding | None:
+    """Blame a container that ends, or has ended: out of memory, an init container, a crash loop, a failure."""
+    for failing in failing_containers(pod):
+        if failing.has_failed:
+            cause, links = cause_of_failure(failing), [*annotated(scene, pod)]
+            remedies = without_annotation(scene, pod)
+            if not links:
+                links = [*annotated(scene, pod, RUNS_FOR, RUNS_FOR)]
+                remedies = without_annotation(scene, pod, RUNS_FOR, RUNS_FOR)
+            return scene.finding(cause, *failure_links(scene, failing, cause), *links, remedies=remedies)
+    return None
+
+
+def cause_of_failure(failing: FailingContainer) -> str:
+    if failing.end[1].get("reason") == OUT_OF_MEMORY:
+        return "out-of-memory"
+    if failing.is_init:
+        return "init-container-failing"
+    return "crash-loop" if failing.reason == CRASH_LOOP else "container-failed"
+
+
+def failure_links(scene: Scene, failing: FailingContainer, cause: str) -> Iterator[Link]:
+    """Yield the links of a container that ends: that it waits for its restart, and how its last run ended."""
+    pod, (path, ended) = failing.pod, failing.end
+    if failing.reason == CRASH_LOOP:
+        restarts = plural(int(failing.status.get("restartCount") or 0), "restart")
+        waits = ", and the others wait for it" if failing.is_init else ""
+        yield scene.link(pod, f"{failing.path}.state.waiting.reason",
+                         f"{failing.title} ends again and again, after {restarts} so far{waits}")
+    if ended and cause == "out-of-memory":
+        limit = ((failing.container.get("resources") or {}).get("limits") or {}).get("memory")
+        yield scene.link(pod, f"{path}.reason", f"{failing.title} was killed: it needed more memory than "
+                         f"{f'its limit of {limit}' if limit else 'there was'}")
+    elif ended:
+        nothing = "" if failing.reason == CRASH_LOOP else ", and nothing starts it again in this pod"
+        yield scene.link(pod, f"{path}.exitCode", f"the last run of {failing.title} ended with exit code "
+                         f"{ended.get('exitCode', 0)}{nothing}")
+
+
+def failed_pod(scene: Scene, pod: Object) -> Finding | None:
+    """Blame a deadline, or a node that did not admit the pod or has ended it."""
+    status = pod.get("status") or {}
+    if phase_of(pod) != "Failed" or not status.get("reason"):
+        return None
+    if status["reason"] == "DeadlineExceeded":
+        return scene.finding(
+            "deadline-exceeded", scene.link(pod, "status.reason", "it had not ended by its deadline"),
+            scene.link(pod, "spec.activeDeadlineSeconds", "so many seconds after its start it has to be gone"))
+    text = status.get("message") or f"it has failed: {status['reason']}"
+    return scene.finding("pod-rejected", scene.link(pod, "status.reason", text.rstrip(".")))
+
+
+# --- pods that the kubelet does not start ---------------------------------------------------------------------------
+
+
+def not_started(scene: Scene, pod: Object) -> Finding | None:
+    """Blame an annotation that keeps the simulated kubelet from starting a pod, or that it cannot read."""
+    node = scene.get("nodes", "", node_name(pod))
+    if node is None or phase_of(pod) not in ("", "Pending") or (pod.get("status") or {}).get("containerStatuses"):
+        return None
+    rules = NO_RULES._replace(defaults=scene.settings.kubelet.annotations())
+    try:
+        outcome, cause, text = lifetime_of(cast("Pod", pod), cast("Node", node), rules).outcome, "not-started", ""
+    except (UnknownOutcomeError, AnnotationError) as error:
+        name = error.annotation if isinstance(error, AnnotationError) else OUTCOME
+        outcome, cause, text = PENDING, "invalid-annotation", f"the simulated kubelet cannot follow it: {error}"
+    else:
+        name = OUTCOME
+    if outcome != PENDING:
+        return None
+    of_node = POD_OUTCOME if name == OUTCOME else name
+    links = [link._replace(text=text or "the simulated kubelet does not start the pod") for link in
+             annotated(scene, pod, name, of_node)]
+    links = links or [scene.link(pod, "status.phase", text or "kubelet.outcome in kubepy.yaml keeps it pending")]
+    return scene.finding(cause, *links, remedies=without_annotation(scene, pod, name, of_node))
+
+
+DIAGNOSES: dict[str, tuple[Diagnosis, ...]] = {
+    "pods": (failed_pod, invalid_image_name, image_pull, failed_container, not_started),
+}

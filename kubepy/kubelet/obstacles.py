@@ -1,0 +1,137 @@
+"""The things that keep a kubelet from starting containers, whatever their outcome: names of images that cannot be
+parsed, and, where ``references`` asks for it, ConfigMaps and Secrets that are missing.
+
+Upstream: ``pkg/kubelet/images/image_manager.go``, ``makeEnvironmentVariables`` in ``pkg/kubelet/kubelet_pods.go``, the
+reconciler of ``pkg/kubelet/volumemanager``. Pure functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from kubepy.api.meta import namespace_of
+from kubepy.api.objects.images import image_name_problem
+from kubepy.api.objects.pods import is_restartable_init_container
+from kubepy.api.objects.references import Find, missing_references
+from kubepy.kubelet.outcomes import PULL_FAILED, UNPULLED, StartObstacles, Waiting
+from kubepy.quoting import quote
+
+if TYPE_CHECKING:
+    from kubepy.api.typed import Container, ContainerStatus, Pod
+
+CREATING, INITIALIZING = "ContainerCreating", "PodInitializing"
+INVALID_IMAGE_NAME, CONFIG_ERROR = "InvalidImageName", "CreateContainerConfigError"
+PULL_REASONS = (UNPULLED.reason, PULL_FAILED.reason)
+NO_OBSTACLES = StartObstacles()
+
+
+class KubeletEvent(NamedTuple):
+    """A Warning event about a pod."""
+
+    reason: str
+    message: str
+
+
+def obstacles_of(pod: Pod, find: Find | None, *, init_fails: bool, pull_fails: bool) -> StartObstacles:
+    """Return what keeps the containers of a pod from starting: of its init containers the first one, or else of all
+    its containers.
+
+    :param find: looks up ConfigMaps and Secrets; None where they need not be there.
+    :param init_fails: the first init container that is no sidecar does not complete: no later one is reached.
+    :param pull_fails: the images of the containers cannot be pulled, so that nothing else matters to them.
+    """
+    spec, statuses = pod["spec"], _statuses_by_name(pod)
+    missing = [*missing_references(spec, namespace_of(pod), find)] if find is not None else []
+    if not any(_has_started(status) for status in statuses.values()):
+        of_volumes = (problem for problem in reversed(missing) if problem.reference.volume)
+        if mounts := {problem.reference.volume: problem.message for problem in of_volumes}:
+            return StartObstacles(mounts=tuple(sorted(mounts.items())))
+    config = {problem.reference.container: problem.message for problem in reversed(missing)
+              if problem.reference.container}
+
+    def obstacle(container: Container) -> Waiting | None:
+        name, image, has_started = container["name"], container["image"], _has_started(statuses.get(container["name"]))
+        if problem := image_name_problem(image):
+            return Waiting(INVALID_IMAGE_NAME, f"Failed to apply default image tag {quote(image)}: {problem}")
+        return Waiting(CONFIG_ERROR, config[name]) if name in config and not has_started else None
+
+    for container in spec.get("initContainers") or ():
+        has_started = _has_started(statuses.get(container["name"]))
+        if not has_started and (waiting := obstacle(container)):
+            return StartObstacles(containers=((container["name"], waiting),))
+        if init_fails and not is_restartable_init_container(container):
+            return NO_OBSTACLES
+    held = ((container["name"], obstacle(container)) for container in spec["containers"])
+    return StartObstacles(containers=tuple((name, waiting) for name, waiting in held if waiting is not None and not (
+        pull_fails and waiting.reason == CONFIG_ERROR)))
+
+
+def lacks_configuration(pod: Pod) -> bool:
+    """Tell whether the status of a pod says that a container has its image and lacks its configuration."""
+    statuses = (pod.get("status") or {}).get("containerStatuses") or ()
+    return any(_waiting_reason(status) == CONFIG_ERROR and is_held(pod, status) for status in statuses)
+
+
+def shows_failed_pull(pod: Pod) -> bool:
+    """Tell whether the status of a pod says that an image cannot be pulled."""
+    return any(_waiting_reason(status) in PULL_REASONS for status in _statuses_by_name(pod).values())
+
+
+def reported_obstacles(pod: Pod) -> StartObstacles | None:
+    """Return the obstacles that the status of a pod shows, without the volumes' messages; None where there is none."""
+    statuses = _statuses_by_name(pod)
+    held = {name: Waiting(_waiting_reason(status), (status["state"].get("waiting") or {}).get("message", ""))
+            for name, status in statuses.items() if is_held(pod, status)}
+    if roots := tuple((name, waiting) for name, waiting in held.items() if waiting.message):
+        return StartObstacles(containers=roots)
+    return StartObstacles(mounts=(("", ""),)) if held and len(held) == len(statuses) else None
+
+
+def is_held(pod: Pod, status: ContainerStatus) -> bool:
+    """Tell whether a container waits for something other than its outcome. A status that somebody has set by hand,
+    without the message of a kubelet, is none of these."""
+    match _waiting_reason(status):
+        case "InvalidImageName" | "CreateContainerConfigError":
+            return bool((status["state"].get("waiting") or {}).get("message"))
+        case "ContainerCreating":
+            return not pod["status"].get("podIP") or bool(pod["spec"].get("hostNetwork"))
+        case reason:
+            return reason == INITIALIZING
+
+
+def are_reported(obstacles: StartObstacles, pod: Pod) -> bool:
+    """Tell whether the status of a pod shows these obstacles and no others."""
+    reported = reported_obstacles(pod) or NO_OBSTACLES
+    return bool(obstacles.mounts) == bool(reported.mounts) and obstacles.containers == reported.containers
+
+
+def events_of(obstacles: StartObstacles) -> Iterator[KubeletEvent]:
+    """Yield the events with which a kubelet says what keeps containers from starting."""
+    for volume, message in obstacles.mounts:
+        yield KubeletEvent("FailedMount", f"MountVolume.SetUp failed for volume {quote(volume)} : {message}")
+    for _, waiting in obstacles.containers:
+        if waiting.reason == INVALID_IMAGE_NAME:
+            yield KubeletEvent("InspectFailed", waiting.message)
+            yield KubeletEvent("Failed", f"Error: {waiting.reason}")
+        else:
+            yield KubeletEvent("Failed", f"Error: {waiting.message}")
+
+
+def _statuses_by_name(pod: Pod) -> dict[str, ContainerStatus]:
+    status = pod.get("status") or {}
+    return {entry["name"]: entry for entry in (*(status.get("initContainerStatuses") or ()),
+                                               *(status.get("containerStatuses") or ()))}
+
+
+def _waiting_reason(status: ContainerStatus) -> str:
+    return ((status.get("state") or {}).get("waiting") or {}).get("reason", "")
+
+
+def _has_started(status: ContainerStatus | None) -> bool:
+    """Tell whether a container has ever been started."""
+    if status is None:
+        return False
+    state = status.get("state") or {}
+    return "running" in state or "terminated" in state or status.get("restartCount", 0) > 0 or bool(
+        (status.get("lastState") or {}).get("terminated"))

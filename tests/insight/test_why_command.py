@@ -1,0 +1,207 @@
+"""`kubepy why` as a command: its states and exit status, its forms, and that it changes nothing."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from kubepy import Cluster
+from kubepy.controlplane import MANAGER_LOCK
+from kubepy.insight.why.scene import value_at
+from kubepy.insight.why.verdict import Question, explain
+from kubepy.runtime.checkpoint import CHECKPOINT
+from kubepy.storage import Key
+
+WEB = Key("deployments.apps", "default", "web")
+BROKEN = '{"spec":{"template":{"metadata":{"annotations":{"kubepy.dev/outcome":"not-ready"}}}}}'
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    """A cluster with a Deployment that is rolled out."""
+    cluster = Cluster.temporary(nodes=3, seed=7)
+    cluster.run("create deployment web --image=web:1 --replicas=2", check=True)
+    cluster.settle()
+    return cluster
+
+
+def test_why_status_says_how_the_object_stands(cluster: Cluster) -> None:
+    assert cluster.run("why deployment/web").status == 0
+    cluster.run("annotate nodes --all kubepy.dev/ready-after=5s", check=True)
+    cluster.run("set image deployment/web web=web:2", check=True)
+    assert cluster.run("why deployment/web").status == 3
+    cluster.run(["patch", "deployment", "web", "-p", BROKEN], check=True)
+    result = cluster.run("why deployment web")
+    assert (result.status, result.stdout.splitlines()[0]) == (
+        2, "deployment.apps/web is stuck: it is not ready (not-ready)")
+
+
+@pytest.mark.parametrize(("command", "error"), [
+    ("why deployment/none", 'Error from server (NotFound): deployments.apps "none" not found'),
+    ("why deployment/web -n none", 'Error from server (NotFound): namespaces "none" not found'),
+    ("why deployment", "error: resource(s) were provided, but no name was specified"),
+    ("why sheep/web", 'error: the server doesn\'t have a resource type "sheep"'),
+    ("why deployment/web -o wide", 'error: unable to match a printer suitable for the output format "wide", allowed '
+                                   "formats are: text,json,yaml"),
+])
+def test_why_bad_input_is_one_error(cluster: Cluster, command: str, error: str) -> None:
+    result = cluster.run(command)
+    assert (result.status, result.stdout, result.stderr.rstrip()) == (1, "", error)
+
+
+def test_why_several_objects_answers_each_and_exits_with_the_worst(cluster: Cluster) -> None:
+    cluster.run("cordon node-1", check=True)
+    cluster.run("create deployment idle --image=idle:1 --replicas=0", check=True)
+    cluster.run("rollout pause deployment/web", check=True)
+    cluster.run("set image deployment/web web=web:2", check=True)
+    result = cluster.run("why deployments web idle")
+    assert result.status == 2
+    assert [line for line in result.stdout.splitlines() if line.startswith("deployment.apps")] == [
+        "deployment.apps/web is stuck: the rollout is paused (paused)",
+        "deployment.apps/idle is done: it is scaled to zero, so it has no pods"]
+    listed = json.loads(cluster.run("why deployments -l app -o json").stdout)
+    assert [item["cause"] for item in listed["items"]] == ["scaled-to-zero", "paused"]
+    some = cluster.run("why deployments none idle -o json")
+    assert some.status == 1
+    assert [item["object"]["name"] for item in json.loads(some.stdout)["items"]] == ["idle"]
+
+
+def test_why_json_has_the_documented_form(cluster: Cluster) -> None:
+    cluster.run(["patch", "deployment", "web", "-p", BROKEN], check=True)
+    answer = json.loads(cluster.run("why deployment/web -o json").stdout)
+    assert list(answer) == ["kind", "object", "state", "cause", "chain", "remedies", "next"]
+    assert answer["object"] == {"resource": "deployments.apps", "namespace": "default", "name": "web"}
+    assert answer["remedies"] == [
+        {"command": ["kubepy", "rollout", "undo", "deployment/web"], "proven": True, "finishesAfter": "0s"}]
+    for link in answer["chain"]:
+        obj = cluster.client.get(link["object"]["resource"], link["object"]["name"])
+        assert value_at(obj, link["field"]) == link["value"]
+        shown = cluster.run(["get", link["object"]["resource"], link["object"]["name"], "-o",
+                             f"jsonpath={{.{link['field']}}}"]).stdout
+        assert shown == ("" if link["value"] is None else json.dumps(link["value"]).strip('"'))
+
+
+def test_why_remedy_in_another_namespace_names_it(cluster: Cluster) -> None:
+    cluster.run("create namespace shop", check=True)
+    cluster.run("create deployment web --image=web:1 -n shop", check=True)
+    cluster.settle()
+    cluster.run("rollout pause deployment/web -n shop", check=True)
+    cluster.run("set image deployment/web web=web:2 -n shop", check=True)
+    answer = json.loads(cluster.run("why deployment/web -n shop -o json").stdout)
+    assert answer["remedies"][0]["command"] == ["kubepy", "rollout", "resume", "deployment/web", "-n", "shop"]
+    assert answer["remedies"][0]["proven"]
+
+
+def test_why_context_with_a_namespace_remedies_name_theirs(tmp_path: Path) -> None:
+    cluster = Cluster.create(tmp_path / "state", nodes=1, clock="2026-01-01T00:00:00Z", seed=7)
+    cluster.run("create deployment web --image=web:1", check=True)
+    cluster.settle()
+    cluster.run("rollout pause deployment/web", check=True)
+    cluster.run("set image deployment/web web=web:2", check=True)
+    cluster.run("config set-context --current --namespace=kube-system", check=True)
+    answer = json.loads(cluster.run("why deployment/web -n default -o json").stdout)
+    assert answer["remedies"] == [{"command": ["kubepy", "rollout", "resume", "deployment/web", "-n", "default"],
+                                   "proven": True, "finishesAfter": "0s"}]
+
+
+def test_why_changes_no_file(tmp_path: Path) -> None:
+    folder = tmp_path / "state"
+    with Cluster.create(folder, nodes=3, clock="2026-01-01T00:00:00Z", seed=7) as cluster:
+        cluster.run("create deployment web --image=web:1 --replicas=2", check=True)
+        cluster.settle()
+        cluster.run(["patch", "deployment", "web", "-p", BROKEN], check=True)
+        cluster.settle(0)
+        before = snapshot(folder)
+        assert cluster.run("why deployment/web").status == 2
+        assert cluster.run("why pods -l app=web -o json").status == 2
+        assert cluster.why("deploy/web").remedies[0].proven
+        assert snapshot(folder) == before
+
+
+def snapshot(folder: Path) -> dict[str, tuple[int, bytes]]:
+    """Return the time of change and the bytes of each file; of the index's lists of readers neither."""
+    return {str(path.relative_to(folder)): (os.stat(path).st_mtime_ns, path.read_bytes())
+            for path in sorted(folder.rglob("*")) if path.is_file() and not path.name.endswith("-shm")}
+
+
+def test_why_same_cluster_same_bytes(cluster: Cluster) -> None:
+    cluster.run(["patch", "deployment", "web", "-p", BROKEN], check=True)
+    outputs = {again.run("why deployment/web").stdout for again in (cluster, cluster, cluster.fork())}
+    assert len(outputs) == 1
+
+
+def test_why_text_fits_in_80_columns_and_is_plain_in_a_pipe(cluster: Cluster) -> None:
+    cluster.run(["patch", "deployment", "web", "-p", BROKEN], check=True)
+    output = cluster.run("why deployment/web").stdout
+    assert "\033" not in output
+    assert max(map(len, output.splitlines())) <= 80
+
+
+class Terminal(io.StringIO):
+    """Standard output that is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_why_on_a_terminal_is_coloured(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    from kubepy.cli.main import main
+
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    terminal = Terminal()
+    with cluster._open() as local:
+        main(["why", "deployment/web"], stdout=terminal, stderr=io.StringIO(), open_cluster=local)
+    assert terminal.getvalue().startswith("\033[32;1mdeployment.apps/web is done")
+
+
+# --- nobody runs the controllers ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("words", [["--reconcile=never"], []])
+def test_why_without_controllers_says_so(cluster: Cluster, words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    if not words:
+        monkeypatch.setenv("KUBEPY_RECONCILE", "never")
+    cluster.run("set image deployment/web web=web:2", check=True)
+    answer = json.loads(cluster.run(["why", "deployment/web", "-o", "json", *words]).stdout)
+    assert (answer["state"], answer["cause"], answer["next"]) == ("stuck", "no-controllers", None)
+    assert answer["remedies"] == [
+        {"command": ["kubepy", "controller", "--once"], "proven": True, "finishesAfter": "0s"}]
+
+
+def test_why_without_controllers_that_need_time_runs_them_until_settled() -> None:
+    cluster = Cluster.temporary(nodes=1, settings={"reconcile": "never"})
+    cluster.run("annotate nodes --all kubepy.dev/ready-after=90s", check=True)
+    cluster.run("create deployment web --image=web:1", check=True)
+    answer = cluster.why("deploy/web")
+    assert (answer.state, answer.cause) == ("stuck", "no-controllers")
+    assert [(remedy.command, remedy.finishes_after) for remedy in answer.remedies] == [
+        (("controller", "--until-settled"), 90.0)]
+
+
+def test_why_without_controllers_done_is_done(cluster: Cluster) -> None:
+    assert cluster.run("why deployment/web --reconcile=never").status == 0
+
+
+def test_why_without_controllers_known_trouble_is_named(cluster: Cluster) -> None:
+    cluster.run(["patch", "deployment", "web", "-p", BROKEN], check=True)
+    cluster.settle(0)
+    answer = json.loads(cluster.run("why deployment/web -o json --reconcile=never").stdout)
+    assert (answer["state"], answer["cause"]) == ("stuck", "not-ready")
+
+
+@pytest.mark.parametrize(("reconcilers", "cause"), [(["kubelet", "node-faults"], "no-controllers"),
+                                                    (["kubelet", "deployment-controller"], "rolling-out")])
+def test_why_beside_a_server_asks_what_it_runs(cluster: Cluster, reconcilers: list[str], cause: str) -> None:
+    cluster.run("set image deployment/web web=web:2", check=True)
+    with cluster._open() as local:
+        record = json.loads(local.store.meta(CHECKPOINT) or "")
+        local.store.set_meta(CHECKPOINT, json.dumps({**record, "reconcilers": [*reconcilers, "settings"]}))
+        with local.store.hold(MANAGER_LOCK):
+            answer = explain(Question(local, WEB))
+    assert answer.cause == cause
+    assert answer.remedies == ()

@@ -1,0 +1,177 @@
+"""The live page of the timeline: what it is, who sees what, and how it follows."""
+
+from __future__ import annotations
+
+import re
+import signal
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.insight.browser import ARTEFACTS, CHROMIUM, Browser
+from tests.server.conftest import Api, ServerProcess
+from tests.server.test_authentication import as_user, grant
+
+BROWSER = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
+NEEDS_CHROMIUM = pytest.mark.skipif(not CHROMIUM, reason="no Chromium here")
+STEPS = "[...document.querySelectorAll('#steps tbody tr')].map(row => row.cells[2].textContent + ' ' + " \
+        "row.cells[3].textContent)"
+
+
+def pod(name: str, **spec: Any) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},
+            "spec": {"containers": [{"name": "web", "image": "web:1"}], **spec}}
+
+
+def create_pod(api: Api | ServerProcess, name: str, namespace: str = "default") -> None:
+    answer = api.request("POST", f"/api/v1/namespaces/{namespace}/pods", pod(name))
+    assert answer.status == 201, answer.body
+
+
+def names(document: Any) -> list[str]:
+    """Return the pods of a document, in the order of their steps."""
+    data = document["data"]
+    objects = [data["objects"][number] for number in data["steps"][1::3]]
+    return [data["words"][name] for name, kind, _ in objects if data["words"][data["kinds"][kind][0]] == "pods"]
+
+
+# --- the page
+
+
+@pytest.mark.parametrize("authorization", ["AlwaysAllow", "RBAC"])
+def test_page_is_for_browsers_without_token_and_has_no_data(new_api: Callable[..., Api], authorization: str) -> None:
+    api = new_api(authorization=authorization)
+    create_pod(api, "secret-name")
+    answer = api.get("/", BROWSER, token="")
+    assert (answer.status, answer.headers["content-type"]) == (200, "text/html; charset=utf-8")
+    assert b"secret-name" not in answer.body
+    policy = answer.headers["content-security-policy"]
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
+    assert "unsafe" not in policy
+    assert not re.search(rb"(src|href)=\"?(?!data:)[a-z/]", answer.body)
+
+
+@pytest.mark.parametrize("accept", ["", "*/*", "application/json"])
+def test_list_of_paths_is_for_other_clients_with_a_token(api: Api, accept: str) -> None:
+    assert "/api/v1" in api.get("/", {"Accept": accept}).json()["paths"]
+    assert api.get("/", {"Accept": accept}, token="").status == 401
+
+
+def test_page_is_only_at_the_root(api: Api) -> None:
+    assert api.get("/version", BROWSER, token="").status == 401
+    assert api.request("POST", "/", {}, BROWSER, token="").status == 401
+
+
+# --- who sees what
+
+
+def test_timeline_needs_a_token_and_get(api: Api) -> None:
+    assert api.get("/timeline", token="").status == 401
+    assert api.get("/timeline", token="wrong").status == 401
+    assert api.post("/timeline", {}).status == 405
+    assert api.get("/timeline?since=yesterday").json()["message"].startswith("since: ")
+
+
+def test_timeline_shows_everything_to_the_administrator(new_api: Callable[..., Api]) -> None:
+    api = new_api(authorization="RBAC")
+    create_pod(api, "web")
+    document = api.get("/timeline").json()
+    assert names(document) == ["web"]
+    assert "namespaces" in document["data"]["words"]
+
+
+def test_timeline_of_user_who_may_list_no_pods_is_forbidden_as_their_list(new_api: Callable[..., Api]) -> None:
+    api = new_api(authorization="RBAC")
+    create_pod(api, "web")
+    grant(api, "ann", "list", "configmaps")
+    answer = api.get("/timeline?watch=1", as_user("ann"))
+    assert (answer.status, answer.json()["message"]) == (
+        403, api.get("/api/v1/pods", as_user("ann")).json()["message"])
+
+
+def test_timeline_of_user_with_one_namespace_has_only_what_is_listed_there(new_api: Callable[..., Api]) -> None:
+    api = new_api(authorization="RBAC")
+    assert api.post("/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace",
+                                           "metadata": {"name": "shop"}}).status == 201
+    create_pod(api, "unseen")
+    create_pod(api, "till", "shop")
+    grant(api, "ann", "list", "pods", namespace="shop")
+    document = api.get("/timeline", as_user("ann")).json()
+    assert names(document) == ["till"]
+    assert "namespaces" not in document["data"]["words"]
+    assert "unseen" not in str(document)
+
+
+def test_timeline_ends_when_the_right_is_taken_away(new_api: Callable[..., Api]) -> None:
+    api = new_api(authorization="RBAC")
+    grant(api, "ann", "list", "pods", namespace="default")
+    stream = api.stream("/timeline?watch=1", as_user("ann"))
+    assert names(stream.event()) == []
+    api.delete("/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings/ann-list-pods")
+    create_pod(api, "later")
+    assert all(piece == b"\n" for piece in stream)
+    assert api.log == []
+
+
+# --- what comes
+
+
+def test_timeline_stream_has_new_steps_within_a_second(api: Api) -> None:
+    stream = api.stream("/timeline?watch=1")
+    stream.event()
+    create_pod(api, "web")
+    assert names(stream.event(1.0)) == ["web"]
+    stream.close()
+
+
+def test_timeline_stream_has_what_another_process_did(api: Api) -> None:
+    stream = api.stream("/timeline?watch=1")
+    stream.event()
+    api.cluster.client.create("pods", {**pod("outside"), "metadata": {"name": "outside", "namespace": "default"}})
+    assert names(stream.event(1.0)) == ["outside"]
+    stream.close()
+
+
+# --- in a browser
+
+
+@pytest.fixture
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    browser = Browser(tmp_path_factory.mktemp("profile"), "--ignore-certificate-errors")
+    yield browser
+    browser.close()
+
+
+@NEEDS_CHROMIUM
+def test_live_page_follows_the_cluster_and_reconnects(
+        browser: Browser, new_server: Callable[..., ServerProcess]) -> None:
+    server = new_server("--controllers=off")
+    browser.resize(1000, 700)
+    browser.open(f"{server.url}/#token={server.token}")
+    browser.wait("!document.getElementById('listing').hidden")
+    assert browser.run("location.href") == f"{server.url}/"
+    assert browser.run("document.getElementById('message').hidden") is True
+    create_pod(server, "web")
+    browser.wait(f"{STEPS}.includes('created pods/web')", 1.5)
+    assert browser.problems == []
+    assert {url.partition("?")[0] for url in browser.requests if not url.startswith("data:")} == {
+        f"{server.url}/#token={server.token}".partition("#")[0], f"{server.url}/timeline"}
+    browser.screenshot(ARTEFACTS / "live-page.png")
+    port = server.address[1]
+    server.stop(signal.SIGKILL)
+    browser.wait("document.getElementById('message').textContent.startsWith('The connection is lost')")
+    again = new_server("--controllers=off", f"--port={port}", folder=server.folder)
+    create_pod(again, "after")
+    browser.wait(f"{STEPS}.includes('created pods/after')")
+    assert browser.run("document.getElementById('message').hidden") is True
+
+
+@NEEDS_CHROMIUM
+def test_live_page_without_good_token_asks_for_one(browser: Browser, new_server: Callable[..., ServerProcess]) -> None:
+    server = new_server("--controllers=off")
+    browser.open(f"{server.url}/#token=wrong")
+    browser.wait("document.getElementById('message').textContent === 'The server does not accept this token.'")
+    browser.run(f"document.getElementById('token').value = {server.token!r};"
+                "document.getElementById('login').requestSubmit()")
+    browser.wait("!document.getElementById('listing').hidden && document.getElementById('login').hidden")

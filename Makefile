@@ -57,6 +57,7 @@ bench: $(VENV)/.installed
 	$(BIN)/python tests/benchmarks/daemonset_1000_nodes.py
 	$(BIN)/python tests/benchmarks/statefulset_update.py
 	$(BIN)/python tests/benchmarks/fork.py
+	$(BIN)/python tests/benchmarks/plan.py
 	$(BIN)/python tests/benchmarks/serve.py
 	$(BIN)/python tests/benchmarks/min_ready_seconds.py
 	$(BIN)/python tests/benchmarks/seven_days.py

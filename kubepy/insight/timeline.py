@@ -10,6 +10,7 @@ order.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import lru_cache
 from heapq import heappop, heappush
@@ -27,6 +28,7 @@ from kubepy.storage import Key
 from kubepy.storage.timeline import SECOND, TimelineEntry, microseconds
 
 WITH_COURSES = frozenset((*WORKLOADS, "jobs.batch", "cronjobs.batch"))
+LONGEST_CHAIN = 10  # of owners, where files by hand make a circle of them
 SKEW = 1.0  # seconds by which the system's time may go back without the timeline beginning anew
 SYNC_SECONDS = 2.0  # in which, in the system's time, a DaemonSet's controller writes its status after the pods
 
@@ -246,7 +248,9 @@ class Replay:
         seconds = owner.min_ready_seconds if isinstance(owner, WorkloadView) else 0
         if not seconds:
             return EPOCH.replace(year=1)
-        return later(parse_time(pod.ready_since), seconds) if pod.ready_since else None
+        with suppress(ValueError):  # a file by hand may hold another text, or none
+            return later(parse_time(pod.ready_since), seconds)
+        return None
 
     def _wait(self, due: datetime, key: Key) -> None:
         self._order += 1
@@ -256,9 +260,9 @@ class Replay:
 
     def _top(self, key: Key) -> Key:
         """Return the workload that an object belongs to in the end: that which no other controls."""
-        while key not in self._asked:
-            owner = owner_key(key, self._views.get(key) or self._last.get(key))
-            if owner is None or owner.resource not in WITH_COURSES or owner == key:
+        for _ in range(LONGEST_CHAIN):
+            owner = owner_key(key, self._views.get(key) or self._last.get(key)) if key not in self._asked else None
+            if owner is None or owner.resource not in WITH_COURSES or not (owner in self._views or owner in self._last):
                 break
             key = owner
         return key
@@ -282,15 +286,14 @@ class Replay:
 
     def _pods_below(self, *keys: Key) -> list[Key]:
         """Return the pods that objects control, directly or not."""
-        pods: dict[Key, None] = {}
+        pods: dict[Key, None] = {}  # and all between
         todo = list(keys)
         while todo:
             for key in self._owned.get(todo.pop(), ()):
-                if key.resource == "pods":
-                    pods[key] = None
-                elif key.resource in WITH_COURSES:
+                if key.resource in WITH_COURSES and key not in pods:
                     todo.append(key)
-        return list(pods)
+                pods[key] = None
+        return [key for key in pods if key.resource == "pods"]
 
     def _count(self, key: Key) -> None:
         """Put a pod's part into the numbers of its workload, in place of the one before."""

@@ -219,7 +219,7 @@ def conflict(scene: Scene, workload: Object, autoscaler: Object) -> Finding | No
     """Return the finding about a workload and an autoscaler that disagree about its size."""
     replicas, spec = workload["spec"].get("replicas", 1), autoscaler["spec"]
     lowest, highest = spec.get("minReplicas", 1), spec["maxReplicas"]
-    name, link = f"hpa/{name_of(autoscaler)}", scene.link(autoscaler, "", "")
+    name = f"hpa/{name_of(autoscaler)}"
     if replicas and not lowest <= replicas <= highest:
         field, limit = ("spec.maxReplicas", highest) if replicas > highest else ("spec.minReplicas", lowest)
         link = scene.link(autoscaler, field, f"it sets the size back to {limit}")

@@ -115,7 +115,11 @@ def plan(factory: Factory, options: PlanOptions) -> None:
     if planned is None:
         return
     plans = plans_of(factory, planned, options)
-    show(factory, options, planned, plans)
+    try:
+        show(factory, options, planned, plans)
+    finally:
+        for made in plans:
+            made.prediction.close()
     if not all(made.finishes for made in plans):
         raise SilentExit(2)
 
@@ -342,8 +346,8 @@ def plan_of(factory: Factory, cluster: clusters.LocalCluster, planned: PlannedCo
                 inner.use(planned.options, may_create=False)
         finally:
             fork.client.on_write = None
-            planned.output = planned.output or inner.printed
-            planned.messages = planned.messages or distinct(inner.said)
+            planned.output = planned.output or distinct(inner.printed, plan_text.MAX_OUTPUT)
+            planned.messages = planned.messages or distinct(inner.said, MAX_MESSAGES)
 
     prediction = predictions.predict(cluster, act, limit, settings)
     run = why.runner(factory) if len(prediction.cluster.client.list("pods").items) < FEW_PODS else None
@@ -366,8 +370,8 @@ def check(factory: Factory, inner: ForkFactory, status: int) -> None:
         raise SilentExit(1)
 
 
-def distinct(text: str) -> str:
+def distinct(text: str, most: int) -> str:
     """Return the first lines of a text, each once: a command that tries again and again says the same each time."""
     lines = list(dict.fromkeys(text.splitlines()))
-    more = [f"... and {len(lines) - MAX_MESSAGES} more lines"] if len(lines) > MAX_MESSAGES else []
-    return "".join(f"{line}\n" for line in [*lines[:MAX_MESSAGES], *more])
+    more = [f"... and {len(lines) - most} more lines"] if len(lines) > most else []
+    return "".join(f"{line}\n" for line in [*lines[:most], *more])

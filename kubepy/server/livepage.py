@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 TIMELINE = "/timeline"
 LOOK_SECONDS = 0.1  # how often the revision is compared
-REST = 3  # after a document, so many times longer than it took passes before the next
+REST = 1  # after a document, so many times as long as it took passes before the next
 ALIVE_SECONDS = 5.0  # between empty lines
 MayList = Callable[[str, str], bool]
 

@@ -78,7 +78,7 @@ def test_page_keys_select_steps_and_zoom(browser: Browser, tmp_path: Path) -> No
     assert "pods/agent-b1" in words(browser)
     browser.press("End")
     assert words(browser) == "14s: available pods/agent-b2 on node-2, step 13 of 13"
-    path = "document.querySelector('#drawing .r0').getAttribute('d')"
+    path = "document.querySelector('#drawing .r0 path').getAttribute('d')"
     whole = browser.run(path)
     browser.press("+", "+")
     zoomed = browser.wait(f"{path} !== {whole!r} && {path}")

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 import xml.etree.ElementTree as ElementTree
+from collections import Counter
 
 import pytest
 
 from kubepy.insight import Step, Timeline
-from kubepy.insight.picture import AVAILABLE, STARTING, TERMINATING, bars_of
+from kubepy.insight.picture import AVAILABLE, READY, STARTING, TERMINATING, bars_of
 from kubepy.insight.picture.html import render_html
 from kubepy.insight.picture.scale import Scale, shortest_break
 from kubepy.insight.picture.svg import COLOURS, Drawing, lanes_of, render_svg, revision_classes
 from kubepy.insight.picture.trace import render_trace
+from kubepy.insight.timeline import read_timeline
 from kubepy.storage import Key
-from tests.insight import timelines
+from tests.insight import rollouts, timelines
 
 CASES = pytest.mark.parametrize("make", timelines.ALL.values(), ids=timelines.ALL)
 
@@ -65,6 +67,25 @@ def test_bars_of_job_link_failed_pod_to_next_attempt_only() -> None:
 def test_bars_pod_that_becomes_unready_starts_again() -> None:
     bars = {bar.key.name: bar for bar in bars_of(timelines.crash_loop())}
     assert [state for _, state in bars["agent-a2"].states] == [AVAILABLE, STARTING, TERMINATING]
+
+
+@pytest.mark.parametrize("number", range(8))
+def test_bars_have_the_states_that_the_numbers_count(number: int) -> None:
+    scenario = rollouts.scenario(number)
+    cluster = scenario.cluster()
+    if scenario.command:
+        cluster.run(scenario.command, stdin=scenario.stdin)
+    cluster.settle("30m")
+    with cluster._open() as local:
+        timeline = read_timeline(local)
+    bars = bars_of(timeline)
+    assert timeline.courses
+    for course in timeline.courses:
+        for after, numbers in course.numbers:
+            states = Counter(max((place, state) for place, state in bar.states if place < after)[1]
+                             for bar in bars if bar.workload == course.key and bar.start < after <= bar.end)
+            assert (states[AVAILABLE], states[READY] + states[AVAILABLE], states[TERMINATING]) == (
+                numbers.available, numbers.ready, numbers.terminating), (course.key, after)
 
 
 # --- the time axis

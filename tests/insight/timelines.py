@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
@@ -38,16 +39,19 @@ class Workload:
         self.script, self.key, self.desired, self.bounds = script, Key(resource, "default", name), desired, bounds
         self.revision = revision
         self.pods = {pod: ["available", node, revision] for pod, node in there}
+        self.tally = Counter((state, revision) for state, _, revision in self.pods.values())  # pods, by that
         self.numbers = [(0, self.count())]
         script.workloads[self.key] = self
 
     def count(self) -> Numbers:
-        states = [state for state, *_ in self.pods.values()]
-        states = [state for state in states if state not in ("failed", "succeeded")]
-        return Numbers(self.desired, len(states), sum(state in ("ready", "available") for state in states),
-                       states.count("available"),
-                       sum(revision == self.revision and state != "terminating"
-                           for state, _, revision in self.pods.values()), states.count("terminating"))
+        tally = {key: count for key, count in self.tally.items() if key[0] not in ("failed", "succeeded")}
+
+        def having(*states: str) -> int:
+            return sum(count for (state, _), count in tally.items() if state in states)
+
+        return Numbers(self.desired, sum(tally.values()), having("ready", "available"), having("available"),
+                       sum(count for (state, revision), count in tally.items()
+                           if revision == self.revision and state != "terminating"), having("terminating"))
 
     def own(self, action: str, reason: str = "") -> None:
         """Make a step of the workload itself."""
@@ -59,12 +63,17 @@ class Workload:
         for action in actions:
             if action == "created":
                 self.pods[pod] = ["created", "", self.revision]
+                self.tally["", self.revision] += 1
+                self.pods[pod][0] = ""
             state = self.pods[pod]
             if action == "scheduled":
                 state[1] = node
+            self.tally[state[0], state[2]] -= 1
             state[0] = action
             if action == "deleted":
                 del self.pods[pod]
+            else:
+                self.tally[action, state[2]] += 1
             owner = self.key.name
             resource = self.key.resource
             if resource == "deployments.apps":

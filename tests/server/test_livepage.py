@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import signal
 from collections.abc import Callable, Iterator
+from itertools import accumulate
 from typing import Any
 
 import pytest
@@ -32,8 +33,9 @@ def create_pod(api: Api | ServerProcess, name: str, namespace: str = "default") 
 def names(document: Any) -> list[str]:
     """Return the pods of a document, in the order of their steps."""
     data = document["data"]
-    objects = [data["objects"][number] for number in data["steps"][1::3]]
-    return [data["words"][name] for name, kind, _ in objects if data["words"][data["kinds"][kind][0]] == "pods"]
+    objects = list(zip(accumulate(data["objects"][::3]), data["objects"][1::3], strict=True))
+    names = [objects[place] for place in accumulate(data["steps"][1::2])]
+    return [data["words"][name] for name, kind in names if data["words"][data["kinds"][kind][0]] == "pods"]
 
 
 # --- the page

@@ -24,10 +24,10 @@ PODS, NODES = "pods", "nodes"
 PENDING, STARTING, READY, AVAILABLE, TERMINATING, FAILED, SUCCEEDED = STATES = (
     "pending", "starting", "ready", "available", "terminating", "failed", "succeeded")
 
-STATE_AFTER = {  # "waiting" is in state_after
+STATE_AFTER = {  # "waiting" and "unavailable" are in state_after
     "created": PENDING, "scheduled": STARTING, "started": STARTING, "restarted": STARTING, "ready": READY,
-    "available": AVAILABLE, "unavailable": STARTING, "not-ready": STARTING, "terminating": TERMINATING,
-    "failed": FAILED, "succeeded": SUCCEEDED}
+    "available": AVAILABLE, "not-ready": STARTING, "terminating": TERMINATING, "failed": FAILED,
+    "succeeded": SUCCEEDED}
 STATE_BEFORE = {  # of a pod that was there before its first step
     "scheduled": PENDING, "started": STARTING, "restarted": STARTING, "waiting": STARTING, "ready": STARTING,
     "available": READY}
@@ -64,7 +64,7 @@ class Bar:
         """Let the pod make a step."""
         self.last = number
         self.node, self.revision = step.node or self.node, step.revision or self.revision
-        state = state_after(step)
+        state = state_after(step, self.states[-1][1])
         if step.action == "deleted":
             self.end = number
         elif state and state != self.states[-1][1] != TERMINATING and not self._fails_again(step):
@@ -87,10 +87,12 @@ class Bar:
         return ((number, end, state) for (number, state), end in zip(self.states, ends, strict=True))
 
 
-def state_after(step: Step) -> str | None:
+def state_after(step: Step, before: str) -> str | None:
     """Return the state of a pod after a step, None if the step does not change it."""
     if step.action == "waiting":
         return PENDING if not step.node else _WAITING.get(step.reason, FAILED)
+    if step.action == "unavailable":  # "not-ready" is a step of its own
+        return READY if before == AVAILABLE else None
     return STATE_AFTER.get(step.action)
 
 

@@ -90,7 +90,7 @@ def content(drawing: Drawing) -> str:
         f'<p id="caption">{clean(caption_of(drawing.timeline))}, {len(drawing.timeline.steps)} steps</p>\n'
         f'<div id="picture">\n'
         f'<svg id="drawing" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" role="img" '
-        f'aria-labelledby="drawing-title"><title id="drawing-title">{clean(description_of(drawing))}</title>\n'
+        f'aria-label="{clean(description_of(drawing))}">\n'
         f'{body_of(drawing)}</svg>\n</div>\n{legend(drawing)}{workloads_table(drawing.timeline)}')
 
 
@@ -138,18 +138,20 @@ class Distinct:
 def page_data(drawing: Drawing) -> Object:
     """Return the data of a page, as lists of numbers, so that thousands of pods take little room.
 
-    ``words`` are texts. A kind is [resource, namespace, owner, revision], an object [name, kind, node], a step three
-    numbers: action, object, reason. Steps belong to the moments of the axis in their order: [place, width, steps].
+    ``words`` are texts. A kind is [resource, namespace, owner, revision], an action [name, reason]. ``objects`` has
+    three numbers for each: name, kind, node; ``steps`` two: action, object. Names and the objects of steps are
+    differences to those before. Steps belong to the moments of the axis in their order: [place, width, steps].
     A bar is [object, y, first step, last step, successor's bar or -1]. The numbers of a
     workload are differences to those before.
     """
-    words, kinds, objects = Distinct(), Distinct(), Distinct()
-    timeline, steps = drawing.timeline, list[int]()
+    words, kinds, objects, actions = Distinct(), Distinct(), Distinct(), Distinct()
+    timeline, steps, things = drawing.timeline, list[int](), [0]
     for step in timeline.steps:
         kind = kinds.place((words.place(step.key.resource), words.place(step.key.namespace), words.place(step.owner),
                             words.place(step.revision)))
-        thing = objects.place((words.place(step.key.name), kind, words.place(step.node)))
-        steps += [words.place(step.action), thing, words.place(step.reason)]
+        things.append(objects.place((words.place(step.key.name), kind, words.place(step.node))))
+        action = actions.place((words.place(step.action), words.place(step.reason)))
+        steps += [action, things[-1] - things[-2]]
     places = {bar: place for place, (*_, bar) in enumerate(drawing.rows)}
     return {
         "since": round(timeline.since.timestamp() * 1_000_000), "left": LEFT, "plot": PLOT,
@@ -159,12 +161,14 @@ def page_data(drawing: Drawing) -> Object:
         "times": times_of(timeline),
         "gaps": [[round(gap.x + gap.width / 2, 2), gap.text] for gap in drawing.scale.gaps],
         "steps": steps,
-        "bars": [[steps[3 * bar.last + 1], (top + bottom) / 2, bar.start, bar.end,
+        "bars": [[things[bar.last + 1], (top + bottom) / 2, bar.start, bar.end,
                   places[bar.successor] if bar.successor else -1] for top, bottom, bar in drawing.rows],
         "names": [[round(x, 2), round(width, 2), y, bar.key.name] for x, width, y, bar in drawing.names],
-        "courses": [course_data(course, *drawing.charts[course.key]) for course in sorted(timeline.courses)
+        "courses": [course_data(course, *drawing.charts[course.key][::2]) for course in sorted(timeline.courses)
                     if course.numbers],
-        "words": words.values(), "kinds": kinds.values(), "objects": objects.values()}
+        "words": words.values(), "kinds": kinds.values(), "actions": actions.values(),
+        "objects": [part for (before, *_), (name, *rest) in pairwise([(0,), *objects.values()])
+                    for part in (name - before, *rest)]}
 
 
 def times_of(timeline: Timeline) -> list[int]:

@@ -4,7 +4,7 @@
 const timelinePage = (() => {
   const $ = id => document.getElementById(id);
   const SVG = "http://www.w3.org/2000/svg", ROWS = 200, NEAR = 8;
-  let data, steps, places, byObject, shapes, view, selected = -1, frame = 0, left = 0, scale = 1, shown = ROWS;
+  let data, objects, steps, places, byObject, shapes, view, selected = -1, frame = 0, left = 0, scale = 1, shown = ROWS;
 
   // --- data
 
@@ -16,12 +16,18 @@ const timelinePage = (() => {
     for (const [x, width, count] of data.moments)
       for (let place = 0; place < count; place++) places.push(x + width * (place + 0.5) / count);
     const starts = [];
-    let micros = 0;
+    let micros = 0, object = 0, name = 0;
+    objects = [];
+    for (let place = 0; place < data.objects.length; place += 3) {
+      name += data.objects[place];
+      objects.push([name, data.objects[place + 1], data.objects[place + 2]]);
+    }
     for (let run = 0; run < data.times.length; run += 2) {
       micros += data.times[run];
       const at = exactTime(data.since + micros), after = duration(micros);
       for (let more = data.times[run + 1]; more; more--) {
-        const number = steps.length, [action, object, reason] = data.steps.slice(3 * number, 3 * number + 3);
+        const number = steps.length, [action, reason] = data.actions[data.steps[2 * number]];
+        object += data.steps[2 * number + 1];
         const step = {...thing(object), at, after, action: data.words[action], reason: data.words[reason], number};
         steps.push(step);
         starts.push(micros);
@@ -49,7 +55,7 @@ const timelinePage = (() => {
   }
 
   function thing(object) {
-    const [name, kind, node] = data.objects[object], word = place => data.words[place];
+    const [name, kind, node] = objects[object], word = place => data.words[place];
     const [resource, namespace, owner, revision] = data.kinds[kind].map(word);
     return {resource, namespace, owner, revision, name: word(name), node: word(node),
             id: [resource, namespace, word(name)].join("/")};

@@ -38,9 +38,11 @@ from kubepy.storage import Key
 
 WIDTH, LEFT, RIGHT = 960, 168, 12
 PLOT = WIDTH - LEFT - RIGHT
-HEAD, AXIS, CHART_HEAD, CHART, CHART_GAP, NODE_GAP = 52, 24, 32, 48, 14, 6
+HEAD, AXIS, CHART_GAP, NODE_GAP = 52, 24, 12, 6
 PITCHES = ((24, 22), (60, 16), (150, 11), (400, 7))  # up to so many rows, the height of one
 SMALLEST_PITCH = 4
+MANY_WORKLOADS = 6  # from which on their charts are lower
+CHARTS = ((34, 48), (18, 20))  # the heights of a chart's head and of itself: ordinary, low
 LABEL_HEIGHT = 12
 REVISIONS = 8
 STATE_NAMES = {PENDING: "not scheduled", STARTING: "not ready", READY: "ready", AVAILABLE: "available",
@@ -91,18 +93,24 @@ class Drawing:
     :ivar plot: class: pieces of the path's ``d``. Capital letters are places on the time axis, as is the length after
         ``h``; ``l`` and ``v`` are sizes that stay at any zoom.
     :ivar rows: (top, bottom, bar) of each bar.
+    :ivar events: the numbers of the steps of each node, and of each workload with what it owns, but for pods.
     :ivar names: (x, width, y, bar): the longest part of a bar that has room for its name.
-    :ivar charts: top and bottom of each workload's chart.
+    :ivar charts: of each workload the top of its part, and top and bottom of its chart.
     """
 
     def __init__(self, timeline: Timeline) -> None:
         self.timeline, self.scale, self.bars = timeline, Scale(timeline, PLOT), bars_of(timeline)
-        self.owners = TopControllers(timeline)
+        owners = TopControllers(timeline)
+        self.events = defaultdict[Key, list[int]](list)
+        for place, step in enumerate(timeline.steps):
+            if step.key.resource != PODS:
+                self.events[step.key if step.key.resource == NODES else owners.top(step)].append(place)
         self.workloads = sorted({*(course.key for course in timeline.courses), *(bar.workload for bar in self.bars)})
         self.revisions = revision_classes(self.bars, self.workloads)
         self.plot, self.texts, self.ticks = defaultdict[str, list[str]](list), list[Label](), list[Label]()
         self.rows = list[tuple[float, float, Bar]]()
-        self.names, self.charts = list[tuple[float, float, float, Bar]](), dict[Key, tuple[float, float]]()
+        self.names = list[tuple[float, float, float, Bar]]()
+        self.charts = dict[Key, tuple[float, float, float]]()
         self.gaps, self.keys = list[Label](), list[str]()
         self.height, self.thickness = 0.0, 0.0
 
@@ -132,10 +140,13 @@ def revision_classes(bars: Iterable[Bar], workloads: Sequence[Key]) -> dict[tupl
 
 def draw_charts(drawing: Drawing, top: float) -> float:
     """Draw the availability of each workload; returns where the next part begins."""
-    for course in sorted(drawing.timeline.courses):
-        if course.numbers:
-            draw_chart(drawing, course, top)
-            top += CHART_HEAD + CHART + CHART_GAP
+    courses = [course for course in sorted(drawing.timeline.courses) if course.numbers]
+    head, height = CHARTS[len(courses) > MANY_WORKLOADS]
+    for course in courses:
+        drawing.charts[course.key] = (top, top + head, top + head + height)
+        draw_chart_labels(drawing, course, is_low=len(courses) > MANY_WORKLOADS)
+        draw_chart(drawing, course)
+        top += head + height + CHART_GAP
     return top
 
 
@@ -155,6 +166,11 @@ def established(course: Course) -> int:
         not place or numbers.available >= (allowed(course, numbers)[0] or numbers.desired))), len(course.numbers))
 
 
+def quartered(y: float) -> str:
+    """Write a height to a quarter of a pixel: of a thousand pods a single one makes no difference."""
+    return number(round(y * 4) / 4)
+
+
 def runs(values: Iterable[tuple[float, tuple[Any, ...]]]) -> Iterable[tuple[Any, ...]]:
     """Yield (begin, end, *value) for each run of equal values along the time axis."""
     begins = [(value, next(places)[0]) for value, places in groupby(values, key=lambda place: place[1])]
@@ -162,10 +178,9 @@ def runs(values: Iterable[tuple[float, tuple[Any, ...]]]) -> Iterable[tuple[Any,
         yield x, after[1] if after else float(PLOT), *value
 
 
-def draw_chart(drawing: Drawing, course: Course, top: float) -> None:
+def draw_chart(drawing: Drawing, course: Course) -> None:
     """Draw the availability of a workload against its band, with the events of it and of what it owns above."""
-    floor = top + CHART_HEAD + CHART
-    drawing.charts[course.key] = (top, floor)
+    _, ceiling, floor = drawing.charts[course.key]
     places = [(drawing.scale.x(after - 1), numbers, *allowed(course, numbers)) for after, numbers in course.numbers]
     begin = places[since][0] if (since := established(course)) < len(places) else PLOT
     most = max(1, *(max(numbers.pods - numbers.terminating, numbers.available, high) for _, numbers, _, high in places))
@@ -173,7 +188,7 @@ def draw_chart(drawing: Drawing, course: Course, top: float) -> None:
     base = least - max(most - least, 1) if least > most * 0.75 else 0
 
     def y(value: int) -> float:
-        return floor - CHART * (max(value, base) - base) / (most - base)
+        return floor - (floor - ceiling) * (max(value, base) - base) / (most - base)
 
     for x, end, low, high in runs((x, (low, high)) for x, _, low, high in places):
         if low is not None:
@@ -184,29 +199,33 @@ def draw_chart(drawing: Drawing, course: Course, top: float) -> None:
             drawing.stroke("low", x, y(available), end - x)
     for classes, values in (("count", [numbers.pods - numbers.terminating for _, numbers, *_ in places]),
                             ("line", [numbers.available for _, numbers, *_ in places])):
-        line = list(runs((x, (value,)) for (x, *_), value in zip(places, values, strict=True)))
-        drawing.add(classes, f"M0 {number(y(line[0][2]))}" + "".join(
-            f"H{number(end)}{f'V{number(y(after[2]))}' if after else ''}"
-            for (_, end, _), after in zip_longest(line, line[1:])))
+        line = list(runs((x, (quartered(y(value)),)) for (x, *_), value in zip(places, values, strict=True)))
+        drawing.add(classes, f"M0 {line[0][2]}" + "".join(
+            f"H{number(end)}{f'V{after[2]}' if after else ''}" for (_, end, _), after in zip_longest(line, line[1:])))
     drawing.stroke("frame", 0, floor, PLOT)
     drawing.texts += [Label(LEFT - 6, y(value) + 3.5, str(value), "small faint end y")
                       for value in sorted({base, least, most}) if value in (base, most) or y(value) - y(most) > 9]
-    draw_chart_labels(drawing, course, top)
-    for place, step in enumerate(drawing.timeline.steps):
-        if step.key.resource not in (PODS, NODES) and drawing.owners.top(step) == course.key:
-            drawing.add("event", f"M{number(drawing.scale.x(place))} {number(top + CHART_HEAD - 12)}l4 4l-4 4l-4-4z")
+    level = ceiling - 14 if floor - ceiling > 30 else floor - 4
+    for place in drawing.events[course.key]:
+        drawing.add("event", f"M{number(drawing.scale.x(place))} {number(level)}l4 4l-4 4l-4-4z")
 
 
-def draw_chart_labels(drawing: Drawing, course: Course, top: float) -> None:
-    """Write a workload's name, its revisions, and its lowest availability."""
-    kind = course.key.resource.partition(".")[0]
-    drawing.texts += [Label(8, top + 14, course.key.name, "name", LEFT - 16),
-                      Label(8, top + 28, f"{kind} in {course.key.namespace}", "small faint", LEFT - 30)]
-    revisions = [(revision, name) for (workload, revision), name in drawing.revisions.items() if workload == course.key]
-    for line, (revision, name) in enumerate(revisions[-3:]):
-        drawing.texts.append(Label(23, top + 42 + 13 * line, revision, "small", LEFT - 60))
-        drawing.keys.append(f'<path class="swatch {name}" d="M8 {number(top + 38 + 13 * line)}h10"/>')
+def draw_chart_labels(drawing: Drawing, course: Course, is_low: bool) -> None:
+    """Write a workload's name, its revisions, and how it fared."""
+    top, key = drawing.charts[course.key][0], course.key
+    kind = f"{key.resource.partition('.')[0]} in {key.namespace}"
+    revisions = [(revision, name) for (workload, revision), name in drawing.revisions.items() if workload == key]
     drawing.texts.append(Label(LEFT, top + 14, summary_of(course, drawing.bars), "small summary"))
+    drawing.texts.append(Label(8, top + 14, key.name, "name", LEFT - 16))
+    if is_low:
+        drawing.texts.append(Label(8, top + 40, kind, "small faint", LEFT - 30))
+    else:
+        drawing.texts.append(Label(8, top + 29, kind, "small faint", LEFT - 30))
+    for line, (revision, name) in enumerate(revisions[-3:]):
+        x, y = (8 + line * 14, top + 24) if is_low else (8, top + 40 + 14 * line)
+        drawing.keys.append(f'<path class="swatch {name}" d="M{x} {number(y)}h10"/>')
+        if not is_low:
+            drawing.texts.append(Label(23, y + 3.5, revision, "small", LEFT - 60))
 
 
 def summary_of(course: Course, bars: Sequence[Bar] = ()) -> str:
@@ -287,10 +306,8 @@ def draw_node_states(drawing: Drawing, node: str, top: float) -> None:
     since, begin = dict[str, float](), 0.0
     ends = {"ready": "down", "uncordoned": "cordon"}
     begins = {"not-ready": "down", "cordoned": "cordon"}
-    for place, step in enumerate(drawing.timeline.steps):
-        if step.key.resource != NODES or step.key.name != node:
-            continue
-        x = drawing.scale.x(place)
+    for place in drawing.events[Key(NODES, "", node)]:
+        x, step = drawing.scale.x(place), drawing.timeline.steps[place]
         if step.action == "created":
             begin = float(PLOT)  # it becomes ready for the first time
         elif step.action in begins:
@@ -301,17 +318,17 @@ def draw_node_states(drawing: Drawing, node: str, top: float) -> None:
         drawing.stroke(state, x, top + 1.5, PLOT - x)
 
 
-def strokes_of(state: str, colour: str) -> tuple[tuple[str, float], ...]:
-    """Return the strokes of a state, each with its part of a bar's thickness. They differ without their colour."""
-    return {
-        PENDING: ((f"{colour} dotted", 0),),
-        STARTING: ((f"{colour}", 1), ("hollow", 0.7)),
-        READY: ((f"{colour}", 1), ("hollow", 0.3)),
-        AVAILABLE: ((f"{colour}", 1),),
-        TERMINATING: ((f"{colour} striped", 1),),
-        FAILED: ((f"{colour}", 1), ("hollow", 0.75), ("broken", 0.5)),
-        SUCCEEDED: ((f"{colour} thin", 0),),
-    }[state]
+STROKES = {  # of each state: classes, and the part of a bar's thickness; the first is in the colour of the revision
+    PENDING: (("dotted", 0),), STARTING: (("", 100), ("hollow", 70)), READY: (("", 100), ("hollow", 30)),
+    AVAILABLE: (("", 100),), TERMINATING: (("striped", 100),), FAILED: (("", 100), ("hollow", 75), ("broken", 50)),
+    SUCCEEDED: (("thin", 0),)}
+
+
+def stroke_classes(state: str, colour: str, size: str) -> list[str]:
+    """Return the classes of a state's strokes, the first one below the others. They differ without their colour."""
+    words = [[colour if not layer else "", style, f"{size}{part}" if part else ""]
+             for layer, (style, part) in enumerate(STROKES[state])]
+    return [" ".join(filter(None, classes)) for classes in words]
 
 
 def draw_bar(drawing: Drawing, bar: Bar, y: float) -> None:
@@ -320,9 +337,7 @@ def draw_bar(drawing: Drawing, bar: Bar, y: float) -> None:
     longest, place = 0.0, 0.0
     for start, end, state in bar.spans():
         x, width = drawing.scale.x(start), drawing.scale.x(end) - drawing.scale.x(start)
-        for layer, (classes, part) in enumerate(strokes_of(state, colour)):
-            weight = f" t{round(part * 100)}" if part else ""
-            drawing.stroke(f"{layer} {classes}{weight}", x, y, width)
+        drawing.stroke(f"{state}-{colour}", x, y, width)
         if state == AVAILABLE and width > longest:
             longest, place = width, x
     if drawing.thickness >= 11 and longest:
@@ -383,20 +398,23 @@ def visible_ticks(drawing: Drawing) -> Iterable[Label]:
 
 
 LAYERS = ("stripe", "moment", "band", "bound", "break", "frame", "count", "line", "low", "event",
-          "down", "cordon")
+          "down", "cordon", "link")
 
 
-def path_order(classes: str) -> tuple[int, int, str]:
-    """Sort the paths of a drawing from the ground up: grounds, links, then the layers of bars."""
-    if classes[0].isdigit():
-        return 2, int(classes[0]), classes
-    return (1, 0, classes) if classes == "link" else (0, LAYERS.index(classes), classes)
+def plot_of(drawing: Drawing) -> Iterable[str]:
+    """Yield the elements of the plot from the ground up; a state of several strokes has its path once."""
+    for classes in filter(drawing.plot.__contains__, LAYERS):
+        yield f'<path class="{classes}" d="{"".join(drawing.plot[classes])}"/>\n'
+    for name in sorted(drawing.plot.keys() - set(LAYERS)):
+        state, _, colour = name.partition("-")
+        first, *others = stroke_classes(state, colour, "t")
+        yield f'<g class="{first}"><path id="{name}" d="{"".join(drawing.plot[name])}"/></g>\n'
+        yield from (f'<use href="#{name}" class="{other}"/>\n' for other in others)
 
 
 def body_of(drawing: Drawing) -> str:
     """Return the elements of a drawing: the plot, which moves when it is zoomed, and the texts beside it."""
-    paths = "".join(f'<path class="{classes.lstrip("0123456789 ")}" d="{"".join(drawing.plot[classes])}"/>\n'
-                    for classes in sorted(drawing.plot, key=path_order))
+    paths = "".join(plot_of(drawing))
     ticks = "".join(map(text_element, visible_ticks(drawing)))
     texts = "".join(map(text_element, drawing.texts))
     return (f'<svg class="plot" x="{LEFT}" width="{PLOT}" height="{number(drawing.height)}">\n{paths}</svg>\n'
@@ -463,8 +481,8 @@ def description_of(drawing: Drawing) -> str:
 
 def swatch(state: str, x: float, y: float) -> str:
     """Return a sample of a state."""
-    weighted = ((f"{classes} s{round(part * 100)}" if part else classes) for classes, part in strokes_of(state, "none"))
-    return "".join(f'<path class="{classes}" d="M{number(x)} {number(y)}h26"/>' for classes in weighted)
+    return "".join(f'<path class="{classes}" d="M{number(x)} {number(y)}h26"/>'
+                   for classes in stroke_classes(state, "none", "s"))
 
 
 def legend_of(drawing: Drawing) -> list[tuple[str, Callable[[float, float], str]]]:

@@ -219,7 +219,7 @@ def conflict(scene: Scene, workload: Object, autoscaler: Object) -> Finding | No
     """Return the finding about a workload and an autoscaler that disagree about its size."""
     replicas, spec = workload["spec"].get("replicas", 1), autoscaler["spec"]
     lowest, highest = spec.get("minReplicas", 1), spec["maxReplicas"]
-    name, link = f"hpa/{name_of(autoscaler)}", scene.link(autoscaler, "", "")
+    name = f"hpa/{name_of(autoscaler)}"
     if replicas and not lowest <= replicas <= highest:
         field, limit = ("spec.maxReplicas", highest) if replicas > highest else ("spec.minReplicas", lowest)
         link = scene.link(autoscaler, field, f"it sets the size back to {limit}")
@@ -238,13 +238,20 @@ def conflict(scene: Scene, workload: Object, autoscaler: Object) -> Finding | No
         text = f"{name} set this size, and undid {size} replicas, which somebody else had set"
         return scene.finding("autoscaler-conflict", scene.link(workload, "spec.replicas", text), scene.link(
             event, "message", f"{name} allows {lowest} to {highest} replicas, and goes by its metrics"))
-    applied = applied_replicas(workload)
-    if applied is not None and replicas and applied != replicas:
-        text = f"its manifest says {applied} replicas, and each `apply` sets them again: leave replicas out of it"
-        return scene.finding(
-            "autoscaler-conflict", scene.link(workload, "spec.replicas", f"{name} set this size"),
-            scene.link(workload, f"metadata.annotations['{LAST_APPLIED}']", text))
     return None
+
+
+def manifest_conflict(scene: Scene, workload: Object) -> Finding | None:
+    """Say that the manifest of a workload has another size than its autoscaler has set."""
+    autoscaler, applied, replicas = autoscaler_of(scene, workload), applied_replicas(workload), workload["spec"].get(
+        "replicas", 1)
+    if autoscaler is None or applied is None or not replicas or applied == replicas:
+        return None
+    manifest = scene.link(workload, f"metadata.annotations['{LAST_APPLIED}']", "each `apply` of its manifest sets this "
+                          "size again: leave replicas out of it")
+    return scene.finding(
+        "autoscaler-conflict", scene.link(workload, "spec.replicas", f"hpa/{name_of(autoscaler)} set this size"),
+        manifest._replace(field=f"{manifest.field}.spec.replicas", value=applied))
 
 
 def applied_replicas(workload: Object) -> int | None:
@@ -344,7 +351,7 @@ def note_limited(scene: Scene, obj: Object) -> Finding | None:
 WITH_TEMPLATES = ("daemonsets.apps", "deployments.apps", "statefulsets.apps")
 DIAGNOSES: dict[str, tuple[Diagnosis, ...]] = {AUTOSCALERS: (autoscaler,)}
 NOTES: dict[str, tuple[Diagnosis, ...]] = {
-    **dict.fromkeys(SCALED, (autoscaler_conflict, config_changed)),
+    **dict.fromkeys(SCALED, (autoscaler_conflict, config_changed, manifest_conflict)),
     "daemonsets.apps": (config_changed,),
     PODS: (config_changed,),
     AUTOSCALERS: (note_limited,),

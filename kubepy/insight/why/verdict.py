@@ -253,7 +253,7 @@ def try_remedies(question: Question, asked: Object, finding: Finding, *, is_note
     """
     noted = finding.cause if is_note else ""
     has_many = len(question.scene().list("pods")) > MANY_PODS
-    budget = Budget(MOST_WRITES if has_many else math.inf)
+    budget = Budget((MOST_WRITES // 10 if is_note else MOST_WRITES) if has_many else math.inf)
     remedies: list[Remedy] = []
     for words in finding.remedies:
         is_enough = question.run is None or (has_many and any(remedy.proven for remedy in remedies))

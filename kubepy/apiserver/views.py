@@ -218,7 +218,7 @@ def view_workload(obj: Object) -> WorkloadView:
         *_identity(obj), owner_of(obj), spec.get("replicas", 0), spec.get("minReadySeconds") or 0,
         bool(spec.get("paused")), "",
         labels_of(obj).get(HASH_LABEL) or (status.get("updateRevision") or "").rpartition("-")[2],
-        int(number) if number.isdigit() else 0,
+        int(number) if number.isdecimal() else 0,
         (status.get("observedGeneration") or 0) >= (metadata.get("generation") or 0),
         status.get("desiredNumberScheduled") or 0,
         failing.get("reason") or "" if is_stuck or failing.get("status") == "True" else "",

@@ -8,6 +8,7 @@ import signal
 from collections.abc import Iterable, Sequence
 
 from kubepy.api.clock import format_exact_time, format_time
+from kubepy.api.meta import name_of, namespace_of
 from kubepy.api.values.goformat import parse_span
 from kubepy.cli.clock import (
     DAY,
@@ -33,7 +34,10 @@ from kubepy.runtime.checkpoint import settled_checkpoint
 with lazy_imports():
     from kubepy.controlplane import manager as managers
     from kubepy.controlplane import running
+    from kubepy.insight.why import overview
     from kubepy.storage import errors as storage_errors
+
+MAX_STUCK = 5  # workloads that are named
 
 
 class ControllerOptions(Options):
@@ -71,7 +75,8 @@ kubepy controller --until-settled
 def controller(factory: Factory, options: ControllerOptions) -> None:
     """Run controllers, scheduler and simulated kubelets.
 
-    Prints a line for each object that changed. Work that falls due later, and errors, are reported on stderr.
+    Prints a line for each object that changed. Work that falls due later, and errors, are reported on stderr; on a
+    terminal also the workloads that are stuck.
 
     In a cluster whose kubepy.yaml has a clock, time is the cluster's own: --once does what is due now, --watch what
     falls due when another command moves the clock, and the others move it themselves, in no time."""
@@ -106,6 +111,7 @@ def _once(factory: Factory, options: ControllerOptions) -> None:
             factory.notes.unscheduled_pods(factory.client)
             due = [Due(entry.due, entry.reconciler, entry.key) for entry in checkpoint.pending if entry.due]
             _say_due(factory, sorted(due, key=lambda work: work.time))
+            _say_stuck(factory)
             return
         with manager_lock(cluster) as is_lost, stop_signals() as received:
             if is_lost is not None:
@@ -117,6 +123,7 @@ def _once(factory: Factory, options: ControllerOptions) -> None:
                 _say_due(factory, summary.due, summary.failures)
                 if received:
                     raise SilentExit(128 + received[0])
+                _say_stuck(factory)
                 return
         others_run = True
         factory.progress.show(f"waiting {factory.progress.seconds()}s", about="for another process")
@@ -157,6 +164,7 @@ def _go_on(factory: Factory, options: ControllerOptions, horizon: managers.Horiz
                     f"{format_exact_time(factory.cluster.clock.now())}")
         if factory.fault_run is not None:
             factory.fault_run.failed()
+    _say_stuck(factory)
 
 
 # --- watch
@@ -212,6 +220,20 @@ def _say_due(factory: Factory, remaining: Iterable[Due], failures: Iterable[Sync
              due.reconciler, place(due.key), reasons.get((due.reconciler, due.key), "")) for due in remaining]
     if rows:
         factory.say(in_columns(rows))
+
+
+def _say_stuck(factory: Factory) -> None:
+    """Say on a terminal which workloads do not come on by themselves, and the command that tells more."""
+    if not factory.stderr.isatty():
+        return
+    stuck = overview.stuck_workloads(factory.cluster)
+    for obj in stuck[:MAX_STUCK]:
+        kind, name, namespace = obj["kind"].lower(), name_of(obj), namespace_of(obj)
+        place = f" -n {namespace}" if namespace != factory.namespace else ""
+        factory.say(f'note: {kind}/{name} in {namespace} is stuck: "{factory.notes.program} why {kind}/{name}{place}" '
+                    "tells more")
+    if len(stuck) > MAX_STUCK:
+        factory.say(f"note: {len(stuck) - MAX_STUCK} more workloads are stuck")
 
 
 def in_columns(rows: Sequence[Sequence[str]]) -> str:

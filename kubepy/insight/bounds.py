@@ -3,17 +3,18 @@ for disruptions say."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
-from kubepy.api.meta import Object, labels_of, name_of
+from kubepy.api.meta import Object, controller_of, name_of
 from kubepy.api.selectors import SelectorError, from_label_selector
 from kubepy.api.values.gonumbers import scaled_value
 from kubepy.apiserver.cluster import LocalCluster
-from kubepy.apiserver.views import JobView, WorkloadView
+from kubepy.apiserver.views import WORKLOADS, JobView, WorkloadView, view_workload
 from kubepy.insight import Bounds
 from kubepy.storage import Key
 
-BUDGETS = "poddisruptionbudgets.policy"
+BUDGETS, DAEMON_SETS = "poddisruptionbudgets.policy", "daemonsets.apps"
 
 
 def desired_of(seen: Any) -> int:
@@ -48,14 +49,13 @@ def bounds_of(cluster: LocalCluster, key: Key, seen: Any, desired: int, *, rolle
 
 def strategy_bounds(key: Key, seen: WorkloadView, desired: int) -> Bounds:
     """Return the bounds that a strategy sets while the template changes."""
-    surge = unavailable = 0
     if key.resource == "deployments.apps" and seen.strategy == "Recreate":
         return Bounds(0, desired, 0)
     if seen.strategy != "RollingUpdate":
         return Bounds()
     if key.resource == "statefulsets.apps":
         return Bounds(max(desired - 1, 0), min(1, desired), 0)
-    is_daemon_set = key.resource == "daemonsets.apps"
+    is_daemon_set = key.resource == DAEMON_SETS
     try:
         surge = scaled_value(seen.max_surge, desired, round_up=True)
         unavailable = scaled_value(seen.max_unavailable, desired, round_up=is_daemon_set)
@@ -67,24 +67,53 @@ def strategy_bounds(key: Key, seen: WorkloadView, desired: int) -> Bounds:
 
 def budget_bounds(cluster: LocalCluster, key: Key, desired: int) -> tuple[int, str] | None:
     """Return how many pods of a workload must stay healthy by the strictest PodDisruptionBudget that selects them, and
-    its name; None without one."""
-    workload = cluster.store.get(key)
-    if workload is None:
+    its name; None without one. Of a budget over several workloads, the others are taken to have all their pods."""
+    budgets = cluster.store.list(BUDGETS, key.namespace).objects
+    workloads = dict(workloads_in(cluster, key.namespace)) if budgets else {}
+    if key not in workloads:
         return None
-    labels = labels_of({"metadata": {}, **(workload["spec"].get("template") or {})})
-    budgets = [(least, name_of(budget)) for budget in cluster.store.list(BUDGETS, key.namespace).objects
-               if (least := least_healthy(budget, labels, desired)) is not None]
-    return max(budgets, key=lambda budget: budget[0], default=None)
+    leasts = []
+    for budget in budgets:
+        selected = {other: obj for other, obj in workloads.items() if selects(budget, obj)}
+        if key in selected:
+            others = sum(desired_of(view_workload(obj)) for other, obj in selected.items() if other != key)
+            has_daemon_set = any(other.resource == DAEMON_SETS for other in selected)
+            least = least_healthy(budget["spec"], others + desired, has_daemon_set)
+            leasts.append((max(min(least - others, desired), 0), name_of(budget)))
+    return max(leasts, key=lambda least: least[0], default=None)
 
 
-def least_healthy(budget: Object, labels: dict[str, str], desired: int) -> int | None:
-    """Return how many of the pods with some labels a budget wants healthy, None if it does not select them."""
-    spec = budget.get("spec") or {}
+def workloads_in(cluster: LocalCluster, namespace: str) -> Iterator[tuple[Key, Object]]:
+    """Yield the workloads of a namespace that no other controls."""
+    for resource in WORKLOADS:
+        for obj in cluster.store.list(resource, namespace).objects:
+            if controller_of(obj) is None:
+                yield Key(resource, namespace, name_of(obj)), obj
+
+
+def selects(budget: Object, workload: Object) -> bool:
+    """Return whether a budget is about the pods of a workload."""
+    labels = ((workload["spec"].get("template") or {}).get("metadata") or {}).get("labels")
     try:
-        if not from_label_selector(spec.get("selector")).matches(labels):
-            return None
-        if (away := spec.get("maxUnavailable")) is not None:
-            return max(0, desired - scaled_value(away, desired, round_up=True))
-        return scaled_value(spec.get("minAvailable"), desired, round_up=True)
-    except (SelectorError, ValueError):
-        return None
+        return from_label_selector((budget.get("spec") or {}).get("selector")).matches(labels or {})
+    except SelectorError:
+        return False
+
+
+def least_healthy(spec: Object, total: int, has_daemon_set: bool) -> int:
+    """Return how many of so many pods a budget wants healthy.
+
+    All of them where its controller cannot compute it: a DaemonSet has no scale, by which it counts the pods that there
+    should be, unless ``minAvailable`` is a number.
+    """
+    away, least = spec.get("maxUnavailable"), spec.get("minAvailable")
+    if away is None and not isinstance(least, str):
+        return least or 0
+    if has_daemon_set:
+        return total
+    try:
+        if away is None:
+            return scaled_value(least, total, round_up=True)
+        return total - scaled_value(away, total, round_up=True)
+    except ValueError:
+        return total

@@ -1,8 +1,8 @@
 """The timeline of a cluster: the steps that its objects made, and the numbers of its workloads beside them.
 
-It is derived from what storage keeps of each write (``kubepy.storage.timeline``) when it is read. The views of all
-objects at its beginning come from undoing the writes since then from the objects of now; the writes are then done
-again, one after the other. Pods become available where nothing is written, so that is computed, with the
+It is derived from what storage keeps of each write (``kubepy.storage.timeline``) when it is read. At its beginning an
+object was as it is now, or as it was before the first write since then. The writes are then done again, one after the
+other. Pods become available where nothing is written, so that is computed, with the
 ``minReadySeconds`` of their owners. Of one moment, pods whose time has come are first, then the writes follow in their
 order.
 """
@@ -10,6 +10,7 @@ order.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import lru_cache
 from heapq import heappop, heappush
@@ -27,6 +28,7 @@ from kubepy.storage import Key
 from kubepy.storage.timeline import SECOND, TimelineEntry, microseconds
 
 WITH_COURSES = frozenset((*WORKLOADS, "jobs.batch", "cronjobs.batch"))
+LONGEST_CHAIN = 10  # of owners, where files by hand make a circle of them
 SKEW = 1.0  # seconds by which the system's time may go back without the timeline beginning anew
 SYNC_SECONDS = 2.0  # in which, in the system's time, a DaemonSet's controller writes its status after the pods
 
@@ -50,7 +52,7 @@ def read_timeline(cluster: LocalCluster, since: datetime | None = None, *, after
     first = microseconds((since - EPOCH).total_seconds()) if since is not None and after_revision is None else None
     entries = fork.store.timeline(since=first, after=after_revision or 0)
     entries = list(without_earlier_times(entries, until, 0.0 if own_time else SKEW))
-    views = undone(views_now(fork), entries)
+    views = views_before(fork, entries)
     subjects = () if subject is None else (subject,) if isinstance(subject, Key) else subject
     replay = Replay(views, entries, subjects, 0.0 if own_time else SYNC_SECONDS)
     start = since or (moment(entries[0]) if entries else until)
@@ -85,19 +87,16 @@ def without_earlier_times(entries: Entries, until: datetime, skew: float) -> Ite
         yield entry if entry.at == newest else entry._replace(at=newest)
 
 
-def views_now(cluster: LocalCluster) -> Views:
-    """Return the views of all objects that can be on a timeline."""
-    return {Key(resource, obj["metadata"].get("namespace") or "", obj["metadata"]["name"]): view(resource, obj)
-            for resource in VIEWS for obj in cluster.store.list(resource).objects}
-
-
-def undone(views: Views, entries: Iterable[TimelineEntry]) -> Views:
-    """Return views as they were before the first of some entries."""
-    before: Views = {}
+def views_before(cluster: LocalCluster, entries: Iterable[TimelineEntry]) -> Views:
+    """Return the views of all objects before the first of some entries, which lead to the objects of now."""
+    first: Views = {}
     for entry in entries:
-        if entry.key not in before:
-            before[entry.key] = from_stored(entry.key.resource, entry.before) if entry.before is not None else None
-    return {key: seen for key, seen in {**views, **before}.items() if seen is not None}
+        if entry.key not in first:
+            first[entry.key] = from_stored(entry.key.resource, entry.before) if entry.before is not None else None
+    state = cluster.store.recorded_state()
+    present = {record.key: view(resource, record.object) for resource in VIEWS
+               for record in state.records(resource, None) if record.key not in first}
+    return {key: seen for key, seen in {**present, **first}.items() if seen is not None}
 
 
 class PodCount(NamedTuple):
@@ -251,7 +250,9 @@ class Replay:
         seconds = owner.min_ready_seconds if isinstance(owner, WorkloadView) else 0
         if not seconds:
             return EPOCH.replace(year=1)
-        return later(parse_time(pod.ready_since), seconds) if pod.ready_since else None
+        with suppress(ValueError):  # a file by hand may hold another text, or none
+            return later(parse_time(pod.ready_since), seconds)
+        return None
 
     def _wait(self, due: datetime, key: Key) -> None:
         self._order += 1
@@ -261,9 +262,9 @@ class Replay:
 
     def _top(self, key: Key) -> Key:
         """Return the workload that an object belongs to in the end: that which no other controls."""
-        while key not in self._asked:
-            owner = owner_key(key, self._views.get(key) or self._last.get(key))
-            if owner is None or owner.resource not in WITH_COURSES or owner == key:
+        for _ in range(LONGEST_CHAIN):
+            owner = owner_key(key, self._views.get(key) or self._last.get(key)) if key not in self._asked else None
+            if owner is None or owner.resource not in WITH_COURSES or not (owner in self._views or owner in self._last):
                 break
             key = owner
         return key
@@ -287,15 +288,14 @@ class Replay:
 
     def _pods_below(self, *keys: Key) -> list[Key]:
         """Return the pods that objects control, directly or not."""
-        pods: dict[Key, None] = {}
+        pods: dict[Key, None] = {}  # and all between
         todo = list(keys)
         while todo:
             for key in self._owned.get(todo.pop(), ()):
-                if key.resource == "pods":
-                    pods[key] = None
-                elif key.resource in WITH_COURSES:
+                if key.resource in WITH_COURSES and key not in pods:
                     todo.append(key)
-        return list(pods)
+                pods[key] = None
+        return [key for key in pods if key.resource == "pods"]
 
     def _count(self, key: Key) -> None:
         """Put a pod's part into the numbers of its workload, in place of the one before."""

@@ -67,10 +67,10 @@ def describe_timeline(cluster: LocalCluster, began: datetime, revision: int) -> 
     timeline = read_timeline(cluster, began, after_revision=revision)
     if not timeline.steps:
         return ""
-    text = TimelineText(StringIO(), timeline, MAX_TIMELINE_ROWS).lines()
+    text = TimelineText(StringIO(), timeline, MAX_TIMELINE_ROWS).lines()[2:]  # the time is in the report already
     if len(text) > MAX_OBJECT_LINES:
         text[MAX_OBJECT_LINES:] = [f"… {len(text) - MAX_OBJECT_LINES} more lines"]
-    return "\n".join([f"timeline: {text[0]}", *text[1:], "", ""])
+    return "\n".join(["timeline:", *text, "", ""])
 
 
 def _table(cluster: LocalCluster, objects: list[tuple[Key, Object]]) -> list[str]:

@@ -266,6 +266,12 @@ def test_report_shows_what_changed(pytester: pytest.Pytester) -> None:
     result.stdout.fnmatch_lines([
         "*kubepy: the cluster*",
         "time: 2026-01-01T00:00:00Z to 2026-01-01T00:10:00Z, seed: 1",
+        "timeline:",
+        "deployments.apps/web in default",
+        "  web-*-* node-1 *AAAA",
+        "  0s deployments.apps/web created",
+        "A available",
+        "",
         "changes since the test began: 4 created, 1 changed, 0 deleted",
         "diff --git a/cluster/nodes/node-1.yaml b/cluster/nodes/node-1.yaml",
         "--- a/cluster/nodes/node-1.yaml",

@@ -57,10 +57,12 @@ bench: $(VENV)/.installed
 	$(BIN)/python tests/benchmarks/daemonset_1000_nodes.py
 	$(BIN)/python tests/benchmarks/statefulset_update.py
 	$(BIN)/python tests/benchmarks/fork.py
+	$(BIN)/python tests/benchmarks/plan.py
 	$(BIN)/python tests/benchmarks/serve.py
 	$(BIN)/python tests/benchmarks/min_ready_seconds.py
 	$(BIN)/python tests/benchmarks/seven_days.py
 	$(BIN)/python tests/benchmarks/timeline.py
+	$(BIN)/python tests/benchmarks/why.py
 
 # Environments of other Pythons, with which tests/test_same_bytes.py compares: make pythons PYTHONS="python3.12 python3.13"
 PYTHONS ?= python3.12 python3.13 python3.14

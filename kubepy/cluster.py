@@ -88,6 +88,40 @@ class CommandError(Exception):
         return f"{self.command}: exit status {self.result.status}\n{self.result.stderr or self.result.stdout}".rstrip()
 
 
+@dataclass(frozen=True, slots=True)
+class PlannedChange:
+    """What a command would do; true if all of it finishes.
+
+    :ivar document: the plan as ``kubepy plan -o json`` prints it.
+    """
+
+    document: Object
+
+    def __bool__(self) -> bool:
+        return self.finishes
+
+    @property
+    def finishes(self) -> bool:
+        """Whether the command comes to an end, and every workload that it concerns gets where it should be."""
+        return bool(self.document["finishes"])
+
+    @property
+    def settled_after(self) -> timedelta | None:
+        """The cluster's time until nothing is due but what repeats for ever; None: that is beyond the limit."""
+        text = self.document["settledAfter"]
+        return None if text is None else timedelta(seconds=parse_span(text))
+
+    @property
+    def workloads(self) -> Objects:
+        """The workloads that the command concerns, with their numbers and bounds."""
+        return list(self.document["workloads"])
+
+    @property
+    def steps(self) -> Objects:
+        """What each object does, in order."""
+        return list(self.document["steps"])
+
+
 class ClosedError(CliError, ValueError):
     """The cluster is closed; a command line ends with this error."""
 
@@ -326,6 +360,29 @@ class Cluster:
             with suppress(LockTimeoutError):  # another process runs the controllers
                 self.settle(0)
         return self._local  # settle may have opened the folder anew
+
+    @checked
+    def plan(self, command: str | Sequence[str] = (), *, stdin: str = "", limit: timedelta | str | float = "24h",
+             ready_after: str = "", stops_after: str = "") -> PlannedChange:
+        """Say what a command line would do, tried on a fork: ``plan("set image deploy/web web=web:2")``.
+
+        The controllers do what is due now, as before any command that reads; then nothing is changed.
+
+        :param command: as for :meth:`run`; without one, the plan is about what is under way.
+        :param limit: how far to look ahead: ``"30m"``, a timedelta, or seconds.
+        :param ready_after: the time from a container's start to Ready where no annotation says it: ``"5s..20s"``.
+        :param stops_after: how long a deleted pod terminates, likewise.
+
+        Raises CommandError if the command fails.
+        """
+        words = shlex.split(command) if isinstance(command, str) else list(command)
+        flags = ["-o", "json", f"--for={_seconds(limit):f}s"]
+        times = {"ready-after": ready_after, "stops-after": stops_after}
+        flags += [f"--{name}={text}" for name, text in times.items() if text]
+        result = self._run(["plan", *flags, "--", *words], stdin, io.StringIO(), io.StringIO())
+        if not result.stdout:
+            raise CommandError(shlex.join(["kubepy", "plan", *words]), result)
+        return PlannedChange(json.loads(result.stdout))
 
     # --- the open cluster ---------------------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any, cast
 
@@ -34,13 +35,14 @@ with lazy_imports():  # a completion needs none of these
 FORMATS = ("text", "json")
 ABOUT_ITSELF = "it is not about what happens in the cluster"
 NEW_FOLDER = "it makes or checks a state folder, and a plan has none"
+READS = "it only reads"
 WAITS = "it goes on until it is interrupted"
-# Commands that a plan refuses, by their first words, with the reason; those in INSTEAD have another way.
+# Commands that a plan refuses, by their first words, with the reason.
 REFUSED = {
     "api-resources": ABOUT_ITSELF, "api-versions": ABOUT_ITSELF, "completion": ABOUT_ITSELF, "config": ABOUT_ITSELF,
-    "explain": ABOUT_ITSELF, "fork": NEW_FOLDER, "fsck": NEW_FOLDER, "git": NEW_FOLDER, "help": ABOUT_ITSELF,
-    "init": NEW_FOLDER, "kuberc": ABOUT_ITSELF, "kustomize": ABOUT_ITSELF, "options": ABOUT_ITSELF,
-    "plan": "it is a plan already", "plugin": ABOUT_ITSELF, "serve": WAITS,
+    "diff": READS, "explain": ABOUT_ITSELF, "fork": NEW_FOLDER, "fsck": NEW_FOLDER, "git": NEW_FOLDER,
+    "help": ABOUT_ITSELF, "init": NEW_FOLDER, "kuberc": ABOUT_ITSELF, "kustomize": ABOUT_ITSELF, "logs": READS,
+    "options": ABOUT_ITSELF, "plan": "it is a plan already", "plugin": ABOUT_ITSELF, "serve": WAITS,
     "timeline": "it only shows what has happened", "version": ABOUT_ITSELF,
     "why": "it tries its remedies on forks by itself",
     "__complete": ABOUT_ITSELF, "__completeNoDesc": ABOUT_ITSELF,
@@ -115,7 +117,11 @@ def plan(factory: Factory, options: PlanOptions) -> None:
     if planned is None:
         return
     plans = plans_of(factory, planned, options)
-    show(factory, options, planned, plans)
+    try:
+        show(factory, options, planned, plans)
+    finally:
+        for made in plans:
+            made.prediction.close()
     if not all(made.finishes for made in plans):
         raise SilentExit(2)
 
@@ -188,9 +194,7 @@ def refusal(factory: Factory, line: Line, options: Options) -> str:
         return reason
     if line.path[0] in ("controller", "get", "events") and (values.get("watch") or values.get("watch_only")):
         return WAITS
-    if line.path[0] == "logs" or values.get("follow"):
-        return "it only reads"
-    if line.path[-1] in ("edit", "edit-last-applied") and not factory.stdin.isatty():
+    if (line.path[-1] in ("edit", "edit-last-applied") or values.get("edit")) and not factory.stdin.isatty():
         return "an editor needs a terminal"
     return "it writes files" if values.get("output_directory") else ""
 
@@ -304,7 +308,8 @@ def cluster_of(factory: Factory) -> clusters.LocalCluster:
     """Return the cluster that is asked about; a new one in memory where the command would make one."""
     if factory.may_create and not factory.has_cluster:
         return clusters.LocalCluster.in_memory()
-    factory.options.faults = ""  # they happen on the fork
+    options = factory.options = copy(factory.options)
+    options.faults, options.v, options.vmodule = "", 0, ""  # they are for the fork
     return factory.cluster
 
 
@@ -342,8 +347,9 @@ def plan_of(factory: Factory, cluster: clusters.LocalCluster, planned: PlannedCo
                 inner.use(planned.options, may_create=False)
         finally:
             fork.client.on_write = None
-            planned.output = planned.output or inner.printed
-            planned.messages = planned.messages or distinct(inner.said)
+            fork.client = fork.controller_client  # from now on no reads are logged
+            planned.output = planned.output or distinct(inner.printed, plan_text.MAX_OUTPUT)
+            planned.messages = planned.messages or distinct(inner.said, MAX_MESSAGES)
 
     prediction = predictions.predict(cluster, act, limit, settings)
     run = why.runner(factory) if len(prediction.cluster.client.list("pods").items) < FEW_PODS else None
@@ -366,8 +372,8 @@ def check(factory: Factory, inner: ForkFactory, status: int) -> None:
         raise SilentExit(1)
 
 
-def distinct(text: str) -> str:
+def distinct(text: str, most: int) -> str:
     """Return the first lines of a text, each once: a command that tries again and again says the same each time."""
     lines = list(dict.fromkeys(text.splitlines()))
-    more = [f"... and {len(lines) - MAX_MESSAGES} more lines"] if len(lines) > MAX_MESSAGES else []
-    return "".join(f"{line}\n" for line in [*lines[:MAX_MESSAGES], *more])
+    more = [f"... and {len(lines) - most} more lines"] if len(lines) > most else []
+    return "".join(f"{line}\n" for line in [*lines[:most], *more])

@@ -6,6 +6,8 @@ line. Waves that repeat are folded, and so are the waves in the middle of a plan
 
 from __future__ import annotations
 
+import re
+import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -13,17 +15,17 @@ from typing import IO, NamedTuple
 
 from kubepy.api.values.goformat import format_duration
 from kubepy.cli.runtime.terminal import Colour, Painter, can_print, shortened, width_of
-from kubepy.cli.why import wrapped
 from kubepy.insight import Bounds, Course, Numbers, Step
 from kubepy.insight.plans import Plan, PlannedWorkload, Runs
 from kubepy.insight.why.causes import CAUSES
 from kubepy.quoting import printable
 from kubepy.storage import Key
 
-TIME_WIDTH, BAR_WIDTH = 13, 10
+BAR_WIDTH = 10
+NARROW = 72  # columns; where there are fewer, there are no bars
 MAX_OUTPUT = 12  # lines of the command's own output
-MAX_LINES = 60  # of waves, before those in the middle are put together
-HEAD, TAIL, BUCKETS = 16, 12, 10  # the waves of a long plan that are shown singly at both ends; the parts between them
+MAX_LINES = 50  # of waves, before those in the middle are put together
+HEAD, TAIL, BUCKETS = 5, 3, 12  # the waves of a long plan that are shown singly at both ends; the parts between them
 MAX_PERIOD = 12  # waves that may repeat together
 RUN_OUT = ("cronjobs.batch", "jobs.batch")  # their pods are to end, so none are awaited as available
 FULL, EMPTY = "▇", "░"
@@ -35,8 +37,8 @@ SYMBOLS = {
     "complete": GOOD, "completed": GOOD, "bound": GOOD, "uncordoned": GOOD, "terminating": GONE, "deleted": GONE,
     "failed": BAD, "unavailable": BAD, "not-ready": BAD, "waiting": BAD, "restarted": BAD,
     "evicted": GONE, "adopted": CHANGED, "changed": CHANGED, "cordoned": CHANGED, "orphaned": CHANGED,
-    "paused": CHANGED, "resumed": CHANGED, "scaled": CHANGED, "suspended": CHANGED, "tainted": CHANGED,
-    "untainted": CHANGED,
+    "paused": CHANGED, "replaced": CHANGED, "resumed": CHANGED, "scaled": CHANGED, "suspended": CHANGED,
+    "tainted": CHANGED, "untainted": CHANGED,
 }
 # Actions that go without saying beside another one of the same object at the same moment.
 IMPLIED = {"scheduled": ("created", "ready", "started"), "started": ("ready", "created"), "available": ("ready",),
@@ -67,13 +69,21 @@ class Wave(NamedTuple):
     """What happens at one moment, or in a part of a long plan.
 
     :ivar first: seconds from the beginning; ``last``: the same, but for a part.
-    :ivar end: how many steps there have been then.
+    :ivar begin: how many steps there have been before; ``end``: and at its end.
     """
 
     first: float
     last: float
+    begin: int
     end: int
     lines: tuple[WaveLine, ...]
+
+    @property
+    def label(self) -> str:
+        """When it happens."""
+        if self.first != self.last:
+            return f"to {duration(self.last)}"
+        return moment(self.first, at_once="now")
 
     @property
     def form(self) -> tuple[tuple[Phrase, int], ...]:
@@ -93,19 +103,19 @@ class PlanText:
         self._timeline = plan.prediction.timeline
         self._courses = {workload.key: workload.course for workload in plan.workloads}
         self._tops = plan.tops
+        self._time_width = 0
 
     # --- parts
 
     def output(self, text: str) -> list[str]:
-        """Return the first lines of what the command itself has printed, and an empty one."""
-        lines = text.splitlines()
-        shown = [shortened(line, self._width) for line in lines[:MAX_OUTPUT]]
-        more = [f"... and {len(lines) - MAX_OUTPUT} more lines"] if len(lines) > MAX_OUTPUT else []
-        return [*(self._paint(line, Colour.DIM) for line in [*shown, *more]), ""] if lines else []
+        """Return the lines that the command itself has printed, and an empty one."""
+        lines = [self._paint(shortened(line, self._width), Colour.DIM) for line in text.splitlines()]
+        return [*lines, ""] if lines else []
 
     def lines(self) -> list[str]:
         """Return the waves, the workloads and the end."""
         waves = list(self.waves())
+        self._time_width = max((len(wave.label) for wave in waves), default=0) + 2
         shown = list(self._folded(waves))
         if len(shown) > MAX_LINES:
             shown = list(self._folded(self.shortened_waves(waves), repeats=False))
@@ -134,7 +144,7 @@ class PlanText:
             phrases.setdefault(phrase_of(steps, self._tops[positions[0]]), []).append(steps[0])
         by_workload = sorted(phrases.items(), key=lambda entry: list(dict.fromkeys(
             phrase.workload for phrase in phrases)).index(entry[0].workload))
-        return Wave(self._seconds(begin), self._seconds(end - 1), end,
+        return Wave(self._seconds(begin), self._seconds(end - 1), begin, end,
                     tuple(WaveLine(phrase, tuple(steps)) for phrase, steps in by_workload))
 
     def _seconds(self, position: int) -> float:
@@ -169,45 +179,47 @@ class PlanText:
         """Yield the line for waves that are as those above it."""
         again = f"... {times} more times like this, every {duration(interval)}"
         courses = [self._courses[line.phrase.workload] for line in last.lines if line.phrase.workload in self._courses]
-        yield self._row(f"to {duration(last.last)}", " ", lambda room: again, (), courses[:1], last.end)
+        yield self._row(f"to {duration(last.last)}", " ", lambda room: again, (), courses[:1], last)
 
     def wave_lines(self, wave: Wave) -> Iterator[str]:
         """Yield the lines of a wave."""
-        label, seen = when(wave), set()
+        label, seen = wave.label, set()
         for line in wave.lines:
             workload = line.phrase.workload
             courses = [self._courses[workload]] if workload in self._courses and workload not in seen else []
             seen.add(workload)
             symbol = SYMBOLS.get(line.phrase.actions[-1], " ")
             colours = (COLOURS[symbol],) if symbol in COLOURS else ()
-            yield self._row(label, symbol, partial(self.text_of, line), colours, courses, wave.end)
+            yield self._row(label, symbol, partial(self.text_of, line), colours, courses, wave)
             label = ""
 
     def _row(self, label: str, symbol: str, text: Callable[[int], str], colours: tuple[Colour, ...],
-             courses: Sequence[Course], count: int) -> str:
+             courses: Sequence[Course], wave: Wave) -> str:
         """Return a line: the time, what happens, and the availability of a workload beside it.
 
         :param text: what happens, in at most so many columns if possible.
         """
-        beside = [self.availability(course, count) for course in courses]
-        plain, painted = beside[0] if beside and beside[0][0] else ("", "")
-        room = self._width - TIME_WIDTH - 2 - (len(plain) + 2 if plain else 0)
+        plain, painted = self.availability(courses[0], wave) if courses else ("", "")
+        room = self._width - self._time_width - 2 - (len(plain) + 2 if plain else 0)
         shown = shortened(text(room), room)
-        head = f"{self._paint(shortened(label, TIME_WIDTH - 1).ljust(TIME_WIDTH), Colour.DIM)}" \
-               f"{self._paint(symbol, *colours)} {shown}"
-        return f"{head}{' ' * (room - len(shown) + 2)}{painted}" if plain else head.rstrip()
+        head = f"{self._paint(label.ljust(self._time_width), Colour.DIM)}{self._paint(symbol, *colours)} {shown}"
+        return f"{head}{' ' * (room - len(shown) + 2)}{painted}".rstrip() if plain else head.rstrip()
 
-    def availability(self, course: Course, count: int) -> tuple[str, str]:
-        """Return how many pods of a workload are available after so many steps, plain and painted."""
-        numbers = numbers_at(course, count)
+    def availability(self, course: Course, wave: Wave) -> tuple[str, str]:
+        """Return how many pods of a workload are available after a wave, plain and painted; in a part, the fewest."""
+        during = [numbers_at(course, wave.end)]
+        if wave.first != wave.last:
+            during += [numbers for step, numbers in course.numbers if wave.begin < step <= wave.end]
+        numbers = min(during, key=lambda numbers: numbers.available - numbers.desired)
         most = max(state.desired for _, state in course.numbers)
         if not numbers.desired or course.key.resource in RUN_OUT:
             return "", ""
         bound = least(course.bounds, numbers)
         digits = len(str(most))
         text = f"{f'{numbers.available}/{numbers.desired}':>{2 * digits + 1}} "
-        filled = min(numbers.available * BAR_WIDTH // numbers.desired, BAR_WIDTH)
-        bar = self._bar[0] * filled + self._bar[1] * (BAR_WIDTH - filled)
+        cells = BAR_WIDTH if self._width >= NARROW else 0
+        filled = min(numbers.available * cells // numbers.desired, cells)
+        bar = self._bar[0] * filled + self._bar[1] * (cells - filled)
         end = f" min {bound:<{digits}}" if bound is not None else ""
         colour = Colour.GREEN
         if numbers.available < numbers.desired:
@@ -272,20 +284,25 @@ class PlanText:
         if end.desired and not is_gone and workload.key.resource not in RUN_OUT:
             bound = least(workload.course.bounds, end)
             budget = f" by {workload.course.bounds.budget}" if workload.course.bounds.budget else ""
-            yield (f"lowest {workload.lowest}/{end.desired} available"
+            yield (f"lowest {workload.lowest}/{end.desired}"
                    + (f" (min {bound}{budget})" if bound is not None else ""))
 
     def reasons(self, workload: PlannedWorkload) -> Iterator[str]:
         """Yield what ``why`` says of a workload: the cause, and the chain to what is to blame."""
         why = workload.why
         assert why is not None
-        yield from wrapped(f"  {CAUSES.get(why.cause, '')} ({why.cause})", "    ")
+        yield from self._wrapped(f"  {CAUSES.get(why.cause, '')} ({why.cause})", "    ")
         for link in why.chain:
-            yield from wrapped(printable(f"    {self._kind(link.key.resource)} {self._name(link.key)}: {link.text}"),
-                               "      ")
+            kind = self._kind(link.key.resource)
+            yield from self._wrapped(f"    {kind} {self._name(link.key)}: {link.text}", "      ")
 
     def _sentence(self, text: str, colour: Colour) -> list[str]:
-        return [self._paint(line, colour) for line in wrapped(printable(text), "  ")]
+        return [self._paint(line, colour) for line in self._wrapped(text, "  ")]
+
+    def _wrapped(self, text: str, indent: str) -> list[str]:
+        """Return the lines of a text; further lines begin with the indent."""
+        return textwrap.wrap(printable(text), self._width, subsequent_indent=indent, break_long_words=False,
+                             break_on_hyphens=False)
 
     def end(self) -> str:
         """Return the line about the whole plan."""
@@ -298,7 +315,8 @@ class PlanText:
         if not plan.prediction.settled:
             text = f"Does not finish within {duration(plan.prediction.limit)}."
         else:
-            text = f"Does not finish: nothing more happens {moment(plan.prediction.settled_after, 'after')}."
+            last = self._seconds(-1) if self._timeline.steps else 0.0
+            text = f"Does not finish: nothing more happens {moment(last, at_once='at all')}."
         return self._paint(text, Colour.RED, Colour.BOLD)
 
     def runs(self, runs: Runs) -> list[str]:
@@ -308,8 +326,8 @@ class PlanText:
             after = workload.after
             times = "never done, " if after is None else (
                 f"done after {duration(after.median)} (median), {duration(after.percentile_95)} (95 %), ")
-            lines += wrapped(printable(f"{self._kind(workload.key.resource)} {self._name(workload.key)}: {times}"
-                                       f"lowest {workload.lowest} available"), "  ")
+            lines += self._wrapped(f"{self._kind(workload.key.resource)} {self._name(workload.key)}: {times}"
+                                   f"lowest {workload.lowest} available", "  ")
         if runs.after:
             lines.append(f"All: {duration(runs.after.median)} (median), {duration(runs.after.percentile_95)} (95 %).")
         return lines
@@ -329,13 +347,20 @@ def phrase_of(steps: Sequence[Step], workload: Key) -> Phrase:
 
 
 def together(waves: Sequence[Wave]) -> Wave:
-    """Return several waves as one, with the steps of each action counted together."""
+    """Return several waves as one, with the steps of each action counted together; pods that others follow: once."""
     lines: dict[Phrase, list[Step]] = {}
     for wave in waves:
         for line in wave.lines:
             for action in line.phrase.actions:
                 lines.setdefault(line.phrase._replace(actions=(action,), reason=""), []).extend(line.steps)
-    return Wave(waves[0].first, waves[-1].last, waves[-1].end,
+    for workload in dict.fromkeys(phrase.workload for phrase in lines):
+        created, deleted, *around = (Phrase(workload, "pods", (action,), "") for action in (
+            "created", "deleted", "terminating", "ready", "available", "started"))
+        if created in lines and deleted in lines:
+            replaced = min(lines[created], lines[deleted], key=len)
+            lines = {phrase: steps for phrase, steps in lines.items() if phrase not in (created, deleted, *around)}
+            lines[created._replace(actions=("replaced",))] = replaced
+    return Wave(waves[0].first, waves[-1].last, waves[0].begin, waves[-1].end,
                 tuple(WaveLine(phrase, tuple(steps)) for phrase, steps in lines.items()))
 
 
@@ -365,23 +390,15 @@ def least(bounds: Bounds, numbers: Numbers) -> int | None:
     return max(numbers.desired - bounds.max_unavailable, 0) if bounds.max_unavailable is not None else None
 
 
-def when(wave: Wave) -> str:
-    if wave.first != wave.last:
-        return f"to {duration(wave.last)}"
-    return "now" if wave.first == 0 else f"after {duration(wave.first)}"
-
-
-def moment(seconds: float, word: str = "after") -> str:
-    """Return ``at once`` or ``after 18s``."""
-    return f"{word} {duration(seconds)}" if seconds else "at once"
+def moment(seconds: float, at_once: str = "at once") -> str:
+    """Return ``after 18s``, or other words for no time."""
+    return f"after {duration(seconds)}" if seconds else at_once
 
 
 def duration(seconds: float) -> str:
-    """Return a duration as Go prints it, without parts of a tenth of a second, and without units that are 0."""
+    """Return a duration as Go prints it, to a tenth of a second or a whole one, without parts at its end that are 0."""
     text = format_duration(round(seconds, 1) if seconds < 60 else round(seconds))
-    for zero in ("m0s", "h0m"):
-        text = text.removesuffix("0s") if text.endswith(zero) and zero == "m0s" else text
-    return text.removesuffix("0m") if text.endswith("h0m") else text
+    return re.sub(r"(?<=[hm])0[ms]$", "", re.sub(r"(?<=[hm])0s$", "", text))
 
 
 def plural(noun: str) -> str:

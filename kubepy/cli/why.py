@@ -18,7 +18,7 @@ from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.infos import Info, printed_kind
 from kubepy.cli.runtime.options import SelectorOptions, output_flag
 from kubepy.cli.runtime.output import document
-from kubepy.cli.runtime.terminal import Colour, Painter
+from kubepy.cli.runtime.terminal import WIDTH, Colour, Painter, shortened
 from kubepy.insight import Link
 from kubepy.insight.why import DONE, PROGRESSING, STUCK, Remedy, Why, why_document
 from kubepy.insight.why.causes import CAUSES
@@ -32,7 +32,7 @@ with lazy_imports():
 if TYPE_CHECKING:
     from kubepy.apiserver.cluster import LocalCluster
 
-WIDTH = 80
+LONGEST_VALUE = 240  # characters of a value that are shown
 STATUS = {DONE: 0, STUCK: 2, PROGRESSING: 3}
 COLOURS = {DONE: Colour.GREEN, STUCK: Colour.RED, PROGRESSING: Colour.YELLOW}
 SAID = {DONE: "done", STUCK: "stuck", PROGRESSING: "on its way"}
@@ -132,11 +132,13 @@ def word(factory: Factory, key: Key) -> str:
 
 
 def lines_of_link(factory: Factory, link: Link, paint: Painter) -> Iterator[str]:
-    yield from wrapped(f"  {word(factory, link.key)}: {printable(link.text)}", "    ")
+    """Yield an object with what there is to say about it, then the field that shows it, with its value."""
+    yield from wrapped(f"{word(factory, link.key)}: {printable(link.text)}", "    ", "  ")
     if link.field:
         value = "(missing)" if link.value is None else printable(
             link.value if isinstance(link.value, str) else to_json(link.value))
-        yield from (paint(line, Colour.DIM) for line in wrapped(f"    {link.field}: {value}", "      "))
+        shown = wrapped(f"{link.field}: {shortened(value, LONGEST_VALUE)}", "      ", "    ")
+        yield from (paint(line, Colour.DIM) for line in shown)
 
 
 def lines_of_remedy(remedy: Remedy, paint: Painter) -> Iterator[str]:
@@ -149,6 +151,8 @@ def lines_of_remedy(remedy: Remedy, paint: Painter) -> Iterator[str]:
     yield f"{printable(line)}\n      {verdict_text}"
 
 
-def wrapped(text: str, indent: str = "") -> list[str]:
-    """Return the lines of a text, at most WIDTH wide; further lines begin with the indent."""
-    return textwrap.wrap(text, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+def wrapped(text: str, further: str = "", first: str = "") -> list[str]:
+    """Return the lines of a text, at most WIDTH wide unless a word is longer, with indents of further lines and of the
+    first."""
+    return textwrap.wrap(text, WIDTH, initial_indent=first, subsequent_indent=further, break_long_words=False,
+                         break_on_hyphens=False)

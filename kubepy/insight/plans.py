@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from kubepy.api.clock import format_exact_time
 from kubepy.api.meta import Object, controller_of, is_being_deleted, name_of
+from kubepy.api.objects.pods import get_condition, phase_of
 from kubepy.api.values.goformat import format_duration
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.insight import Course, Numbers
@@ -170,10 +171,10 @@ class Judge:
         return list(dict.fromkeys([*steps, *self._courses, *leaving, *waiting]))
 
     def _unfinished(self) -> Iterator[Key]:
-        """Yield the workloads of the cluster that are not finished at the end."""
+        """Yield the workloads that are not finished at the end, but for those that have come to an end of their own."""
         for resource in WORKLOADS:
             for obj in self._after.list(resource):
-                if controller_of(obj) is None and not is_done(self._after, obj, obj):
+                if controller_of(obj) is None and not has_ended(obj) and not is_done(self._after, obj, obj):
                     yield self._after.key(obj)
 
     def is_finished(self, key: Key) -> bool:
@@ -202,6 +203,14 @@ class Judge:
                      or state.available < end.available or state.updated < end.updated or state.surge > end.surge]
             own = [numbers[short[-1] + 1][0] if short else own[0]]
         return (self._timeline.steps[own[-1] - 1].at - self._timeline.since).total_seconds() if own else 0.0
+
+
+def has_ended(obj: Object) -> bool:
+    """Return whether a workload does nothing any more: a Job or pod that has failed, a CronJob between two starts."""
+    if obj["kind"] == "CronJob":
+        return not (obj.get("status") or {}).get("active")
+    return phase_of(obj) == "Failed" or (obj["kind"] == "Job" and (get_condition(obj, "Failed") or {}).get(
+        "status") == "True")
 
 
 # --- documents ----------------------------------------------------------------------------------------------------

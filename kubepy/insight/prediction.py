@@ -17,8 +17,11 @@ from kubepy.apiserver.cluster import LocalCluster
 from kubepy.controlplane import build_manager, manager_lock
 from kubepy.insight import Timeline
 from kubepy.insight.timeline import read_timeline
+from kubepy.runtime.checkpoint import CHECKPOINT, latest
+from kubepy.storage.memory import MemoryStore
 
 DAY = 24 * 3600.0  # seconds
+Done = Callable[[LocalCluster], bool]
 NO_SETTINGS: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -41,6 +44,10 @@ class Prediction:
         self.settled_after = (cluster.clock.now() - started).total_seconds()
         self._revision = revision
 
+    def close(self) -> None:
+        """Let go of the folder that the fork lies over; nothing can be read from it after that."""
+        release(self.cluster)
+
     @cached_property
     def timeline(self) -> Timeline:
         """What happens, with its first step after the fork."""
@@ -49,7 +56,7 @@ class Prediction:
 
 def predict(cluster: LocalCluster, act: Callable[[LocalCluster], object], limit: float = DAY,
             settings: Mapping[str, Any] = NO_SETTINGS, *,
-            done: Callable[[LocalCluster], bool] | None = None) -> Prediction:
+            done: Done | None = None) -> Prediction:
     """Predict what happens in a cluster after ``act`` has changed it; the cluster itself is not changed.
 
     A fork of a cluster with the system's time gets a clock of its own, which begins at now. Admission webhooks are
@@ -73,9 +80,47 @@ def predict(cluster: LocalCluster, act: Callable[[LocalCluster], object], limit:
         act(fork)
     except ClockLimit:
         is_cut = True
+    except BaseException:
+        release(fork)
+        raise
     fork.clock.limit = None
+    work(fork, end, done)
+    if not is_cut and is_settled(fork):
+        fork = tried_again(fork, end, done)
+    return Prediction(fork, started, revision, limit, settled=is_settled(fork) and not is_cut)
+
+
+def release(fork: LocalCluster) -> None:
+    """Let go of the folder that a fork lies over. Otherwise that stays open until the garbage collector has run."""
+    if isinstance(fork.store, MemoryStore):
+        fork.store.release()
+
+
+def work(fork: LocalCluster, end: datetime, done: Done | None, *, settled: bool = True) -> None:
+    """Let the controllers work on a fork until a moment, or until it is settled before."""
     with manager_lock(fork):
-        manager = build_manager(fork)
-        manager.advance(end, settled=True, done=None if done is None else lambda: done(fork))
-        settled = manager.is_settled() and not is_cut
-    return Prediction(fork, started, revision, limit, settled=settled)
+        build_manager(fork).advance(end, settled=settled, done=None if done is None else lambda: done(fork))
+
+
+def is_settled(fork: LocalCluster) -> bool:
+    """Return whether nothing is due any more in a fork but what repeats for ever."""
+    checkpoint = latest(fork.store.meta(CHECKPOINT))
+    return checkpoint is not None and checkpoint.is_settled(fork.clock.now()) and (
+        checkpoint.next_due(single=True) is None)
+
+
+def tried_again(fork: LocalCluster, end: datetime, done: Done | None) -> LocalCluster:
+    """Return a settled fork after one more try of what has failed so often that its back-off does not grow any more.
+
+    Such tries count as repeating for ever, but after a change they may succeed: a quota was raised. Where nothing comes
+    of it, the fork is returned as it is.
+    """
+    checkpoint = latest(fork.store.meta(CHECKPOINT))
+    tries = [entry.due for entry in (checkpoint.pending if checkpoint else ()) if entry.failures and entry.due]
+    if not tries or max(tries) > end or (done is not None and done(fork)):
+        return fork
+    attempt = fork.fork(is_prediction=True)
+    attempt.use_faults(fork.settings.faults)
+    work(attempt, max(tries), done, settled=False)
+    work(attempt, end, done)
+    return attempt if attempt.store.timeline(after=fork.client.revision()) else fork

@@ -1,8 +1,8 @@
 """The timeline of a cluster: the steps that its objects made, and the numbers of its workloads beside them.
 
-It is derived from what storage keeps of each write (``kubepy.storage.timeline``) when it is read. The views of all
-objects at its beginning come from undoing the writes since then from the objects of now; the writes are then done
-again, one after the other. Pods become available where nothing is written, so that is computed, with the
+It is derived from what storage keeps of each write (``kubepy.storage.timeline``) when it is read. At its beginning an
+object was as it is now, or as it was before the first write since then. The writes are then done again, one after the
+other. Pods become available where nothing is written, so that is computed, with the
 ``minReadySeconds`` of their owners. Of one moment, pods whose time has come are first, then the writes follow in their
 order.
 """
@@ -52,7 +52,7 @@ def read_timeline(cluster: LocalCluster, since: datetime | None = None, *, after
     first = microseconds((since - EPOCH).total_seconds()) if since is not None and after_revision is None else None
     entries = fork.store.timeline(since=first, after=after_revision or 0)
     entries = list(without_earlier_times(entries, until, 0.0 if own_time else SKEW))
-    views = undone(views_now(fork), entries)
+    views = views_before(fork, entries)
     subjects = () if subject is None else (subject,) if isinstance(subject, Key) else subject
     replay = Replay(views, entries, subjects, 0.0 if own_time else SYNC_SECONDS)
     start = since or (moment(entries[0]) if entries else until)
@@ -86,19 +86,16 @@ def without_earlier_times(entries: Entries, until: datetime, skew: float) -> Ite
         yield entry if entry.at == newest else entry._replace(at=newest)
 
 
-def views_now(cluster: LocalCluster) -> Views:
-    """Return the views of all objects that can be on a timeline."""
-    return {Key(resource, obj["metadata"].get("namespace") or "", obj["metadata"]["name"]): view(resource, obj)
-            for resource in VIEWS for obj in cluster.store.list(resource).objects}
-
-
-def undone(views: Views, entries: Iterable[TimelineEntry]) -> Views:
-    """Return views as they were before the first of some entries."""
-    before: Views = {}
+def views_before(cluster: LocalCluster, entries: Iterable[TimelineEntry]) -> Views:
+    """Return the views of all objects before the first of some entries, which lead to the objects of now."""
+    first: Views = {}
     for entry in entries:
-        if entry.key not in before:
-            before[entry.key] = from_stored(entry.key.resource, entry.before) if entry.before is not None else None
-    return {key: seen for key, seen in {**views, **before}.items() if seen is not None}
+        if entry.key not in first:
+            first[entry.key] = from_stored(entry.key.resource, entry.before) if entry.before is not None else None
+    state = cluster.store.recorded_state()
+    present = {record.key: view(resource, record.object) for resource in VIEWS
+               for record in state.records(resource, None) if record.key not in first}
+    return {key: seen for key, seen in {**present, **first}.items() if seen is not None}
 
 
 class PodCount(NamedTuple):

@@ -51,10 +51,9 @@ def obstacles_of(pod: Pod, find: Find | None, *, init_fails: bool, pull_fails: b
               if problem.reference.container}
 
     def obstacle(container: Container) -> Waiting | None:
-        name, image, has_started = container["name"], container["image"], _has_started(statuses.get(container["name"]))
-        if problem := image_name_problem(image):
-            return Waiting(INVALID_IMAGE_NAME, f"Failed to apply default image tag {quote(image)}: {problem}")
-        return Waiting(CONFIG_ERROR, config[name]) if name in config and not has_started else None
+        name = container["name"]
+        needs = config.get(name) if not _has_started(statuses.get(name)) else None
+        return invalid_image(container["image"]) or (Waiting(CONFIG_ERROR, needs) if needs else None)
 
     for container in spec.get("initContainers") or ():
         has_started = _has_started(statuses.get(container["name"]))
@@ -65,6 +64,13 @@ def obstacles_of(pod: Pod, find: Find | None, *, init_fails: bool, pull_fails: b
     held = ((container["name"], obstacle(container)) for container in spec["containers"])
     return StartObstacles(containers=tuple((name, waiting) for name, waiting in held if waiting is not None and not (
         pull_fails and waiting.reason == CONFIG_ERROR)))
+
+
+def invalid_image(image: str) -> Waiting | None:
+    """Return the state of a container whose image has a name that cannot be parsed; None where it can."""
+    if not (problem := image_name_problem(image)):
+        return None
+    return Waiting(INVALID_IMAGE_NAME, f"Failed to apply default image tag {quote(image)}: {problem}")
 
 
 def lacks_configuration(pod: Pod) -> bool:

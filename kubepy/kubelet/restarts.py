@@ -152,8 +152,11 @@ def start(pod: Pod, lifetime: Lifetime, rules: Rules) -> PodOutcome:
 
 
 def has_initialized(pod: Pod) -> bool:
-    """Tell whether all init containers have completed."""
-    return (get_condition(pod, "Initialized") or {}).get("status") == "True"
+    """Tell whether the init container that outcomes speak of has completed."""
+    ends = {entry["name"]: (entry.get("state") or {}).get("terminated")
+            for entry in (pod.get("status") or {}).get("initContainerStatuses") or ()}
+    end = ends.get(first_init_container(pod))
+    return end is not None and not end.get("exitCode")
 
 
 def _start(lifetime: Lifetime, run: ContainerRun | None, *, has_image: bool = False) -> PodOutcome:

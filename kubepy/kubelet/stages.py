@@ -106,6 +106,15 @@ class PodOnNode(NamedTuple):
         return self.give(start(self.pod, self.lifetime, self.rules))
 
     @property
+    def other_outcome(self) -> Start | None:
+        """The step that gives the containers another outcome than they live by. Those that would end run on as long as
+        something keeps others from starting."""
+        if self.run is None or self.run.fits:
+            return None
+        step = self.start
+        return None if step.outcome is RUNNING and step.obstacles.containers and self.run.is_running else step
+
+    @property
     def obstacles(self) -> StartObstacles:
         """The things that keep containers from starting now."""
         is_init = self.run.next is not None if self.run else self.lifetime.init and not has_initialized(self.pod)
@@ -181,7 +190,7 @@ STAGES = (
     Stage("arrived", lambda life: not (life.pod.get("status") or {}).get("containerStatuses"),
           lambda life: life.admit() or life.start),
     Stage("held by something else", lambda life: not are_reported(life.obstacles, life.pod), lambda life: life.start),
-    Stage("outcome changed", lambda life: life.run is not None and not life.run.fits, lambda life: life.start),
+    Stage("outcome changed", lambda life: life.other_outcome is not None, lambda life: life.other_outcome),
     Stage("change due", lambda life: life.change is not None and life.change.due <= life.now,
           lambda life: life.change and life.give(life.change.outcome)),
     Stage("readiness gate changed", lambda life: life.has_changed_gate, lambda life: UpdateReadiness()),

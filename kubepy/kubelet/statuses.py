@@ -9,7 +9,7 @@ from kubepy.api.clock import format_time
 from kubepy.api.meta import name_of, namespace_of, uid_of
 from kubepy.api.objects.pods import TERMINAL_PHASES, is_restartable_init_container
 from kubepy.kubelet.lifetimes import first_init_container
-from kubepy.kubelet.obstacles import CREATING, INITIALIZING, NO_OBSTACLES
+from kubepy.kubelet.obstacles import CREATING, INITIALIZING, NO_OBSTACLES, invalid_image
 from kubepy.kubelet.outcomes import COMPLETED, KILLED, RUNNING, PodOutcome, StartObstacles, Waiting
 
 if TYPE_CHECKING:
@@ -168,7 +168,9 @@ def _ephemeral_container_statuses(pod: Pod, outcome: PodOutcome, time: str) -> l
         ended = container.get("stdin") or outcome.phase in ("Succeeded", "Failed")
         before = _status_before(pod, container["name"])
         state: ContainerState = {"running": {"startedAt": _started(before, time)}}
-        if ended:
+        if waiting := invalid_image(container["image"]):
+            state = {"waiting": {"message": waiting.message, "reason": waiting.reason}}
+        elif ended:
             state = before["state"] if "terminated" in before.get("state", {}) else _terminated(before, COMPLETED, time)
         statuses.append({"image": container["image"], "imageID": "", "lastState": {}, "name": container["name"],
                          "ready": False, "restartCount": 0, "state": state})

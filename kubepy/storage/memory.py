@@ -118,6 +118,9 @@ class Source(Protocol):
     def meta_names(self) -> list[str]:
         """Return the names of all such values."""
 
+    def close(self) -> object:
+        """Let go of that store; nothing can be read after that."""
+
 
 class ObjectTable:
     """The objects of a resource in one namespace: what was changed, over what a source has."""
@@ -367,6 +370,11 @@ class MemoryStore:
     def fork(self) -> MemoryStore:
         """Return an independent store with everything that is committed in this one."""
         return MemoryStore(self._state, volatile=self._volatile, now=self._now, lock_timeout=self.lock_timeout)
+
+    def release(self) -> None:
+        """Let go of the folder that this store is a fork of: neither it nor a fork of it can be read any more."""
+        if self._state.source is not None:
+            self._state.source.close()
 
     def state(self) -> StoreState:
         """Return all that is committed."""

@@ -23,11 +23,11 @@ OWN_TIME = ("--clock=2026-01-01T00:00:00Z", "--seed=7")
 
 
 @pytest.mark.parametrize(("page", "options"), [
-    ("bootstrap", ()), ("canary", ()), ("faults", OWN_TIME), ("kubelet", OWN_TIME), ("rollout", OWN_TIME),
-    ("storage", ()), ("time", OWN_TIME), ("timeline", OWN_TIME)])
+    ("bootstrap", ()), ("canary", ()), ("faults", OWN_TIME), ("kubelet", OWN_TIME), ("plan", OWN_TIME),
+    ("rollout", OWN_TIME), ("storage", ()), ("time", OWN_TIME), ("timeline", OWN_TIME)])
 def test_page_tells_what_happens(page: str, options: tuple[str, ...], tmp_path: Path) -> None:
     env = {**os.environ, "KUBEPY_STATE": str(tmp_path / "state"), "HOME": str(tmp_path), "TZ": "UTC",
-           "PATH": f"{os.path.dirname(KUBEPY)}:{os.environ['PATH']}"}
+           "LC_ALL": "C.UTF-8", "PATH": f"{os.path.dirname(KUBEPY)}:{os.environ['PATH']}"}
     subprocess.run([KUBEPY, "init", "--nodes=3", *options], env=env, check=True, capture_output=True)
     blocks = BLOCK.findall((ROOT / "docs" / f"{page}.md").read_text())
     assert blocks

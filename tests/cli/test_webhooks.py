@@ -82,6 +82,14 @@ def test_controllers_call_webhooks_as_their_users(mapped: Kubepy, hook: Hook) ->
                      ("CREATE", "binding"): "system:kube-scheduler", ("UPDATE", "status"): "system:node:node-1"}
 
 
+def test_plan_calls_webhooks_as_dry_runs(mapped: Kubepy, hook: Hook) -> None:
+    mapped("create", "deployment", "web", "--image=nginx", "--replicas=1")
+    mapped("controller", "--once", "-q")
+    apply(mapped, "ValidatingWebhookConfiguration", rule("pods", ("CREATE",)))
+    assert mapped("plan", "scale", "deploy/web", "--replicas=2").status == 0
+    assert [(request["dryRun"], request["options"]["dryRun"]) for request in hook.requests] == [(True, ["All"])]
+
+
 def test_refused_pod_is_an_event_and_a_condition_of_its_replica_set(mapped: Kubepy, hook: Hook) -> None:
     hook.respond = lambda request: {"allowed": False, "status": {"message": "no pods today"}}
     apply(mapped, "ValidatingWebhookConfiguration", rule("pods", ("CREATE",)))

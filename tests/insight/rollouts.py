@@ -54,7 +54,7 @@ class Generator:
             settings["kubelet"] = {"readyAfter": self.time(), "stopsAfter": self.time()}
         if draw.random() < 0.15:
             settings["faults"] = draw.choice([
-                {"conflicts": {"rate": 0.2}}, {"restarts": {"rate": 0.05}},
+                {"conflicts": {"rate": 0.2}}, {"restarts": {"rate": 0.05}}, {"lateEvents": {"rate": 0.2, "delay": "0s..3s"}},
                 {"nodes": [{"after": "20s..90s", "downFor": "2m"}]},
                 {"pods": [{"rate": 0.2, "outcome": "crash-loop*3, ready"}]}])
         self.scenario = Scenario(number, draw.randint(1, 6), settings)
@@ -77,6 +77,8 @@ class Generator:
             annotations["kubepy.dev/ready-after"] = self.time()
         if draw.random() < 0.4:
             annotations["kubepy.dev/stops-after"] = self.time()
+        if draw.random() < 0.2:
+            annotations["kubepy.dev/cpu"] = draw.choice(["50m", "100m..900m", "2"])
         if outcome := draw.choice(OUTCOMES if revision > 1 else OUTCOMES[:6]):
             annotations["kubepy.dev/outcome"] = outcome
         container: Object = {"name": "app", "image": f"app:{revision}"}
@@ -112,6 +114,9 @@ class Generator:
                 else {"maxUnavailable": amount}}] * 4])
         elif kind == "StatefulSet":
             spec["serviceName"] = "app"
+            if draw.random() < 0.3:
+                spec["volumeClaimTemplates"] = [{"metadata": {"name": "data"}, "spec": {
+                    "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}]
             spec["podManagementPolicy"] = draw.choice(["OrderedReady", "Parallel"])
             rolling: Object = {"partition": draw.choice([0, 0, 1, replicas])}
             spec["updateStrategy"] = draw.choice([{"type": "OnDelete"}, *[{
@@ -158,6 +163,12 @@ class Generator:
             self.apply(self.job("other"))
         if draw.random() < 0.2 and kind in ("Deployment", "StatefulSet"):
             self.run("autoscale", f"{kind.lower()}/app", "--min=1", "--max=5", "--cpu=50%")
+        if draw.random() < 0.1:
+            self.run("create", "quota", "few", f"--hard=pods={draw.randint(2, 8)}")
+        if draw.random() < 0.15:
+            self.run("cordon", f"node-{draw.randint(1, scenario.nodes)}")
+        if draw.random() < 0.15:
+            self.run("run", "alone", "--image=alone")
         scenario.before.append(float(draw.choice([1, 5, 30, 300])))
         if draw.random() < 0.35:  # the command comes amid another rollout
             self.run("set", "image", f"{kind.lower()}/app", "app=app:9")
@@ -179,7 +190,9 @@ class Generator:
             ["drain", node, "--ignore-daemonsets", "--force", f"--timeout={draw.randint(5, 60)}s"], ["cordon", node],
             ["taint", "node", node, f"key=value:{draw.choice(['NoExecute', 'NoSchedule'])}"],
             ["annotate", "node", node, "kubepy.dev/down-until=2026-01-01T00:20:00Z"],
-            ["delete", "namespace", "default"], ["rollout", "status", target, "--timeout=20s"], [],
+            ["uncordon", node], ["annotate", "node", node, "kubepy.dev/outcome=not-ready"], ["clock", "advance", "45s"],
+            ["create", "cronjob", "often", "--image=often", "--schedule=*/5 * * * *"], ["rollout", "resume", target],
+            ["wait", target, "--for=jsonpath={.status.readyReplicas}=3", "--timeout=50s"], ["rollout", "status", target, "--timeout=20s"], [],
             ["patch", target, "--type=merge", "-p", json.dumps({"spec": {"minReadySeconds": draw.randint(0, 20)}})],
         ]
         chosen = draw.choice(words)

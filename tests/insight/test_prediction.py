@@ -68,3 +68,19 @@ def test_done_ends_prediction() -> None:
     assert not prediction.settled
     assert 0 < prediction.settled_after < predict(local(cluster), scale).settled_after
     assert has_four_ready(prediction.cluster)
+
+
+def test_raised_quota_lets_tries_at_longest_back_off_succeed() -> None:
+    cluster = rolled_out()
+    cluster.run("create quota few --hard=pods=3", check=True)
+    cluster.run("scale deploy/web --replicas=4", check=True)
+    cluster.advance("3h")
+
+    def raise_quota(fork: LocalCluster) -> None:
+        fork.client.patch("resourcequotas", "few", Patch(MERGE_PATCH, {"spec": {"hard": {"pods": "9"}}}),
+                          namespace="default")
+
+    assert predict(local(cluster), lambda fork: None).settled_after == 0
+    prediction = predict(local(cluster), raise_quota)
+    deployment = prediction.cluster.client.get("deployments.apps", "web", namespace="default")
+    assert (prediction.settled, deployment["status"]["readyReplicas"]) == (True, 4)

@@ -279,6 +279,26 @@ def test_cordoned_node_with_budget(spec: str, state: str, remedies: int) -> None
         assert len(proven(of_budget)) == remedies
 
 
+def test_budget_that_cannot_count_pods_without_controller() -> None:
+    cluster = made("run web --image=web:1 --labels=app=web", "controller --once -q", budget=budget("maxUnavailable: 1"))
+    node = cluster.client.get("pod/web")["spec"]["nodeName"]
+    cluster.run(f"cordon {node}", check=True)
+    why = asked(cluster, "nodes", node, "")
+    assert told(why) == (STUCK, "disruption-budget")
+    assert why.chain[-1].field == "metadata.ownerReferences"
+    assert len(proven(why)) == 2
+
+
+def test_two_budgets_of_one_pod_allow_nothing() -> None:
+    cluster = made("create deployment web --image=web:1", "rollout status deployment/web", budget=budget(
+        "maxUnavailable: 1"), other=budget("minAvailable: 0").replace("name: web", "name: other"))
+    node = cluster.client.list("pods")[0]["spec"]["nodeName"]
+    cluster.run(f"cordon {node}", check=True)
+    why = asked(cluster, "nodes", node, "")
+    assert told(why) == (STUCK, "disruption-budget")
+    assert "delete poddisruptionbudget/web" in proven(why)
+
+
 def test_drain_held_up_by_pod_that_is_not_healthy_leads_to_it() -> None:
     cluster = made("create deployment web --image=web:1 --replicas=2", "rollout status deployment/web",
                    budget=budget("maxUnavailable: 1"))
@@ -360,6 +380,21 @@ def test_autoscaler_undoes_scale() -> None:
     cluster.advance("1m")
     assert told(asked(cluster, "deployments.apps", "web")) == (DONE, "autoscaler-conflict")
     assert cluster.client.get("deployment/web")["spec"]["replicas"] == 5
+
+
+def test_autoscaler_undoes_scale_by_its_metrics() -> None:
+    cluster = made("autoscale deployment web --min=1 --max=5 --cpu=80%", "clock advance 5m", web=WEB.replace(
+        "metadata: {labels: {app: web}}", "metadata: {labels: {app: web}, annotations: {kubepy.dev/cpu: 10m}}").replace(
+        "envFrom: [{configMapRef: {name: settings}}]", "resources: {requests: {cpu: 100m}}"))
+    cluster.settle()
+    assert asked(cluster, "deployments.apps", "web").state == DONE
+    cluster.run("scale deployment web --replicas=4", check=True)
+    assert told(asked(cluster, "deployments.apps", "web")) == (DONE, "autoscaler-conflict")
+    cluster.settle()
+    cluster.advance("10m")
+    why = asked(cluster, "deployments.apps", "web")
+    assert told(why) == (DONE, "autoscaler-conflict")
+    assert "undid 4 replicas" in why.chain[0].text
 
 
 def test_target_scaled_to_zero_disables_autoscaler() -> None:

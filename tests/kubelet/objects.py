@@ -47,6 +47,6 @@ def played(pod: Object, node: Object | None = None) -> Object:
     node = node or new_node()
     step = next_step(pod, node, NOW)
     assert isinstance(step, Start)
-    after = {**pod, "status": pod_status(pod, step.outcome, "192.168.0.1", "10.244.0.1", NOW)}
+    after = {**pod, "status": pod_status(pod, step.outcome, "192.168.0.1", "10.244.0.1", NOW, step.obstacles)}
     assert next_step(after, node, NOW) is None
     return after

@@ -44,7 +44,7 @@ def played(pod: Object, seconds: float = 0) -> Object:
     """Return the pod after everything that is due by then, each step at that time."""
     while isinstance(step := due(pod, seconds), Start):
         now = NOW + timedelta(seconds=seconds)
-        pod = {**pod, "status": pod_status(pod, step.outcome, "192.168.0.1", "10.244.0.1", now)}
+        pod = {**pod, "status": pod_status(pod, step.outcome, "192.168.0.1", "10.244.0.1", now, step.obstacles)}
     assert step is None
     return pod
 

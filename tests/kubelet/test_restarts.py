@@ -49,7 +49,8 @@ class Life:
         while (step := next_step(self.pod, self.node, self.now, rules=self.rules)) is not None:
             assert len(self.seen) < most
             if isinstance(step, Start):
-                status = pod_status(self.pod, step.outcome, "192.168.0.1", "10.244.0.1", self.now)
+                address = "" if step.obstacles.mounts else "10.244.0.1"
+                status = pod_status(self.pod, step.outcome, "192.168.0.1", address, self.now, step.obstacles)
                 self.pod = {**self.pod, "status": status}
                 self.seen.append((self.seconds, self.state()))
             elif isinstance(step, Expire):
@@ -431,7 +432,8 @@ def test_removal_is_a_step_of_deleted_pod_only() -> None:
 # --- whatever happens ----------------------------------------------------------------------------------------------
 
 OUTCOMES = ("ready", "not-ready", "pending", "crash-loop", "image-pull-backoff", "failed", "succeeded")
-RECOVERABLE = st.sampled_from(["crash-loop", "image-pull-backoff", "crash-loop*2", "image-pull-backoff*3"])
+RECOVERABLE = st.sampled_from(["crash-loop", "oom-killed", "image-pull-backoff", "crash-loop*2",
+                               "image-pull-backoff*3"])
 SEQUENCES = st.builds(lambda before, last: ", ".join([*before, last]), st.lists(RECOVERABLE, max_size=3),
                       st.sampled_from(OUTCOMES))
 LENGTHS = st.sampled_from(["0s", "1s", "1500ms", "7s", "11m"])
@@ -482,7 +484,7 @@ def test_sequence_comes_to_its_last_outcome_however_seldom_it_is_looked_at(
     for seconds in [*looks, *[5000] * 30]:
         life.now += timedelta(seconds=seconds)
         life.act()
-    crashes = sum({"crash-loop": 1, "crash-loop*2": 2}.get(part, 0) for part in before)
+    crashes = sum({"crash-loop": 1, "oom-killed": 1, "crash-loop*2": 2}.get(part, 0) for part in before)
     assert life.container["restartCount"] == crashes
     assert life.state().startswith({"ready": "1/1 Running", "not-ready": "0/1 Running", "succeeded": "0/1 Completed",
                                     "failed": "0/1 Error"}[last])

@@ -15,6 +15,7 @@ from kubepy.api.objects.pods import CONTAINER_LISTS
 
 CONFIG_MAPS, SECRETS = "configmaps", "secrets"
 KINDS = {CONFIG_MAPS: "ConfigMap", SECRETS: "Secret"}
+ROOT_CA_CONFIG_MAP = "kube-root-ca.crt"  # a controller of every real cluster keeps it in each namespace
 Find = Callable[[str, str, str], "AnyObject | None"]  # resource, namespace, name → the object
 
 
@@ -65,6 +66,8 @@ def references_of(spec: AnyObject) -> Iterator[Reference]:
 def missing_references(spec: AnyObject, namespace: str, find: Find) -> Iterator[MissingReference]:
     """Yield the references of a pod's spec that a kubelet cannot follow."""
     for reference in references_of(spec):
+        if (reference.resource, reference.name) == (CONFIG_MAPS, ROOT_CA_CONFIG_MAP):
+            continue
         obj = find(reference.resource, namespace, reference.name)
         if not reference.optional and (message := _problem(reference, obj, namespace)):
             yield MissingReference(reference, obj is not None, message)

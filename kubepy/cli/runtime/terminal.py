@@ -7,6 +7,7 @@ that the same cluster always prints the same bytes there.
 from __future__ import annotations
 
 import os
+import sys
 from enum import StrEnum
 from typing import IO
 
@@ -43,10 +44,24 @@ def width_of(stream: IO[str]) -> int:
 def can_print(stream: IO[str], text: str) -> bool:
     """Return whether a stream's encoding has all characters of a text. One without an encoding is in memory: it has."""
     try:
-        text.encode(getattr(stream, "encoding", None) or "utf-8")
+        text.encode(encoding_of(stream) or "utf-8")
     except (UnicodeEncodeError, LookupError):
         return False
     return True
+
+
+def encoding_of(stream: IO[str]) -> str | None:
+    """Return the encoding that a reader of a stream expects. The program itself always writes UTF-8, so for the streams
+    of the process it is the one that the environment names."""
+    if stream is sys.stdout or stream is sys.stderr:
+        if named := os.environ.get("PYTHONIOENCODING", "").partition(":")[0]:
+            return named
+        language = next(filter(None, map(os.environ.get, ("LC_ALL", "LC_CTYPE", "LANG"))), "")
+        if language in ("C", "POSIX"):
+            return "ascii"
+        if "." in language:
+            return language.partition(".")[2].partition("@")[0]
+    return getattr(stream, "encoding", None)
 
 
 def shortened(text: str, width: int, mark: str = "...") -> str:

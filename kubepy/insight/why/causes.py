@@ -94,7 +94,7 @@ CAUSES = {
     "surge-waits": "old pods stay until the new ones beside them are available",
     "taint": "nodes have taints that the pod does not tolerate",
     "template-unchanged": "the pod template was not changed, so there is nothing to roll out",
-    "terminating": "it is being deleted, and goes by itself",
+    "terminating": "what is being deleted goes by itself",
     "too-many-pods": "no node may have another pod",
     "topology-spread": "no node keeps the pods spread as evenly as they must be",
     "up-to-date": "there is nothing to do",

@@ -141,6 +141,11 @@ def strict_budget(scene: Scene, budget: Object, pod: Object | None = None) -> Fi
     link = scene.link(budget, "status.disruptionsAllowed",
                       f"it needs {plural(needed, 'healthy pod')} and has {healthy}")
     pods = [other for other in scene.list(PODS, namespace_of(budget)) if covers(budget, other)]
+    alone = [other for other in pods if controller_of(other) is None]
+    if alone and not isinstance(budget["spec"].get("minAvailable"), int):
+        text = "it has no controller, and only an integer in minAvailable counts such pods"
+        return scene.finding(CAUSE, link, scene.link(alone[0], "metadata.ownerReferences", text), remedies=[
+            patch(scene, budget, {"maxUnavailable": None, "minAvailable": max(healthy - 1, 0)})])
     unhealthy = [other for other in pods if not is_pod_ready(other)]
     leaf = scene.diagnose_any(unhealthy) if healthy < expected else None
     chain, remedies = (leaf.chain, leaf.remedies) if leaf is not None else ((), ())

@@ -99,6 +99,11 @@ def goes_on(scene: Scene, obj: Object | None) -> bool:
     return obj is not None and scene.key(obj).resource == "jobs.batch" and jobs.goes_on(scene, obj)
 
 
+def has_failed(obj: Object | None) -> bool:
+    """Return whether nothing can bring an object further: a Job that has failed, which may be gone soon."""
+    return obj is not None and obj["kind"] == "Job" and condition_status(obj, "Failed") == "True"
+
+
 def claim(scene: Scene, obj: Object) -> bool:
     return phase_of(obj) == "Bound"
 

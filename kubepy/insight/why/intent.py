@@ -7,16 +7,16 @@ autoscaler undoes the size that a hand sets, or cannot set one itself. Managed f
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kubepy.api.clock import later, parse_time
 from kubepy.api.meta import Object, annotations_of, is_being_deleted, name_of, namespace_of, uid_of
 from kubepy.api.objects.deployments import new_replica_set
 from kubepy.api.objects.usage import MEASURED, PREFIX
-from kubepy.controllers.podautoscaler import SYNC_PERIOD
+from kubepy.insight.timeline import read_timeline
 from kubepy.insight.why.jobs import patch
-from kubepy.insight.why.scene import condition_status, plural, time_of_event, value_at
+from kubepy.insight.why.scene import condition_status, plural, value_at
 
 if TYPE_CHECKING:
     from kubepy.insight import Finding
@@ -24,9 +24,11 @@ if TYPE_CHECKING:
 
 AUTOSCALERS, PODS = "horizontalpodautoscalers.autoscaling", "pods"
 CONTROLLERS = "kube-controller-manager"  # the field manager of all controllers
+CHANGE_CAUSE = "kubernetes.io/change-cause"
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 ROLLED_OUT = ("Deployment", "DaemonSet", "StatefulSet")  # kinds that `rollout restart` knows
 SCALED = ("deployments.apps", "replicasets.apps", "replicationcontrollers", "statefulsets.apps")
+NEW_SIZE = re.compile(r"New size: (\d+)")
 ROOT_CA = "kube-root-ca.crt"  # of every pod's token volume; its content never changes
 
 
@@ -79,20 +81,20 @@ def named(holder: Object, path: str, fields: tuple[str, str]) -> Iterator[Config
 def changed_after_start(scene: Scene, content: Object, pod: Object) -> bool:
     """Return whether a ConfigMap or Secret was written after the containers of a pod had started.
 
-    Times are whole seconds; within one the resource version decides that is part of a UID in a cluster with a seed.
+    Times are whole seconds, and an edited file leaves none. In a cluster with a time of its own and a seed the UID of
+    the pod has the resource version that was the newest when it was made, which decides where times do not.
     """
     states = [(status.get("state") or {}).get("running") or {}
               for status in (pod.get("status") or {}).get("containerStatuses") or ()]
     starts = [state["startedAt"] for state in states if state.get("startedAt")]
     if not starts:
         return False
-    changed, started = parse_time(value_at(content, changed_field(content))), parse_time(min(starts))
+    started, changed = str(min(starts)), str(value_at(content, changed_field(content)))
     newest = max((entry.get("time", "") for entry in content["metadata"].get("managedFields") or ()), default="")
-    is_known = scene.settings.seed is not None and scene.cluster.clock.own is not None
-    if changed != started or not is_known or (newest and parse_time(newest) != changed):
+    has_revision = scene.settings.seed is not None and scene.cluster.clock.own is not None
+    if not has_revision or newest > started or started != pod["metadata"].get("creationTimestamp"):
         return changed > started
-    return int(content["metadata"]["resourceVersion"]) > creation_revision(pod) and min(starts) == str(
-        pod["metadata"].get("creationTimestamp"))
+    return int(content["metadata"]["resourceVersion"]) > creation_revision(pod)
 
 
 def creation_revision(obj: Object) -> int:
@@ -132,10 +134,13 @@ def config_changed(scene: Scene, obj: Object) -> Finding | None:
         use = ("it uses this as files, which the kubelet brings up to date; a program that read them before goes on "
                "with the old ones" if source.is_live else "it uses this, which its containers read when they start")
         started = "it" if obj["kind"] == "Pod" else plural(len(pods), "pod")
+        field = changed_field(content)
+        if value_at(content, field) <= value_at(pods[0], "status.startTime"):
+            field = "metadata.resourceVersion"  # the time says nothing
         restart = [scene.command(obj, "rollout", "restart", scene.word(obj))] if obj["kind"] in ROLLED_OUT else []
         return scene.finding(
             "config-changed", scene.link(obj, path + source.field, use),
-            scene.link(content, changed_field(content), f"it was changed at this time, after {started} had started"),
+            scene.link(content, field, f"it was changed after {started} had started"),
             scene.link(pods[0], "status.startTime", "it started before that"), remedies=restart)
     return None
 
@@ -152,13 +157,20 @@ def template_unchanged(scene: Scene, obj: Object) -> Finding | None:
     for index, entry in enumerate(obj["metadata"].get("managedFields") or ()):
         fields = entry.get("fieldsV1") or {}
         if (entry.get("manager") == CONTROLLERS or entry.get("subresource") or entry.get("time", "") < rolled_out
-                or "f:template" in (fields.get("f:spec") or {})):
+                or "f:template" in (fields.get("f:spec") or {}) or is_change_cause(fields)):
             continue
         text = f"{entry.get('manager')} changed {changed_fields(fields)} at this time, but not the template"
         return scene.finding(
             "template-unchanged", scene.link(obj, f"metadata.managedFields[{index}].time", text),
             scene.link(revision, "metadata.creationTimestamp", "it is the newest revision, and has this template"))
     return None
+
+
+def is_change_cause(fields: Object) -> bool:
+    """Return whether a managed fields entry is about the annotation that describes a revision alone."""
+    annotations = (fields.get("f:metadata") or {}).get("f:annotations") or {}
+    return set(fields) == {"f:metadata"} and set(annotations) <= {".", f"f:{CHANGE_CAUSE}"} and (
+        set(fields["f:metadata"]) == {"f:annotations"})
 
 
 def newest_revision(scene: Scene, obj: Object) -> Object | None:
@@ -207,7 +219,7 @@ def conflict(scene: Scene, workload: Object, autoscaler: Object) -> Finding | No
     """Return the finding about a workload and an autoscaler that disagree about its size."""
     replicas, spec = workload["spec"].get("replicas", 1), autoscaler["spec"]
     lowest, highest = spec.get("minReplicas", 1), spec["maxReplicas"]
-    name, link = f"hpa/{name_of(autoscaler)}", scene.link(autoscaler, "", "")
+    name = f"hpa/{name_of(autoscaler)}"
     if replicas and not lowest <= replicas <= highest:
         field, limit = ("spec.maxReplicas", highest) if replicas > highest else ("spec.minReplicas", lowest)
         link = scene.link(autoscaler, field, f"it sets the size back to {limit}")
@@ -220,18 +232,26 @@ def conflict(scene: Scene, workload: Object, autoscaler: Object) -> Finding | No
         text = f"somebody set this size after {name} had set another one"
         return scene.finding("autoscaler-conflict", scene.link(workload, "spec.replicas", text), scene.link(
             autoscaler, "status.desiredReplicas", "this is the size that the autoscaler wants"))
-    applied = applied_replicas(workload)
-    if applied is not None and replicas and applied != replicas:
-        text = f"its manifest says {applied} replicas, and each `apply` sets them again: leave replicas out of it"
-        return scene.finding(
-            "autoscaler-conflict", scene.link(workload, "spec.replicas", f"{name} set this size"),
-            scene.link(workload, f"metadata.annotations['{LAST_APPLIED}']", text))
-    undone = undoing_event(scene, autoscaler)
-    if undone is not None and replicas:
-        text = f"{name} set this size, and undid the one before"
+    undone = undone_size(scene, workload, autoscaler) if replicas else None
+    if undone is not None:
+        size, event = undone
+        text = f"{name} set this size, and undid {size} replicas, which somebody else had set"
         return scene.finding("autoscaler-conflict", scene.link(workload, "spec.replicas", text), scene.link(
-            undone, "message", f"{name} allows {lowest} to {highest} replicas"))
+            event, "message", f"{name} allows {lowest} to {highest} replicas, and goes by its metrics"))
     return None
+
+
+def manifest_conflict(scene: Scene, workload: Object) -> Finding | None:
+    """Say that the manifest of a workload has another size than its autoscaler has set."""
+    autoscaler, applied, replicas = autoscaler_of(scene, workload), applied_replicas(workload), workload["spec"].get(
+        "replicas", 1)
+    if autoscaler is None or applied is None or not replicas or applied == replicas:
+        return None
+    manifest = scene.link(workload, f"metadata.annotations['{LAST_APPLIED}']", "each `apply` of its manifest sets this "
+                          "size again: leave replicas out of it")
+    return scene.finding(
+        "autoscaler-conflict", scene.link(workload, "spec.replicas", f"hpa/{name_of(autoscaler)} set this size"),
+        manifest._replace(field=f"{manifest.field}.spec.replicas", value=applied))
 
 
 def applied_replicas(workload: Object) -> int | None:
@@ -243,14 +263,16 @@ def applied_replicas(workload: Object) -> int | None:
     return replicas if isinstance(replicas, int) else None
 
 
-def undoing_event(scene: Scene, autoscaler: Object) -> Object | None:
-    """Return the event with which an autoscaler set back a size beyond its limits, if that was the last thing it did,
-    and not the first."""
-    first_look = later(parse_time(autoscaler["metadata"]["creationTimestamp"]), SYNC_PERIOD)
-    rescales = [event for event in scene.events(autoscaler) if event.get("reason") == "SuccessfulRescale"]
-    if not rescales or (len(rescales) == 1 and parse_time(time_of_event(rescales[0])) <= first_look):
+def undone_size(scene: Scene, workload: Object, autoscaler: Object) -> tuple[int, Object] | None:
+    """Return the size that an autoscaler replaced last, if somebody else had set it, and the event that says so."""
+    events = {int(size[0]): event for event in scene.events(autoscaler) if event.get("reason") == "SuccessfulRescale"
+              and (size := NEW_SIZE.findall(event.get("message", "")))}
+    event, key = events.get(workload["spec"].get("replicas", 1)), scene.key(workload)
+    if event is None:
         return None
-    return rescales[-1] if rescales[-1]["message"].endswith(("Spec.MaxReplicas", "Spec.MinReplicas")) else None
+    sizes = [int(step.reason.split(" to ")[1]) for step in read_timeline(scene.cluster, subject=key).steps
+             if step.key == key and step.action == "scaled" and " to " in step.reason]
+    return (sizes[-2], event) if len(sizes) > 1 and sizes[-2] not in events else None
 
 
 def autoscaler(scene: Scene, obj: Object) -> Finding | None:
@@ -329,7 +351,7 @@ def note_limited(scene: Scene, obj: Object) -> Finding | None:
 WITH_TEMPLATES = ("daemonsets.apps", "deployments.apps", "statefulsets.apps")
 DIAGNOSES: dict[str, tuple[Diagnosis, ...]] = {AUTOSCALERS: (autoscaler,)}
 NOTES: dict[str, tuple[Diagnosis, ...]] = {
-    **dict.fromkeys(SCALED, (autoscaler_conflict, config_changed)),
+    **dict.fromkeys(SCALED, (autoscaler_conflict, config_changed, manifest_conflict)),
     "daemonsets.apps": (config_changed,),
     PODS: (config_changed,),
     AUTOSCALERS: (note_limited,),

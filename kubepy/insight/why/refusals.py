@@ -253,7 +253,7 @@ LIMITS = ("max", "min", "maxLimitRequestRatio", "default", "defaultRequest")
 
 
 def in_limit_ranges(scene: Scene, namespace: str) -> Iterator[Suspect]:
-    """Yield each rule, then all rules about a resource together: a maximum without a default is one by itself."""
+    """Yield each rule, then all rules about a resource together (a maximum makes a default), then all of an item."""
     for limits in scene.list(LIMIT_RANGES, namespace):
         for index, item in enumerate(limits["spec"].get("limits") or ()):
             rules = [(field, name) for field in LIMITS for name in item.get(field) or ()]
@@ -268,6 +268,9 @@ def in_limit_ranges(scene: Scene, namespace: str) -> Iterator[Suspect]:
                 first = next(field for field, other in rules if other == name)
                 yield Suspect("limit-range", LIMIT_RANGES, limits, field_path(f"spec.limits[{index}].{first}", name),
                               free)
+            for field, name in rules[:1]:  # of one that must have a rule
+                yield Suspect("limit-range", LIMIT_RANGES, limits, field_path(f"spec.limits[{index}].{field}", name),
+                              changed(limits, ("spec", "limits", index)))
 
 
 def in_namespace(scene: Scene, name: str) -> Iterator[Suspect]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kubepy.api.meta import Object, is_controlled_by
@@ -22,6 +22,8 @@ PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 SCALED = ("Deployment", "ReplicaSet", "ReplicationController", "StatefulSet")
 MEBI = 2**20
 SMALLEST = {"cpu": 10, "memory": 4 * MEBI, "ephemeral-storage": 4 * MEBI}  # a request below this is not sensible
+
+Operation = tuple[str, Sequence[str | int], Any]
 
 
 def field_path(parent: str, *names: str) -> str:
@@ -85,7 +87,7 @@ def replaces_pods(workload: Object) -> bool:
 # --- commands -------------------------------------------------------------------------------------------------------
 
 
-def patch_template(scene: Scene, pod: Object, *operations: tuple[str, Sequence[str | int], Any]) -> list[Words]:
+def patch_template(scene: Scene, pod: Object, *operations: Operation) -> list[Words]:
     """Return the command that changes the template of a pod's workload, where that replaces the pod; else none.
 
     :param operations: ``add``, ``replace`` or ``remove``; the parts of a path below the pod's ``spec``; the value.
@@ -98,31 +100,39 @@ def patch_template(scene: Scene, pod: Object, *operations: tuple[str, Sequence[s
     return [json_patch(scene, workload, *patch)]
 
 
+def placed_pods(scene: Scene, obj: Object) -> tuple[int, int]:
+    """Return how many pods of a workload have a node: those of the newest template, and all.
+
+    :param obj: a new pod, or the new ReplicaSet.
+    """
+    workload = top_owner(scene, obj)
+    pods = [pod for pod in pods_of(scene, workload) if node_name(pod)]
+    newest = scene.owner(obj) if obj["kind"] == "Pod" else obj
+    is_rolled_by_sets = workload["kind"] == "Deployment" and newest is not None
+    return sum(not is_rolled_by_sets or is_controlled_by(pod, newest or workload) for pod in pods), len(pods)
+
+
 def scale_down(scene: Scene, obj: Object) -> list[Words]:
-    """Return the command that scales an object's workload to the number of pods that have a node."""
+    """Return the command that scales an object's workload to the number of its new pods that have a node."""
     workload = top_owner(scene, obj)
     if workload["kind"] not in SCALED:
         return []
-    pods = pods_of(scene, workload)
-    placed = sum(bool(node_name(other)) for other in pods)
+    placed, _ = placed_pods(scene, obj)
     if not 0 < placed < desired_replicas(workload):
         return []
     return [scene.command(workload, "scale", scene.word(workload), f"--replicas={placed}")]
 
 
 def replace_in_place(scene: Scene, obj: Object) -> list[Words]:
-    """Return the command that lets a rollout delete an old pod before it makes the new one, where one is under way.
-
-    :param obj: a new pod, or the new ReplicaSet.
-    """
+    """Return the command that lets a rollout delete an old pod before it makes the new one, where one is under way and
+    there are places enough for that."""
     workload = top_owner(scene, obj)
     field = {"Deployment": "strategy", "DaemonSet": "updateStrategy"}.get(workload["kind"])
-    others = [other for other in pods_of(scene, workload) if node_name(other)]
-    if workload["kind"] == "Deployment":
-        newest = scene.owner(obj) if obj["kind"] == "Pod" else obj
-        others = [other for other in others if newest is None or not is_controlled_by(other, newest)]
+    new, all_pods = placed_pods(scene, obj)
+    if workload["kind"] == "Deployment" and (new == all_pods or all_pods < desired_replicas(workload)):
+        return []
     strategy = workload["spec"].get(field) or {} if field else {}
-    if not others or not (strategy.get("rollingUpdate") or {}).get("maxSurge"):
+    if not all_pods or not (strategy.get("rollingUpdate") or {}).get("maxSurge"):
         return []
     return [merge_patch(scene, workload, {"spec": {field: {"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}}})]
 
@@ -166,24 +176,22 @@ def largest_share(rooms: Sequence[int], number: int) -> int:
     return max((share for share in shares if share and sum(room // share for room in rooms) >= number), default=0)
 
 
-def request_less(scene: Scene, pod: Object, resource: str, total: int, amount: int) -> list[Words]:
-    """Return the command that lowers what a pod requests of a resource to an amount.
+def request_less(scene: Scene, pod: Object, amounts: Mapping[str, int]) -> list[Words]:
+    """Return the command that lowers what a pod requests of resources to these amounts.
 
-    :param total: what it requests now; the container that requests most gives what is too much.
+    The one container that requests them gives what is too much; none if several do, or too little would be left.
     """
-    if amount < SMALLEST.get(resource, 1) or amount >= total:
-        return []
     workload, containers = top_owner(scene, pod), pod["spec"]["containers"]
     asking = [container for container in containers
-              if resource in ((container.get("resources") or {}).get("requests") or {})]
-    if len(asking) != 1:
+              if not {*amounts}.isdisjoint((container.get("resources") or {}).get("requests") or ())]
+    if len(asking) != 1 or not amounts or any(amount < SMALLEST.get(name, 1) for name, amount in amounts.items()):
         return []
-    name, shown = asking[0]["name"], show_amount(resource, amount)
+    name, shown = asking[0]["name"], {name: show_amount(name, amount) for name, amount in amounts.items()}
     if workload["kind"] == "Pod":
-        patch = {"spec": {"containers": [{"name": name, "resources": {"requests": {resource: shown}}}]}}
+        patch = {"spec": {"containers": [{"name": name, "resources": {"requests": shown}}]}}
         return [scene.command(pod, "patch", scene.word(pod), "--subresource=resize", "-p", compact_json(patch))]
     if not replaces_pods(workload):
         return []
     chosen = ("-c", name) if len(containers) > 1 else ()
-    return [scene.command(workload, "set", "resources", scene.word(workload), *chosen,
-                          f"--requests={resource}={shown}")]
+    requests = ",".join(f"{name}={amount}" for name, amount in shown.items())
+    return [scene.command(workload, "set", "resources", scene.word(workload), *chosen, f"--requests={requests}")]

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from weakref import WeakKeyDictionary
 
 from kubepy.api.meta import Object, is_being_deleted, is_controlled_by, name_of, namespace_of
@@ -27,14 +27,18 @@ from kubepy.api.objects.nodes import (
 )
 from kubepy.api.objects.pods import host_ports, is_pod_terminal, node_name
 from kubepy.api.watch import WatchEvent
+from kubepy.controllers.deployment.sizes import max_unavailable
 from kubepy.insight.why import volumes
+from kubepy.insight.why.goals import desired_replicas
 from kubepy.insight.why.remedies import (
+    Operation,
     field_path,
     json_patch,
     largest_share,
     merge_patch,
     on_nodes,
     patch_template,
+    placed_pods,
     pods_of,
     replace_in_place,
     request_less,
@@ -384,12 +388,13 @@ def resources(case: PlacementCase) -> Evidence:
     links.append(case.node_link(
         field_path("status.allocatable", name),
         f"it has {name} {show(amount.capacity)}, of which its pods request {show(amount.used)}"))
-    smaller = request_less(case.scene, case.pod, name, amount.requested, sensible_request(case, name))
-    return links, [*make_room(case), *smaller]
+    smaller = {lack.resource: sensible_request(case, lack.resource) for lack in lacking}
+    return links, [*make_room(case), *request_less(case.scene, case.pod, smaller)]
 
 
 def sensible_request(case: PlacementCase, resource: str) -> int:
-    """Return the largest request with which all pods of the workload would fit, and one right now."""
+    """Return the largest request with which all pods of the workload would fit, and beside the old ones as many as a
+    rollout needs before it deletes the first."""
     workload = top_owner(case.scene, case.pod)
     own = {name_of(pod) for pod in pods_of(case.scene, workload)}
     free, rooms = [], []
@@ -403,13 +408,15 @@ def sensible_request(case: PlacementCase, resource: str) -> int:
             free.append(room)
         if is_near or kept:
             rooms.append(room + kept)
-    spec = workload["spec"]
     if workload["kind"] == "DaemonSet":
         return min(rooms, default=0)
-    number = int(spec.get("replicas") or 1) if workload["kind"] == "Deployment" else 1
-    is_rolling = (spec.get("strategy") or {}).get("type") != "Recreate"
-    share = largest_share([room for room in rooms if room > 0], number)
-    amount = min(share, max(free, default=0)) if is_rolling else share
+    number, at_once = 1, 1
+    if workload["kind"] == "Deployment":
+        number = desired_replicas(workload)
+        at_once = max(number - max_unavailable(cast(Any, workload)) + 1 - placed_pods(case.scene, case.pod)[1], 1)
+    amount = largest_share([room for room in rooms if room > 0], number)
+    if workload["kind"] != "Deployment" or workload["spec"]["strategy"]["type"] != "Recreate":
+        amount = min(amount, largest_share([room for room in free if room > 0], at_once))
     return amount - amount % 10 if resource == "cpu" else amount
 
 
@@ -513,11 +520,16 @@ def topology_spread(case: PlacementCase) -> Evidence:
             if key in node_info.labels and node_info.node is not None and constraint.includes(pod, node_info.node):
                 counts[node_info.labels[key]] += count_matching(node_info, constraint.selector, pod.namespace)
         shown = ", ".join(f"{counts[domain]} in {domain}" for domain in sorted(counts))
+        if len(counts) < constraint.min_domains:
+            shown += f", and 0 elsewhere, as there are fewer than {constraint.min_domains}"
         links = [case.pod_link(f"spec.topologySpreadConstraints[{index}].maxSkew",
                                f"the numbers of pods in each {key} may differ by no more: {shown}"),
                  case.node_link(field_path("metadata.labels", key), "one more here would be too many")]
-    anyway = ("replace", ("topologySpreadConstraints", index, "whenUnsatisfiable"), "ScheduleAnyway")
-    return links, [*make_room(case), *patch_template(case.scene, case.pod, anyway)]
+    changes: list[Operation] = [
+        ("replace", ("topologySpreadConstraints", index, "whenUnsatisfiable"), "ScheduleAnyway")]
+    if pod.spec["topologySpreadConstraints"][index].get("minDomains"):  # only for DoNotSchedule
+        changes.append(("remove", ("topologySpreadConstraints", index, "minDomains"), None))
+    return links, [*make_room(case), *patch_template(case.scene, case.pod, *changes)]
 
 
 def volume_in_use(case: PlacementCase) -> Evidence:
@@ -632,7 +644,7 @@ def head(scene: Scene, pod: Object, tried: SchedulingAttempt) -> Link:
 
 def rejected_at_once(scene: Scene, pod: Object, tried: SchedulingAttempt) -> Finding | None:
     """Find out why a pod was rejected before any node was looked at: its claims, or contradictory terms."""
-    link = head(scene, pod, tried)
+    link = head(scene, pod, tried)._replace(text="it is not scheduled, whatever the nodes")
     if "NodeAffinity" in tried.result.diagnosis.unschedulable_plugins:
         terms = scene.link(pod, "spec.affinity.nodeAffinity", "the terms contradict each other: no node can meet them")
         return scene.finding("node-affinity", link, terms,
@@ -666,11 +678,13 @@ def no_node_fits(scene: Scene, pod: Object, tried: SchedulingAttempt) -> Finding
         return scene.finding("node-affinity", link, terms,
                              remedies=patch_template(scene, pod, ("remove", ("affinity", "nodeAffinity"), None)))
     cause, names = nearest(tried.obstacles)
+    if cause == "claim-without-volume":  # or is there a volume, and no node reaches it?
+        cause = volumes.cause_of_nothing_to_bind(scene, pod)
     case = PlacementCase(scene, tried, pod, cause, names)
     if cause == "taint" and (finding := state_of_node(case)) is not None:
         return scene.lead(finding, link)
     links, remedies = EVIDENCE[cause](case)
-    return scene.finding(cause, link, *other_reasons(scene, tried, cause), *links, remedies=remedies)
+    return scene.finding(cause, link, *other_reasons(case), *links, remedies=remedies)
 
 
 def state_of_node(case: PlacementCase) -> Finding | None:
@@ -683,29 +697,17 @@ def state_of_node(case: PlacementCase) -> Finding | None:
     return case.scene.lead(finding, links[0]) if finding is not None else None
 
 
-def other_reasons(scene: Scene, tried: SchedulingAttempt, cause: str) -> Iterator[Link]:
-    """Yield a link for each further reason that nodes were rejected for, with the first of these nodes."""
-    examples: dict[str, str] = {}
-    for name, obstacles in sorted(tried.obstacles.items()):
+def other_reasons(case: PlacementCase) -> Iterator[Link]:
+    """Yield what shows each further reason that nodes were rejected for, on the first of these nodes."""
+    examples: dict[str, tuple[str, NodeObstacle]] = {}
+    for name, obstacles in sorted(case.attempt.obstacles.items()):
         for obstacle in obstacles:
-            if obstacle.cause != cause:
-                examples.setdefault(obstacle.cause, name)
-    for other, name in examples.items():
-        reasons = [obstacle.reason for obstacle in tried.obstacles[name] if obstacle.cause == other]
-        yield scene.link(dict(tried.node(name).node or {}), FIELD_OF_CAUSE.get(other, "metadata.name"),
-                         f"rejected for another reason: {reasons[0]}")
+            if obstacle.cause != case.cause:
+                examples.setdefault(obstacle.cause, (name, obstacle))
+    for cause, (name, obstacle) in examples.items():
+        links, _ = EVIDENCE[cause](case._replace(cause=cause, nodes=[name]))
+        for link in links[-1:]:
+            yield link._replace(text=f"{obstacle.reason}: {link.text}")
 
 
-# The field of a node that shows why it was rejected, for reasons beside the cause.
-FIELD_OF_CAUSE = {
-    "cordoned": "spec.unschedulable",
-    "insufficient-cpu": "status.allocatable.cpu",
-    "insufficient-ephemeral-storage": "status.allocatable.ephemeral-storage",
-    "insufficient-memory": "status.allocatable.memory",
-    "insufficient-resource": "status.allocatable",
-    "node-affinity": "metadata.labels",
-    "node-selector": "metadata.labels",
-    "taint": "spec.taints",
-    "too-many-pods": "status.allocatable.pods",
-}
 DIAGNOSES: dict[str, tuple[Diagnosis, ...]] = {"pods": (unscheduled,)}

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from kubepy.api.clock import format_exact_time
 from kubepy.api.errors import not_found
-from kubepy.api.meta import Object, annotations_of
+from kubepy.api.meta import Object, annotations_of, controller_of, is_being_deleted, uid_of
 from kubepy.api.objects.pods import node_name
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.controlplane import MANAGER_LOCK, OF_SERVER
@@ -110,6 +110,7 @@ def explain(question: Question) -> Why:
         end, reaches = run_forward(question, scene, asked)
         scene.is_stuck = not reaches
         at_first = scene.diagnose(asked)
+        reaches = reaches or _is_replaced(question, end, asked, at_first)
         if reaches and scene.reconciles:
             state, finding = PROGRESSING, at_first or generic.rolling_out(scene, asked)
         else:
@@ -122,6 +123,14 @@ def explain(question: Question) -> Why:
     return Why(question.key, state, finding.cause, finding.chain, remedies, next_for(scene, asked, finding), scene.now)
 
 
+def _is_replaced(question: Question, end: LocalCluster, asked: Object, finding: Finding | None) -> bool:
+    """Return whether a pod that only takes its time, or whose node is dead, makes room for another in the end."""
+    obj = question.scene(end).get(*question.key)
+    is_gone = (obj is None or uid_of(obj) != uid_of(asked)) and not is_being_deleted(asked)
+    return is_gone and controller_of(asked) is not None and (
+        finding is None or finding.cause in (*workloads.WEAK, "dead-node"))
+
+
 def _at_end(scene: Scene, key: Key, at_first: Finding | None) -> tuple[Finding | None, bool]:
     """Return the finding about an object that is stuck, and whether the cluster shows it now, not only in the end."""
     scene.is_stuck = True
@@ -130,8 +139,11 @@ def _at_end(scene: Scene, key: Key, at_first: Finding | None) -> tuple[Finding |
     if at_end is None or at_first is None:
         return at_first or at_end, at_first is not None
     is_same = at_first.cause == at_end.cause
-    # At first the way may end too early.
-    return (at_first if is_same and len(at_first.chain) >= len(at_end.chain) else at_end), is_same
+    # A Job that misses its deadline may do so because its pods do not run.
+    is_root = at_end.cause == "job-deadline" and at_first.cause not in (*workloads.WEAK, "job-running")
+    # The way may have ended too early at first, at an object that had yet to be made or to fail.
+    is_whole = len({link.key for link in at_first.chain}) >= len({link.key for link in at_end.chain})
+    return (at_first if is_root or (is_same and is_whole) else at_end), is_same or is_root
 
 
 # --- running forward ----------------------------------------------------------------------------------------------
@@ -161,7 +173,7 @@ def run_forward(question: Question, scene: Scene, asked: Object) -> tuple[LocalC
         nonlocal moments, is_enough
         moments += 1
         is_enough = has_many and (moments > MOST_MOMENTS or budget.left < 0) and comes_on(fork)
-        return is_enough or done(fork)
+        return is_enough or done(fork) or goals.has_failed(question.scene(fork).get(*question.key))
 
     if has_many and scene.settings.faults is None and (still := alike(scene)):
         before = _settled_pods(scene)
@@ -241,7 +253,7 @@ def try_remedies(question: Question, asked: Object, finding: Finding, *, is_note
     """
     noted = finding.cause if is_note else ""
     has_many = len(question.scene().list("pods")) > MANY_PODS
-    budget = Budget(MOST_WRITES if has_many else math.inf)
+    budget = Budget((MOST_WRITES // 10 if is_note else MOST_WRITES) if has_many else math.inf)
     remedies: list[Remedy] = []
     for words in finding.remedies:
         is_enough = question.run is None or (has_many and any(remedy.proven for remedy in remedies))

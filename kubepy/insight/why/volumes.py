@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 CLAIMS, VOLUMES = "persistentvolumeclaims", "persistentvolumes"
 IN_TREE = "kubernetes.io/"
 ONCE_POD = "ReadWriteOncePod"
+NO_VOLUMES = "it makes no volumes: that is left to people"
 
 Defect = tuple[str, str, "list[Words]"]  # the field of a volume that is wrong, a sentence, commands that mend it
 
@@ -65,8 +66,8 @@ def lost_claim(scene: Scene, claim: Object) -> Finding:
     volume = scene.get(VOLUMES, "", name)
     link = scene.link(claim, "status.phase", "it has lost its volume, and with that its data")
     if volume is None:
-        return scene.finding("claim-lost", link, absent(VOLUMES, "", name, "the volume does not exist any more"))
-    return scene.finding("claim-lost", link, scene.link(volume, "spec.claimRef", "the volume is another claim's"))
+        return scene.finding("claim-lost", link, absent(VOLUMES, "", name, "it does not exist any more"))
+    return scene.finding("claim-lost", link, scene.link(volume, "spec.claimRef", "it is another claim's"))
 
 
 def class_object(scene: Scene, claim: Object) -> Object | None:
@@ -80,7 +81,7 @@ def waiting_for_consumer(scene: Scene, claim: Object) -> Finding | None:
         return None
     pods = [pod for pod in scene.list("pods", namespace_of(claim))
             if mounts(pod, claim) and not is_pod_terminal(pod) and not node_name(pod) and not is_being_deleted(pod)]
-    mode = scene.link(storage_class, "volumeBindingMode", "the class binds a claim when a pod that uses it has a node")
+    mode = scene.link(storage_class, "volumeBindingMode", "it binds a claim when a pod that uses it has a node")
     if not pods:
         link = scene.link(claim, "status.phase", "no pod uses it yet")
         return scene.finding("claim-waits-for-consumer", link, mode)
@@ -104,7 +105,7 @@ def unserved(scene: Scene, claim: Object) -> Finding | None:
     link = scene.link(claim, "spec.storageClassName", "no free volume matches it, and nobody provisions one")
     last, remedies = near
     if storage_class is not None and not last:
-        last = [scene.link(storage_class, "provisioner", "the class leaves it to people to make volumes")]
+        last = [scene.link(storage_class, "provisioner", NO_VOLUMES)]
     return scene.finding("claim-without-volume", link, *last, remedies=remedies)
 
 
@@ -120,7 +121,7 @@ def without_class(scene: Scene, claim: Object, near: tuple[list[Link], list[Word
     link = scene.link(claim, "spec.storageClassName", "it names no class, no class is the default, and no free volume "
                                                       "without a class matches it")
     annotation = field_path("metadata.annotations", DEFAULT_CLASS)
-    links = [scene.link(storage_class, annotation, "the class is not the default")
+    links = [scene.link(storage_class, annotation, "it is not the default")
              for storage_class in classes[:1]] or links
     able = [storage_class for storage_class in classes if storage_class.get("provisioner") == PROVISIONER]
     return scene.finding("claim-without-class", link, *links, remedies=[
@@ -136,7 +137,7 @@ def not_provisioned(scene: Scene, claim: Object, storage_class: Object, provisio
     if provisioner == PROVISIONER:
         if not failures:
             return None
-        last = scene.link(failures[-1], "message", "the provisioner cannot make the volume")
+        last = scene.link(failures[-1], "message", "the provisioner says why it cannot make the volume")
     else:
         last = scene.link(storage_class, "provisioner", "this provisioner does not run here")
     return scene.finding("claim-not-provisioned", link, last)
@@ -165,30 +166,30 @@ def defects_of(scene: Scene, volume: Object, claim: Object, *, is_named: bool = 
 
     claim_ref = volume["spec"].get("claimRef") or {}
     if is_being_deleted(volume):
-        yield "metadata.deletionTimestamp", "the volume is being deleted", []
+        yield "metadata.deletionTimestamp", "it is being deleted", []
     if claim_ref and not is_bound_to(volume, claim):
         released = phase_of(volume) == "Released"
         free = [json_patch(scene, volume, {"op": "remove", "path": "/spec/claimRef"})] if released else []
-        yield ("spec.claimRef.name", "the volume keeps the data of a claim that is gone" if released
-               else "the volume is another claim's", free)
+        yield ("spec.claimRef.name", "it keeps the data of a claim that is gone" if released
+               else "it is another claim's", free)
     if capacity(volume) < requested_size(claim):
         size = str(requested_size(claim))
-        yield "spec.capacity.storage", f"the volume is smaller than {size}", mend({"capacity": {"storage": size}})
+        yield "spec.capacity.storage", f"it is smaller than {size}", mend({"capacity": {"storage": size}})
     if class_of(volume) != class_of(claim):
-        yield ("spec.storageClassName", "the volume is of another class" if class_of(volume) else
-               "the volume is of no class", mend({"storageClassName": class_of(claim)}))
+        yield ("spec.storageClassName", "it is of another class" if class_of(volume) else
+               "it is of no class", mend({"storageClassName": class_of(claim)}))
     if not attributes_match(claim, volume):
-        yield "spec.volumeAttributesClassName", "the volume has other attributes", []
+        yield "spec.volumeAttributesClassName", "it has other attributes", []
     if not modes_match(claim, volume):
-        yield "spec.volumeMode", "the volume has another mode", []
+        yield "spec.volumeMode", "it has another mode", []
     if not offers_access(volume, claim):
-        modes = claim["spec"]["accessModes"]
-        yield ("spec.accessModes", f"the volume does not offer {', '.join(modes)}",
-               mend({"accessModes": [*(volume["spec"].get("accessModes") or ()), *modes]}))
+        modes, offered = claim["spec"]["accessModes"], volume["spec"].get("accessModes") or []
+        yield ("spec.accessModes", f"it does not offer {', '.join(modes)}",
+               mend({"accessModes": modes if ONCE_POD in (*modes, *offered) else [*offered, *modes]}))
     selector = claim["spec"].get("selector")
     if selector is not None and not is_named and not from_label_selector(selector).matches(labels_of(volume)):
         wanted = [f"{key}={value}" for key, value in (selector.get("matchLabels") or {}).items()]
-        yield ("metadata.labels", "the claim's selector does not match the volume",
+        yield ("metadata.labels", "the claim's selector does not match its labels",
                [("label", scene.word(volume), *wanted, "--overwrite")] if wanted else [])
 
 
@@ -226,7 +227,7 @@ def unusable_claim(scene: Scene, pod: Object) -> Finding | None:
             claim = scene.get(CLAIMS, namespace, use.claim)
             if claim is None:
                 field = "ephemeral" if use.ephemeral else "persistentVolumeClaim.claimName"
-                link = scene.link(pod, f"spec.volumes[{index}].{field}", "the pod mounts this claim")
+                link = scene.link(pod, f"spec.volumes[{index}].{field}", "it mounts this claim")
                 return scene.finding("claim-missing", link,
                                      absent(CLAIMS, namespace, use.claim, "there is no such claim"))
             if use.ephemeral and (reason := not_made_for(claim, pod)):
@@ -246,26 +247,55 @@ def lost_volume(scene: Scene, pod: Object) -> list[Link]:
         name = claim["spec"].get("volumeName", "")
         if is_bound(claim) and scene.get(VOLUMES, "", name) is None:
             return [scene.link(claim, "spec.volumeName", "the pod's claim is bound to this volume"),
-                    absent(VOLUMES, "", name, "the volume does not exist")]
+                    absent(VOLUMES, "", name, "it does not exist")]
     return []
 
 
-def nothing_to_bind(scene: Scene, pod: Object) -> tuple[list[Link], list[Words]]:
-    """Return the links of the pod's claim for which a node has no volume, nor can one be provisioned there."""
+def unprovided(scene: Scene, pod: Object) -> Iterator[Object]:
+    """Yield the claims of a pod for which a node has no volume, nor can one be provisioned there."""
     for claim in claims_of(scene, pod):
-        if is_bound(claim):
-            continue
+        storage_class = class_object(scene, claim) or {}
+        provisioner = storage_class.get("provisioner") or NO_PROVISIONER
+        restricted = storage_class.get("allowedTopologies") or SELECTED_NODE in annotations_of(claim)
+        if not is_bound(claim) and (provisioner == NO_PROVISIONER or restricted):
+            yield claim
+
+
+def reachable_from_elsewhere(scene: Scene, claim: Object) -> Iterator[tuple[Object, str, str, list[str]]]:
+    """Yield where the volumes for a claim can be reached: an object, its field, a node's label, the label's values.
+
+    The object is the volume that the claim is bound to, one that matches it, or the class with its topologies.
+    """
+    volumes = [scene.get(VOLUMES, "", claim["spec"].get("volumeName") or "")] if is_bound(claim) else [
+        volume for volume in scene.list(VOLUMES) if not list(defects_of(scene, volume, claim))]
+    for volume in volumes:
+        for path, key, values in zones_of(volume or {"metadata": {}, "spec": {}}):
+            yield volume or {}, path, key, values
+    storage_class = class_object(scene, claim) or {}
+    for index, term in enumerate((not is_bound(claim) and storage_class.get("allowedTopologies")) or ()):
+        for place, requirement in enumerate(term.get("matchLabelExpressions") or ()):
+            path = f"allowedTopologies[{index}].matchLabelExpressions[{place}].values"
+            yield storage_class, path, requirement["key"], list(requirement["values"])
+
+
+def cause_of_nothing_to_bind(scene: Scene, pod: Object) -> str:
+    """Return volume-zone where there is a volume for each claim, or a class that makes one, but elsewhere."""
+    claims = list(unprovided(scene, pod))
+    are_elsewhere = all(any(True for _ in reachable_from_elsewhere(scene, claim)) for claim in claims)
+    return "volume-zone" if claims and are_elsewhere else "claim-without-volume"
+
+
+def nothing_to_bind(scene: Scene, pod: Object) -> tuple[list[Link], list[Words]]:
+    """Return the links of the pod's claim for which there is no volume, and the commands that mend the nearest one."""
+    for claim in unprovided(scene, pod):
         link = scene.link(claim, "spec.storageClassName", "no free volume that a node reaches matches the claim")
         storage_class = class_object(scene, claim) or {}
         if (selected := annotations_of(claim).get(SELECTED_NODE)) is not None:
             path = field_path("metadata.annotations", SELECTED_NODE)
             return [link, scene.link(claim, path, f"its volume is being provisioned for {selected}")], []
-        if storage_class.get("allowedTopologies"):
-            topologies = scene.link(storage_class, "allowedTopologies", "the class provisions for other nodes only")
-            return [link, topologies], []
         links, remedies = nearest_volume(scene, claim)
         if not links and storage_class:
-            links = [scene.link(storage_class, "provisioner", "the class leaves it to people to make volumes")]
+            links = [scene.link(storage_class, "provisioner", NO_VOLUMES)]
         return [link, *links], remedies
     return [], []
 
@@ -274,17 +304,14 @@ def elsewhere(scene: Scene, pod: Object, node_info: NodeInfo) -> tuple[list[Link
     """Return the links that show why a volume of the pod cannot be reached from a node, and the labels of a node that
     could reach it."""
     for claim in claims_of(scene, pod):
-        volume = scene.get(VOLUMES, "", claim["spec"].get("volumeName") or "")
-        if volume is None:
-            continue
-        bound = scene.link(claim, "spec.volumeName", "the pod's claim is bound to this volume")
-        for path, key, values in zones_of(volume):
+        field = "spec.volumeName" if is_bound(claim) else "spec.storageClassName"
+        first = scene.link(claim, field, "it is bound to this volume" if is_bound(claim) else "it has no volume yet")
+        for obj, path, key, values in reachable_from_elsewhere(scene, claim):
             if node_info.labels.get(key) not in values:
-                links = [bound, scene.link(volume, path, f"the volume is reached only where {key} is "
-                                                         f"{' or '.join(values)}")]
+                links = [first, scene.link(obj, path, f"only nodes reach it whose {key} is {' or '.join(values)}")]
                 if node_info.node is not None:
                     links.append(scene.link(dict(node_info.node), field_path("metadata.labels", key),
-                                            "the node is elsewhere"))
+                                            "it is elsewhere"))
                 return links, {key: values[0]}
     return [], {}
 
@@ -312,13 +339,13 @@ def users_of_volumes(scene: Scene, pod: Object, node_info: NodeInfo) -> tuple[li
                      and other is not pod and not is_pod_terminal(other) and mounts(other, claim)]
             if users:
                 return [scene.link(claim, "spec.accessModes", "only one pod may use the claim"),
-                        *(scene.link(user, "spec.volumes", "this pod uses it") for user in users[:1])], users
+                        *(scene.link(user, "spec.volumes", "it uses the claim") for user in users[:1])], users
     for index, volume in enumerate(pod["spec"].get("volumes") or ()):
         for other in node_info.pods.values():
             if any(is_volume_conflict(volume, taken) for taken in other.pod["spec"].get("volumes") or ()):
                 holder = dict(other.pod)
                 return [scene.link(pod, f"spec.volumes[{index}]", "only one pod of a node may use the disk"),
-                        scene.link(holder, "spec.volumes", f"this pod on {node_info.name} uses it")], [holder]
+                        scene.link(holder, "spec.volumes", f"it uses the disk on {node_info.name}")], [holder]
     return [], []
 
 

@@ -329,7 +329,8 @@ def name_is_taken(scene: Scene, obj: Object) -> Finding | None:
 
 def behind_broken_pod(scene: Scene, obj: Object, pods: list[Object], broken: list[Object]) -> Finding | None:
     """Blame the order of pods (OrderedReady): the first broken pod keeps the others from being made or replaced."""
-    if not broken or obj["spec"].get("podManagementPolicy") == "Parallel" or is_being_deleted(broken[0]):
+    is_ordered = obj["spec"].get("podManagementPolicy") != "Parallel"
+    if not broken or not is_ordered or not scene.is_stuck or is_being_deleted(broken[0]):
         return None
     first = broken[0]
     same = [pod for pod in pods if labels_of(pod).get(REVISION_HASH) == labels_of(first).get(REVISION_HASH)]

@@ -43,9 +43,13 @@ class FolderSource:
         self._expiring: Expiring | None = None
         self._timeline: list[TimelineEntry] | None = None
         self._database = index.snapshot_copy()
-        finalize(self, self._database.close)
+        self._close = finalize(self, self._database.close)
         self.revision = self._database.counter("revision")
         self.compacted = self._database.counter("compacted")
+
+    def close(self) -> None:
+        """Let go of the index; nothing can be read after that."""
+        self._close()
 
     def read(self, query: Callable[[Database], T]) -> T:
         """Run a query of the snapshot."""

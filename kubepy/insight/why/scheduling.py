@@ -695,7 +695,7 @@ def no_node_fits(scene: Scene, pod: Object, tried: SchedulingAttempt) -> Finding
     links, remedies = EVIDENCE[cause](case)
     if cause == "pod-affinity" and (finding := scene.diagnose_any(awaited_pods(case))) is not None:
         return scene.lead(scene.lead(finding, links[0]), link, remedies)
-    return scene.finding(cause, link, *other_reasons(case), *links, remedies=remedies)
+    return scene.finding(cause, link, *other_reasons(case), *links, remedies=[*remedies, *scale_down(scene, pod)])
 
 
 def state_of_node(case: PlacementCase) -> Finding | None:

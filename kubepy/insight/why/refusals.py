@@ -168,11 +168,11 @@ CREATORS: dict[str, tuple[str, Creations]] = {
     "daemonsets.apps": ("daemonset-controller", of_daemon_set),
     "deployments.apps": ("deployment-controller", of_deployment),
     "jobs.batch": ("job-controller", of_job),
-    "pods": ("default-scheduler", of_pod),
     "replicasets.apps": ("replicaset-controller", of_replica_set),
     "replicationcontrollers": ("replication-controller", of_replica_set),
     "statefulsets.apps": ("statefulset-controller", of_stateful_set),
 }
+SENDERS = {**CREATORS, PODS: ("default-scheduler", of_pod)}
 
 
 # --- trying it ------------------------------------------------------------------------------------------------------
@@ -218,7 +218,7 @@ def trials(scene: Scene, owner: Object) -> Iterator[Trial]:
     """Yield a trial of each creation that an owner's controller would make now."""
     if is_being_deleted(owner):
         return
-    controller, creations = CREATORS[scene.key(owner).resource]
+    controller, creations = SENDERS[scene.key(owner).resource]
     user = user_of(controller, Informers())(scene.key(owner))
     for creation in creations(scene, owner):
         yield Trial(scene, creation, owner, user)
@@ -534,4 +534,4 @@ EVIDENCE: dict[str, Callable[[Refusal], Evidence]] = {
     "webhook-refused": webhook_refused,
     "webhook-unreachable": webhook_unreachable,
 }
-DIAGNOSES: dict[str, tuple[Diagnosis, ...]] = dict.fromkeys(CREATORS, (refused,))
+DIAGNOSES: dict[str, tuple[Diagnosis, ...]] = dict.fromkeys(SENDERS, (refused,))

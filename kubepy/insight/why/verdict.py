@@ -143,7 +143,8 @@ def _at_end(scene: Scene, key: Key, at_first: Finding | None) -> tuple[Finding |
     # A Job that misses its deadline may do so because its pods do not run.
     is_root = at_end.cause == "job-deadline" and at_first.cause not in (*workloads.WEAK, "job-running")
     # The way may have ended too early at first, at an object that had yet to be made or to fail.
-    is_whole = len({link.key for link in at_first.chain}) >= len({link.key for link in at_end.chain})
+    is_whole = len({link.key for link in at_first.chain}) >= len({link.key for link in at_end.chain}) and (
+        len(at_first.remedies) >= len(at_end.remedies))
     return (at_first if is_root or (is_same and is_whole) else at_end), is_same or is_root
 
 

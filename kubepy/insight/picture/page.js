@@ -211,7 +211,7 @@ const timelinePage = (() => {
   }
 
   function later() {
-    frame ||= requestAnimationFrame(draw);
+    if (data) frame ||= requestAnimationFrame(draw);
   }
 
   // --- view

@@ -238,7 +238,7 @@ def summary_of(course: Course, bars: Sequence[Bar] = ()) -> str:
     """Say in one line how a workload fared: of Jobs, how their pods ended."""
     if course.key.resource in JOBS:
         ends = Counter(state for bar in bars if bar.workload == course.key for _, state in bar.states[-2:])
-        return f"{ends[SUCCEEDED]} pods succeeded, {ends[FAILED]} failed"
+        return f"{ends[SUCCEEDED]} pod{'' if ends[SUCCEEDED] == 1 else 's'} succeeded, {ends[FAILED]} failed"
     numbers = [numbers for _, numbers in course.numbers]
     last, since = numbers[-1], numbers[established(course):]
     at_end = f"{last.available} of {last.desired} available at the end, {last.updated} updated"

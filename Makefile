@@ -86,7 +86,7 @@ generated: $(VENV)/.installed
 
 docs: $(VENV)/.installed
 	$(BIN)/python tools/list_commands.py > docs/commands.md
-	$(BIN)/python tools/draw_timeline.py > /dev/null
+	$(BIN)/python tools/draw_timeline.py
 
 clean:
 	rm -rf $(VENV) .demo build dist

@@ -1,4 +1,4 @@
-"""Draw docs/pictures/timeline.svg and print the plan of README.md. `make docs` does so, a test compares both.
+"""Draw docs/pictures/timeline.svg and put the plan into README.md. `make docs` does so, a test compares both.
 
 The cluster is in memory, with time and random numbers of its own, so the bytes are always the same.
 """
@@ -8,6 +8,7 @@ from pathlib import Path
 from kubepy import Cluster
 
 ROOT = Path(__file__).resolve().parent.parent
+README = ROOT / "README.md"
 PICTURE = ROOT / "docs" / "pictures" / "timeline.svg"
 KUBELET = {"readyAfter": "2s..8s", "stopsAfter": "1s..3s"}
 PLAN = "plan set image deploy/web web=web:2"
@@ -39,4 +40,5 @@ def picture() -> str:
 if __name__ == "__main__":
     PICTURE.parent.mkdir(exist_ok=True)
     PICTURE.write_text(picture())
-    print(plan(), end="")
+    head, _, rest = README.read_text().partition(f"$ kubepy {PLAN}\n")
+    README.write_text(f"{head}$ kubepy {PLAN}\n{plan()}```{rest.partition('```')[2]}")

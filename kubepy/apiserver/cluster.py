@@ -131,7 +131,7 @@ class LocalCluster:
         if settings:
             store.set_settings(settings)
         fork = LocalCluster(store)
-        fork._server.is_prediction = is_prediction
+        fork._server.is_prediction, fork._server.silent = is_prediction, self._server.silent
         fork.keeps_timeline = is_prediction or self.keeps_timeline
         return fork
 

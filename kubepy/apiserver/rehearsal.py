@@ -18,6 +18,8 @@ from kubepy.lazy import lazy_imports
 if TYPE_CHECKING:
     from kubepy.apiserver.webhookcalls import Answer, Endpoint, WebhookCall
 
+    Silent = dict[Endpoint, Answer]
+
 with lazy_imports():  # HTTP and TLS are loaded for the first call
     from kubepy.apiserver import webhookclient
 
@@ -60,11 +62,14 @@ class WebhookCalls:
 
     :param services: the URLs of Services, by ``namespace/name`` or ``namespace/name:port``.
     :param may_wait: False: WouldWait is raised instead of a call.
+    :param silent: endpoints that have timed out in this prediction or one before it, which are not tried again.
     """
 
-    def __init__(self, services: Mapping[str, str], may_wait: bool = True) -> None:
+    def __init__(self, services: Mapping[str, str], may_wait: bool = True,
+                 silent: Silent | None = None) -> None:
         self.services = services
         self._may_wait = may_wait
+        self._silent = silent
         self._answers: dict[WebhookCall, Answer] | None = None  # in a rehearsal, those that are known so far
         self._timed_out: dict[Endpoint, Answer] | None = None  # in a batch, those that are not tried again
 
@@ -80,12 +85,13 @@ class WebhookCalls:
         """Send the calls, all at once. An endpoint that has timed out is not tried again in the same batch."""
         if not self._may_wait:
             raise WouldWait
-        known = self._timed_out or {}
+        known = {**(self._timed_out or {}), **(self._silent or {})}
         answers = {call: known[call.endpoint] for call in calls if call.endpoint in known}
         answers |= webhookclient.send([call for call in calls if call not in answers], ids)
-        if self._timed_out is not None:
-            self._timed_out.update((call.endpoint, answer) for call, answer in answers.items()
-                                   if answer.problem.endswith(webhookclient.TIMED_OUT))
+        for silent in (self._timed_out, self._silent):
+            if silent is not None:
+                silent.update((call.endpoint, answer) for call, answer in answers.items()
+                              if answer.problem.endswith(webhookclient.TIMED_OUT))
         return [answers[call] for call in calls]
 
     def begin_batch(self) -> None:
@@ -102,7 +108,6 @@ class WebhookCalls:
 
     def rehearse(self, calls: Sequence[WebhookCall], ids: Ids) -> None:
         """Make the calls that a run of the request was waiting for. Raises WouldWait."""
-        if not self._may_wait:
-            raise WouldWait
+        answers = self._send(calls, ids)
         if self._answers is not None:
-            self._answers.update(zip(calls, webhookclient.send(calls, ids).values(), strict=True))
+            self._answers.update(zip(calls, answers, strict=True))

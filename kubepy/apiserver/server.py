@@ -54,6 +54,7 @@ class Server:
         self._webhooks: rehearsal.WebhookCalls | None = None
         self.may_wait = True  # for webhooks; False: requests that meet one raise WouldWait
         self.is_prediction = False  # admission webhooks are called as for a dry run: what happens is only predicted
+        self.silent: rehearsal.Silent = {}  # webhooks that timed out in predictions
         self.warn: Callable[[str], None] = drop
         self.requester: Object = ADMINISTRATOR
         self._authorizer: authorization.Authorizer | None = None
@@ -137,7 +138,8 @@ class Server:
     def webhooks(self) -> rehearsal.WebhookCalls:
         """The calls of webhooks by this server."""
         if self._webhooks is None:
-            self._webhooks = rehearsal.WebhookCalls(self.settings.webhooks, self.may_wait)
+            self._webhooks = rehearsal.WebhookCalls(self.settings.webhooks, self.may_wait,
+                                                    self.silent if self.is_prediction else None)
         return self._webhooks
 
     def forget_strategies(self) -> None:

@@ -32,7 +32,7 @@ with lazy_imports():
 if TYPE_CHECKING:
     from kubepy.apiserver.cluster import LocalCluster
 
-LONGEST_VALUE = 240  # characters of a value that are shown
+LONGEST_JSON = 240  # characters of a value that is no text
 STATUS = {DONE: 0, STUCK: 2, PROGRESSING: 3}
 COLOURS = {DONE: Colour.GREEN, STUCK: Colour.RED, PROGRESSING: Colour.YELLOW}
 SAID = {DONE: "done", STUCK: "stuck", PROGRESSING: "on its way"}
@@ -135,9 +135,8 @@ def lines_of_link(factory: Factory, link: Link, paint: Painter) -> Iterator[str]
     """Yield an object with what there is to say about it, then the field that shows it, with its value."""
     yield from wrapped(f"{word(factory, link.key)}: {printable(link.text)}", "    ", "  ")
     if link.field:
-        value = "(missing)" if link.value is None else printable(
-            link.value if isinstance(link.value, str) else to_json(link.value))
-        shown = wrapped(f"{link.field}: {shortened(value, LONGEST_VALUE)}", "      ", "    ")
+        text = link.value if isinstance(link.value, str) else shortened(to_json(link.value), LONGEST_JSON)
+        shown = wrapped(f"{link.field}: {'(missing)' if link.value is None else printable(text)}", "      ", "    ")
         yield from (paint(line, Colour.DIM) for line in shown)
 
 

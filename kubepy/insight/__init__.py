@@ -92,12 +92,16 @@ class Course(NamedTuple):
 
 
 class Timeline(NamedTuple):
-    """What happened between two moments, both included. Steps stand in the order of their writes."""
+    """What happened between two moments, both included. Steps stand in the order of their writes.
+
+    :ivar present: the pods at the beginning, each as a step of that moment, with the action that led to its state.
+    """
 
     since: datetime
     until: datetime
     steps: tuple[Step, ...]
     courses: tuple[Course, ...]
+    present: tuple[Step, ...] = ()
 
 
 class Link(NamedTuple):

@@ -23,7 +23,7 @@ from kubepy.apiserver.cluster import LocalCluster
 from kubepy.apiserver.views import VIEWS, WORKLOADS, PodView, WorkloadView, from_stored, view
 from kubepy.insight import Course, Numbers, Step, Timeline
 from kubepy.insight.bounds import bounds_of, desired_of
-from kubepy.insight.steps import AVAILABLE, ENDED, OUTSIDE, UNAVAILABLE, Action, actions
+from kubepy.insight.steps import AVAILABLE, CREATED, ENDED, OUTSIDE, READY, TERMINATING, UNAVAILABLE, Action, actions
 from kubepy.storage import Key
 from kubepy.storage.timeline import SECOND, TimelineEntry, microseconds
 
@@ -60,7 +60,8 @@ def read_timeline(cluster: LocalCluster, since: datetime | None = None, *, after
     replay.run(entries, until)
     if since is None and replay.steps:
         start = replay.steps[0].at
-    return Timeline(start, max(until, start), tuple(replay.steps), tuple(replay.courses(fork)))
+    return Timeline(start, max(until, start), tuple(replay.steps), tuple(replay.courses(fork)),
+                    tuple(replay.present))
 
 
 def moment(entry: TimelineEntry) -> datetime:
@@ -121,6 +122,7 @@ class Replay:
 
     def __init__(self, views: Views, entries: Entries, subjects: Collection[Key], sync_seconds: float) -> None:
         self.steps: list[Step] = []
+        self.present: list[Step] = []
         self._views = views
         below = {subject: subjects_of(subject, views, entries) for subject in subjects}
         self._subjects = set().union(*below.values()) if below else None
@@ -157,6 +159,9 @@ class Replay:
                 elif due is not None:
                     self._wait(due, key)
                 self._count(key)
+                if self._is_asked(key):
+                    name = AVAILABLE if key in self._available and not seen.is_terminating else action_before(seen)
+                    self.present.append(Step(start, name, key, seen.owner, seen.node, seen.revision, seen.reason))
         for key in self._views:
             if key.resource in WITH_COURSES and self._top(key) == key:
                 self._numbers[key] = [(0, self._numbers_of(key))]
@@ -353,6 +358,15 @@ class Replay:
                 desired = next((number.desired for _, number in reversed(numbers) if number.desired), 0)
                 yield Course(key, tuple(numbers), bounds_of(cluster, key, seen, desired, rolled=key in self._rolled,
                                                             evicted=key in self._evicted))
+
+
+def action_before(pod: PodView) -> str:
+    """Return the action that led to the state of a pod, as far as its view shows it."""
+    if pod.is_terminating or pod.phase in ENDED:
+        return TERMINATING if pod.is_terminating else pod.phase.lower()
+    if pod.is_ready or pod.reason:
+        return READY if pod.is_ready else "waiting"
+    return "scheduled" if pod.node else CREATED
 
 
 def owner_key(key: Key, seen: Any) -> Key | None:

@@ -142,8 +142,6 @@ def listing_rights(cluster: LocalCluster, user: Object) -> MayList:
 def visible(whole: Timeline, may_list: MayList) -> Timeline:
     """Return the part of a timeline that is about objects that somebody may list."""
     kept = [number for number, step in enumerate(whole.steps) if may_list(step.key.resource, step.key.namespace)]
-    if len(kept) == len(whole.steps) and all(may_list(key.resource, key.namespace) for key, *_ in whole.courses):
-        return whole
     courses = []
     for course in whole.courses:
         namespace = course.key.namespace
@@ -154,4 +152,5 @@ def visible(whole: Timeline, may_list: MayList) -> Timeline:
             bounds = bounds._replace(budget="")
         numbers = {bisect_right(kept, after - 1): entry for after, entry in course.numbers}
         courses.append(course._replace(numbers=tuple(numbers.items()), bounds=bounds))
-    return whole._replace(steps=tuple(whole.steps[number] for number in kept), courses=tuple(courses))
+    return whole._replace(steps=tuple(whole.steps[number] for number in kept), courses=tuple(courses),
+                          present=tuple(pod for pod in whole.present if may_list("pods", pod.key.namespace)))

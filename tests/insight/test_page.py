@@ -9,8 +9,9 @@ import pytest
 
 from kubepy.api.clock import format_exact_time
 from kubepy.api.values.goformat import format_duration
-from kubepy.insight import Timeline
+from kubepy.insight import Step, Timeline
 from kubepy.insight.picture.html import render_html
+from kubepy.storage import Key
 from tests.insight import timelines
 from tests.insight.browser import ARTEFACTS, CHROMIUM, Browser
 
@@ -96,6 +97,22 @@ def test_page_tells_what_is_under_the_pointer(browser: Browser, tmp_path: Path) 
     tip = browser.wait("!document.getElementById('tip').hidden && document.getElementById('tip').innerText")
     assert tip.startswith("agent-a1\n")
     assert "replaced by agent-b1" in tip
+
+
+def test_page_without_steps_and_with_hostile_names_works(browser: Browser, tmp_path: Path) -> None:
+    show(browser, tmp_path, Timeline(timelines.START, timelines.START, (), ()))
+    browser.run("document.getElementById('picture').focus()")
+    browser.press("ArrowRight", "ArrowDown", "End", "+", "0", "Escape")
+    name = '<img src="https://example.com/x" onerror="document.title = 1">&amp;</script>'
+    step = Step(timelines.START, "created", Key("pods", name, name), f"replicasets.apps/{name}", name, name, name)
+    show(browser, tmp_path, Timeline(timelines.START, timelines.START, (step,), ()))
+    browser.run("document.getElementById('picture').focus()")
+    browser.press("ArrowRight")
+    browser.settle()
+    assert browser.run("document.images.length") == 0
+    assert browser.run("document.querySelector('#tip strong').textContent") == name
+    assert browser.run(ROWS % "#steps")[0][3] == f"pods/{name}"
+    assert browser.problems == []
 
 
 def test_page_filter_and_theme(browser: Browser, tmp_path: Path) -> None:

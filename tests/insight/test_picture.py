@@ -8,6 +8,7 @@ from collections import Counter
 
 import pytest
 
+from kubepy import Cluster
 from kubepy.insight import Step, Timeline
 from kubepy.insight.picture import AVAILABLE, READY, STARTING, TERMINATING, bars_of
 from kubepy.insight.picture.html import render_html
@@ -86,6 +87,28 @@ def test_bars_have_the_states_that_the_numbers_count(number: int) -> None:
                              for bar in bars if bar.workload == course.key and bar.start < after <= bar.end)
             assert (states[AVAILABLE], states[READY] + states[AVAILABLE], states[TERMINATING]) == (
                 numbers.available, numbers.ready, numbers.terminating), (course.key, after)
+
+
+def test_pods_that_nothing_happened_to_are_drawn_with_those_of_their_workload() -> None:
+    cluster = Cluster.temporary(nodes=3, seed=1)
+    cluster.run("create deployment web --image=web:1 --replicas=3", check=True)
+    cluster.run("create deployment other --image=other:1", check=True)
+    cluster.settle()
+    cluster.advance("1h")
+    cluster.run("scale deployment web --replicas=4", check=True)
+    cluster.settle()
+    with cluster._open() as local:
+        timeline = read_timeline(local, local.clock.now())
+    drawing = Drawing(timeline)
+    assert [(len(bar.key.name), bar.start, bar.states) for bar in drawing.bars if bar.last < 0] == [
+        (19, -1, [(-1, AVAILABLE)])] * 3
+    assert {bar.workload.name for bar in drawing.bars} == {"web"}
+    assert {bar.node for bar in drawing.bars} == {"node-1", "node-2", "node-3"}
+    crowd = tuple(pod._replace(key=Key("pods", "default", f"web-{number}"))
+                  for number, pod in enumerate(timeline.present[-1:] * 101))
+    left_out = timeline._replace(present=crowd)
+    assert len(Drawing(left_out).bars) == 1
+    assert ", without 101 pods that stayed as they were" in render_svg(left_out)
 
 
 # --- the time axis

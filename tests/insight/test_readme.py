@@ -8,7 +8,7 @@ README = (Path(__file__).parents[2] / "README.md").read_text()
 
 
 def test_readme_plan_is_what_the_command_prints() -> None:
-    assert f"```text\n$ kubepy {draw_timeline.PLAN}\n{draw_timeline.plan()}```\n" in README
+    assert f"```text\n$ kubepy {draw_timeline.PLAN}\n{draw_timeline.plan()}```\n" in README, "run `make docs`"
 
 
 def test_readme_picture_is_what_the_command_draws() -> None:

@@ -7,6 +7,7 @@ remedies that are proven must bring the object to done.
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 
 from kubepy import Cluster
 from kubepy.api.meta import clone
+from kubepy.insight.prediction import predict
 from kubepy.insight.why.remedies import field_path, largest_share, show_amount
 from kubepy.insight.why.scene import value_at
 from tests.apiserver.webhook_server import CA_BUNDLE, configuration, rule, serving
@@ -126,6 +128,9 @@ CASES: dict[str, tuple[list[Step], str, str]] = {  # name: (what happens, what i
         "nodeSelectorTerms": [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["node-9"]}]}]}}})],
                                     "pod/web", "node-affinity"),
     "hostname-selector": ([workload(nodeSelector={HOST: "node-9"})], "deploy/web", "node-selector"),
+    "affinity-to-pod-without-node": ([workload(replicas=1, name="db", **asking("9")), workload(affinity={
+        "podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": HOST, "labelSelector": {
+            "matchLabels": {"app": "db"}}}]}})], "deploy/web", "insufficient-cpu"),
     # rollouts in which only the pod beside the old ones does not fit
     "surge-cpu": ([workload(replicas=3, **asking("3")), "controller --once -q", "set image deploy/web web=nginx:2"],
                   "deploy/web", "insufficient-cpu"),
@@ -315,6 +320,37 @@ def test_expression_of_policy_is_named(expression: str, message: str) -> None:
     assert answer["cause"] == "admission-policy"
     leaf = answer["chain"][-1]
     assert (leaf["field"], leaf["value"]) == ("spec.validations[1].expression", expression)
+
+
+def test_policy_without_parameters_is_named() -> None:
+    group = "admissionregistration.k8s.io/v1"
+    policy = {"apiVersion": group, "kind": "ValidatingAdmissionPolicy", "metadata": {"name": "policy"}, "spec": {
+        "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"}, "validations": [{"expression": "true"}],
+        "matchConstraints": {"resourceRules": [rule("pods", ("CREATE",))]}}}
+    binding = {"apiVersion": group, "kind": "ValidatingAdmissionPolicyBinding", "metadata": {"name": "binding"},
+               "spec": {"policyName": "policy", "validationActions": ["Deny"], "paramRef": {
+                   "name": "gone", "namespace": "default", "parameterNotFoundAction": "Deny"}}}
+    answer = ask(make([policy, binding, workload()]), "deploy/web")
+    assert answer["cause"] == "admission-policy"
+    assert "spec.paramRef" in [link["field"] for link in answer["chain"]]
+    assert len(proven(answer)) == 2
+
+
+def test_webhook_that_times_out_is_asked_once_by_all_predictions() -> None:
+    silence = threading.Event()
+    with serving(lambda request: {"allowed": silence.wait(3)}, certificate="hook") as hook:
+        cluster = Cluster.temporary(nodes=1, seed=7)
+        webhook = {"clientConfig": {"url": f"{hook.url}/", "caBundle": CA_BUNDLE}, "rules": [rule("pods")],
+                   "timeoutSeconds": 1}
+        cluster.client.create(configuration("ValidatingWebhookConfiguration", "guard", webhook))
+        cluster.run(["--reconcile=never", "create", "deployment", "web", "--image=nginx"], check=True)
+        with cluster._open() as local:
+            for _ in range(2):
+                fork = predict(local, lambda fork: None).cluster
+                [event] = [event for event in fork.client.list("events").items if event["reason"] == "FailedCreate"]
+                assert "context deadline exceeded" in event["message"]
+        silence.set()
+    assert len(hook.reviews) == 1
 
 
 def test_namespace_of_remedies_is_that_of_object() -> None:

@@ -103,6 +103,7 @@ def test_timeline_of_user_with_one_namespace_has_only_what_is_listed_there(new_a
     assert names(document) == ["till"]
     assert "namespaces" not in document["data"]["words"]
     assert "unseen" not in str(document)
+    assert "unseen" not in str(api.get("/timeline?since=0s", as_user("ann")).json())
 
 
 def test_timeline_ends_when_the_right_is_taken_away(new_api: Callable[..., Api]) -> None:

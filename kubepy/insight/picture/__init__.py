@@ -44,7 +44,8 @@ class Bar:
     :ivar start: the number of the step that created it; -1 if it was there before.
     :ivar end: the number of the step that deleted it; the number of all steps if it stays.
     :ivar removed: the number of the step since which its workload has lost it: ``end``, or one before.
-    :ivar last: the number of its last step.
+    :ivar last: the number of its last step, -1 for a pod without one.
+    :ivar owner: its controller, as steps name it.
     :ivar states: (number of the step, state), the first from ``start`` on.
     :ivar successor: the pod that replaces it.
     """
@@ -57,12 +58,13 @@ class Bar:
     last: int = 0
     node: str = ""
     revision: str = ""
+    owner: str = ""
     states: list[tuple[int, str]] = field(default_factory=list)
     successor: Bar | None = None
 
     def take(self, number: int, step: Step) -> None:
         """Let the pod make a step."""
-        self.last = number
+        self.last, self.owner = number, step.owner or self.owner
         self.node, self.revision = step.node or self.node, step.revision or self.revision
         state = state_after(step, self.states[-1][1])
         if step.action == "deleted":
@@ -102,6 +104,7 @@ def bars_of(timeline: Timeline) -> list[Bar]:
     A pod without a step is unknown to a timeline.
     """
     owners, open_bars = TopControllers(timeline), dict[Key, Bar]()
+    present = {step.key: state_after(step, "") for step in timeline.present}
     bars: list[Bar] = []
     for number, step in enumerate(timeline.steps):
         if step.key.resource != PODS:
@@ -112,8 +115,8 @@ def bars_of(timeline: Timeline) -> list[Bar]:
             bar = open_bars[step.key] = Bar(
                 step.key, owners.top(step), number if new else -1, len(timeline.steps), len(timeline.steps))
             finished = step.action == "deleted" and bar.workload.resource in JOBS
-            before = PENDING if new else SUCCEEDED if finished else STATE_BEFORE.get(step.action, AVAILABLE)
-            bar.states.append((bar.start, before))
+            guess = SUCCEEDED if finished else STATE_BEFORE.get(step.action, AVAILABLE)
+            bar.states.append((bar.start, PENDING if new else present.get(step.key) or guess))
             bars.append(bar)
         bar.take(number, step)
         if step.action == "deleted":
@@ -127,11 +130,24 @@ def bars_of(timeline: Timeline) -> list[Bar]:
     return sorted(bars, key=lambda bar: bar.start >= 0)
 
 
+def idle_bars(timeline: Timeline, bars: Iterable[Bar]) -> list[Bar]:
+    """Return the bars of the pods without a step, of workloads that something happened to."""
+    steps, owners = len(timeline.steps), TopControllers(timeline)
+    known, workloads = {bar.key for bar in bars if bar.start < 0}, {course.key for course in timeline.courses}
+    idle = []
+    for pod in timeline.present:
+        workload = owners.top(pod)
+        if pod.key not in known and workload in workloads:
+            idle.append(Bar(pod.key, workload, -1, steps, steps, -1, pod.node, pod.revision, pod.owner,
+                            [(-1, state_after(pod, "") or AVAILABLE)]))
+    return idle
+
+
 class TopControllers:
     """The top controllers of a timeline's objects."""
 
     def __init__(self, timeline: Timeline) -> None:
-        self._owners = {step.key: _owner_key(step) for step in timeline.steps if step.owner}
+        self._owners = {step.key: _owner_key(step) for step in (*timeline.present, *timeline.steps) if step.owner}
         self._workloads = {course.key for course in timeline.courses}
 
     def top(self, step: Step) -> Key:

@@ -14,6 +14,7 @@ from typing import Any
 
 from kubepy.api.meta import Object
 from kubepy.insight import Course, Timeline
+from kubepy.insight.picture import PODS
 from kubepy.insight.picture.svg import (
     COLOURS,
     LEFT,
@@ -87,7 +88,8 @@ def content(drawing: Drawing) -> str:
     """Return the content of a page: caption, drawing, legend, and the numbers of the workloads."""
     height = number(drawing.height)
     return (
-        f'<p id="caption">{clean(caption_of(drawing.timeline))}, {len(drawing.timeline.steps)} steps</p>\n'
+        f'<p id="caption">{caption_of(drawing.timeline, drawing.left_out)}, '
+        f'{len(drawing.timeline.steps)} steps</p>\n'
         f'<div id="picture">\n'
         f'<svg id="drawing" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" role="img" '
         f'aria-label="{clean(description_of(drawing))}">\n'
@@ -152,6 +154,9 @@ def page_data(drawing: Drawing) -> Object:
         things.append(objects.place((words.place(step.key.name), kind, words.place(step.node))))
         action = actions.place((words.place(step.action), words.place(step.reason)))
         steps += [action, things[-1] - things[-2]]
+    own = {bar: things[bar.last + 1] if bar.last >= 0 else objects.place((words.place(bar.key.name), kinds.place((
+        words.place(PODS), words.place(bar.key.namespace), words.place(bar.owner), words.place(bar.revision))),
+        words.place(bar.node))) for bar in drawing.bars}
     places = {bar: place for place, (*_, bar) in enumerate(drawing.rows)}
     return {
         "since": round(timeline.since.timestamp() * 1_000_000), "left": LEFT, "plot": PLOT,
@@ -161,7 +166,7 @@ def page_data(drawing: Drawing) -> Object:
         "times": times_of(timeline),
         "gaps": [[round(gap.x + gap.width / 2, 2), gap.text] for gap in drawing.scale.gaps],
         "steps": steps,
-        "bars": [[things[bar.last + 1], (top + bottom) / 2, bar.start, bar.end,
+        "bars": [[own[bar], (top + bottom) / 2, bar.start, bar.end,
                   places[bar.successor] if bar.successor else -1] for top, bottom, bar in drawing.rows],
         "names": [[round(x, 2), round(width, 2), y, bar.key.name] for x, width, y, bar in drawing.names],
         "courses": [course_data(course, *drawing.charts[course.key][::2]) for course in sorted(timeline.courses)

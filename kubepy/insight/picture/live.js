@@ -99,5 +99,5 @@
   };
   addEventListener("hashchange", () => { if (takeLink()) follow(); });
   takeLink();
-  if (token) follow(); else ask("This page needs a token: kubepy serve prints a link with it on a terminal.");
+  if (token) follow(); else ask("This page needs a token: kubepy serve prints a link with it on a terminal, and the kubeconfig has it.");
 })();

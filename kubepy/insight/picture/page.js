@@ -4,7 +4,7 @@
 const timelinePage = (() => {
   const $ = id => document.getElementById(id);
   const SVG = "http://www.w3.org/2000/svg", ROWS = 200, NEAR = 8;
-  let data, objects, steps, places, byObject, shapes, view, selected = -1, frame = 0, left = 0, scale = 1, shown = ROWS;
+  let data, objects, steps, places, byObject, shapes, view, selected = -1, frame = 0, left = 0, scale = 1, least = 1, shown = ROWS;
 
   // --- data
 
@@ -40,6 +40,9 @@ const timelinePage = (() => {
       moment.after = duration(Math.round(starts[first] / data.resolution) * data.resolution);
       first += moment[2];
     }
+    let nearest = data.plot;
+    for (let place = 1; place < places.length; place++) nearest = Math.min(nearest, places[place] - places[place - 1]);
+    least = Math.min(Math.max(nearest * 4, data.plot / 5000), data.plot);
     for (const course of data.courses) course.numbers = sums(course[5].map(place => course[4][place]));
   }
 
@@ -214,8 +217,6 @@ const timelinePage = (() => {
   // --- view
 
   function setView(begin, end) {
-    const gaps = places.slice(1).map((place, index) => place - places[index]).filter(gap => gap > 0);
-    const least = Math.max(Math.min(data.plot, ...gaps.slice(0, 5000)) * 4, data.plot / 5000);
     const size = Math.min(Math.max(end - begin, least), data.plot);
     begin = Math.min(Math.max((begin + end - size) / 2, 0), data.plot - size);
     view = [begin, begin + size];
@@ -246,9 +247,10 @@ const timelinePage = (() => {
   }
 
   function selectPod(direction) {
-    const step = steps[Math.max(selected, 0)], own = step && data.bars.indexOf(barOf(step.number));
-    const bar = data.bars[Math.min(Math.max((own ?? -1) + direction, 0), data.bars.length - 1)];
-    if (bar) select(Math.min(Math.max(bar[2], byObject.get(thing(bar[0]).id)[0].number), bar[3]));
+    const pods = data.bars.filter(bar => byObject.has(thing(bar[0]).id)), step = steps[Math.max(selected, 0)];
+    const current = step ? pods.indexOf(barOf(step.number)) : -1;
+    const bar = pods[Math.min(Math.max(current + direction, 0), pods.length - 1)];
+    if (bar) select(byObject.get(thing(bar[0]).id).find(own => own.number >= bar[2]).number);
   }
 
   // --- hover
@@ -263,13 +265,14 @@ const timelinePage = (() => {
 
   function podTip(bar, number) {
     const pod = thing(bar[0]), successor = data.bars[bar[4]];
-    const own = byObject.get(pod.id).filter(step => bar[2] <= step.number && step.number <= bar[3]);
+    const own = (byObject.get(pod.id) || []).filter(step => bar[2] <= step.number && step.number <= bar[3]);
     const current = own.filter(step => step.number <= number).length - 1, first = Math.max(current - 6, 0);
     return lines(pod.name, [
       [[pod.namespace, pod.node, pod.revision && "revision " + pod.revision].filter(Boolean).join(", ")],
       ...(pod.owner ? [["of " + pod.owner]] : []),
       ...own.slice(first, first + 9).map((step, place) => [
         `${step.after} ${step.action}` + (step.reason ? ` (${step.reason})` : ""), place + first === current]),
+      ...(own.length ? [] : [["stayed as it was"]]),
       ...(successor ? [["replaced by " + thing(successor[0]).name]] : [])]);
   }
 
@@ -386,7 +389,9 @@ const timelinePage = (() => {
     Object.assign(picture, {tabIndex: 0, onkeydown: key, onpointerdown: down, onpointermove: pan, onpointerleave: () => {
       pointers.clear();
       showTip(null);
-    }, onpointerup: up, onpointercancel: up, ondblclick: event => zoom(2, at(event.clientX)), onblur: () => showTip(null)});
+    }, onpointerup: up, onpointercancel: up, onclick: event => {
+      if (!drag || !drag.moved) showTip(pointed(event), event.clientX, event.clientY);
+    }, ondblclick: event => zoom(2, at(event.clientX)), onblur: () => showTip(null)});
     picture.addEventListener("wheel", wheel, {passive: false});
     picture.setAttribute("role", "application");
     picture.setAttribute("aria-label", "Timeline");

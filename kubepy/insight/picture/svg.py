@@ -32,6 +32,7 @@ from kubepy.insight.picture import (
     Bar,
     TopControllers,
     bars_of,
+    idle_bars,
 )
 from kubepy.insight.picture.scale import Scale
 from kubepy.storage import Key
@@ -44,6 +45,7 @@ SMALLEST_PITCH = 4
 MANY_WORKLOADS = 6  # from which on their charts are lower
 CHARTS = ((34, 48), (18, 20))  # the heights of a chart's head and of itself: ordinary, low
 LABEL_HEIGHT = 12
+MOST_IDLE = 100  # pods without a step that are drawn
 REVISIONS = 8
 STATE_NAMES = {PENDING: "not scheduled", STARTING: "not ready", READY: "ready", AVAILABLE: "available",
                TERMINATING: "terminating", FAILED: "failing", SUCCEEDED: "succeeded"}
@@ -94,12 +96,16 @@ class Drawing:
         ``h``; ``l`` and ``v`` are sizes that stay at any zoom.
     :ivar rows: (top, bottom, bar) of each bar.
     :ivar events: the numbers of the steps of each node, and of each workload with what it owns, but for pods.
+    :ivar left_out: how many pods without a step are not drawn.
     :ivar names: (x, width, y, bar): the longest part of a bar that has room for its name.
     :ivar charts: of each workload the top of its part, and top and bottom of its chart.
     """
 
     def __init__(self, timeline: Timeline) -> None:
         self.timeline, self.scale, self.bars = timeline, Scale(timeline, PLOT), bars_of(timeline)
+        idle = idle_bars(timeline, self.bars)
+        self.left_out = len(idle) if len(idle) > MOST_IDLE else 0
+        self.bars += idle if not self.left_out else []
         owners = TopControllers(timeline)
         self.events = defaultdict[Key, list[int]](list)
         for place, step in enumerate(timeline.steps):
@@ -349,7 +355,10 @@ def draw_bar(drawing: Drawing, bar: Bar, y: float) -> None:
 def draw_link(drawing: Drawing, bar: Bar, y: float, successor_y: float) -> None:
     """Link a pod to the one that replaces it."""
     successor = bar.successor
-    if successor is None or (y == successor_y and bar.end <= successor.start):
+    if successor is None:
+        return
+    if y == successor_y and bar.end <= successor.start:
+        drawing.stroke("link", drawing.scale.x(bar.end), y, drawing.scale.x(successor.start) - drawing.scale.x(bar.end))
         return
     x = drawing.scale.x(bar.removed)
     end, down = max(x, drawing.scale.x(successor.start)), successor_y > y
@@ -465,10 +474,11 @@ def svg_style(drawing: Drawing) -> str:
             + f"@media (prefers-color-scheme: dark) {{\n{themed(dark, 1)}}}\n")
 
 
-def caption_of(timeline: Timeline) -> str:
-    """Say from when to when a timeline goes."""
+def caption_of(timeline: Timeline, left_out: int = 0) -> str:
+    """Say from when to when a timeline goes, and how many pods are not drawn."""
     span = format_duration((timeline.until - timeline.since).total_seconds())
-    return f"{format_exact_time(timeline.since)} to {format_exact_time(timeline.until)} ({span})"
+    return f"{format_exact_time(timeline.since)} to {format_exact_time(timeline.until)} ({span})" + (
+        f", without {left_out} pods that stayed as they were" if left_out else "")
 
 
 def description_of(drawing: Drawing) -> str:
@@ -530,5 +540,5 @@ def render_svg(timeline: Timeline) -> str:
         f'<desc id="description">{clean(description_of(drawing))}</desc>\n'
         f'<style>\n{svg_style(drawing)}</style>\n<rect class="ground" width="{WIDTH}" height="{height}"/>\n'
         f'<text class="title" x="8" y="24">Timeline</text>\n'
-        f'<text class="faint" x="8" y="42">{clean(caption_of(timeline))}</text>\n'
+        f'<text class="faint" x="8" y="42">{caption_of(timeline, drawing.left_out)}</text>\n'
         f'{body_of(drawing)}{legend}</svg>\n')

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from kubepy.api.clock import format_exact_time
 from kubepy.api.meta import Object
 from kubepy.insight import Course, Step, Timeline
-from kubepy.insight.picture import NODES, PODS, Bar, TopControllers, bars_of
+from kubepy.insight.picture import NODES, PODS, Bar, TopControllers, bars_of, idle_bars
 
 
 def render_trace(timeline: Timeline) -> str:
@@ -29,6 +29,7 @@ class Trace:
 
     def __init__(self, timeline: Timeline) -> None:
         self._timeline, self._bars, self._owners = timeline, bars_of(timeline), TopControllers(timeline)
+        self._bars += idle_bars(timeline, self._bars)
         nodes = {bar.node for bar in self._bars} | {
             step.key.name for step in timeline.steps if step.key.resource == NODES}
         self._nodes = {name: number for number, name in enumerate(sorted(nodes, key=lambda name: (not name, name)), 1)}

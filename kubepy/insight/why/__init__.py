@@ -4,6 +4,11 @@
     causes      the closed list of causes
     goals       the state in which an object of a kind is done
     verdict     done, progressing or stuck; the finding; remedies, tried on forks; what happens next
+    deletions   what holds objects that are being deleted: containers, dead nodes, finalizers, dependents
+    jobs        Jobs that fail or wait, CronJobs that start none
+    disruption  nodes that are not ready, and drains against budgets
+    intent      changes that do nothing, or that an autoscaler undoes
+    services    Services behind which no pod is ready
     workloads   causes of workloads: the way down to the pod that holds them up
 
 A diagnosis returns a :class:`~kubepy.insight.Finding`: its cause, the chain from the object to the leaf, the commands

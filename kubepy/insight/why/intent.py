@@ -247,11 +247,10 @@ def manifest_conflict(scene: Scene, workload: Object) -> Finding | None:
         "replicas", 1)
     if autoscaler is None or applied is None or not replicas or applied == replicas:
         return None
-    manifest = scene.link(workload, f"metadata.annotations['{LAST_APPLIED}']", "each `apply` of its manifest sets this "
-                          "size again: leave replicas out of it")
+    text = f"its manifest has {applied} replicas, and each `apply` sets them again: leave replicas out of it"
     return scene.finding(
         "autoscaler-conflict", scene.link(workload, "spec.replicas", f"hpa/{name_of(autoscaler)} set this size"),
-        manifest._replace(field=f"{manifest.field}.spec.replicas", value=applied))
+        scene.link(workload, f"metadata.annotations['{LAST_APPLIED}']", text))
 
 
 def applied_replicas(workload: Object) -> int | None:

@@ -288,9 +288,8 @@ def in_policies(scene: Scene, namespace: str) -> Iterator[Suspect]:
                 path = ("spec", "validations", index, "expression")
                 yield Suspect("admission-policy", POLICIES, policy, f"spec.validations[{index}].expression",
                               changed(policy, path, "true"))
-    for binding in scene.list(BINDINGS):  # one whose parameters are missing refuses without any expression
-        yield Suspect("admission-policy", BINDINGS, binding, "spec.paramRef",
-                      changed(binding, ("spec", "validationActions"), ["Audit"]))
+            yield Suspect("admission-policy", POLICIES, policy, "spec.failurePolicy",  # of one that cannot be evaluated
+                          changed(policy, ("spec", "failurePolicy"), "Ignore"))
 
 
 def in_webhooks(scene: Scene, namespace: str) -> Iterator[Suspect]:
@@ -478,15 +477,16 @@ def pod_security(case: Refusal) -> Evidence:
 
 
 def admission_policy(case: Refusal) -> Evidence:
-    scene, blamed = case.scene, case.suspect.obj
-    bindings = [blamed] if case.suspect.resource == BINDINGS else [
-        binding for binding in scene.list(BINDINGS) if binding["spec"].get("policyName") == name_of(blamed)]
-    links = [scene.link(binding, "spec.validationActions", "it makes the policy count")
-             for binding in bindings[:1]]
-    links.append(case.link(case.suspect.field, "it does not hold" if case.suspect.resource == POLICIES
-                           else "its parameters are missing"))
-    warn = [merge_patch(scene, binding, {"spec": {"validationActions": ["Warn", "Audit"]}}) for binding in bindings[:1]]
-    return links, [*warn, *(scene.command(binding, "delete", scene.word(binding)) for binding in bindings[:1])]
+    scene, policy, is_broken = case.scene, case.suspect.obj, case.suspect.field == "spec.failurePolicy"
+    bindings = [binding for binding in scene.list(BINDINGS) if binding["spec"].get("policyName") == name_of(policy)][:1]
+    field, text = ("spec.paramRef", "these parameters are missing") if is_broken else (
+        "spec.validationActions", "it makes the policy count")
+    links = [scene.link(binding, field, text) for binding in bindings]
+    links.append(case.link(case.suspect.field, "it cannot be evaluated, and that counts as a refusal" if is_broken
+                           else "it does not hold"))
+    mend = [merge_patch(scene, policy, {"spec": {"failurePolicy": "Ignore"}})] if is_broken else [
+        merge_patch(scene, binding, {"spec": {"validationActions": ["Warn", "Audit"]}}) for binding in bindings]
+    return links, [*mend, *(scene.command(binding, "delete", scene.word(binding)) for binding in bindings)]
 
 
 def webhook_unreachable(case: Refusal) -> Evidence:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from weakref import WeakKeyDictionary
 
-from kubepy.api.meta import Object, is_being_deleted, is_controlled_by, name_of, namespace_of
+from kubepy.api.meta import Object, controller_of, is_being_deleted, is_controlled_by, labels_of, name_of, namespace_of
 from kubepy.api.objects.nodes import (
     TAINT_UNSCHEDULABLE,
     find_untolerated_taint,
@@ -61,7 +61,7 @@ from kubepy.scheduler.affinity import AffinityTerm
 from kubepy.scheduler.cache import Cache, NodeInfo, PodInfo
 from kubepy.scheduler.framework import FilterPlugin, Handle, PluginStatus
 from kubepy.scheduler.plugins import FILTER_PLUGINS
-from kubepy.scheduler.plugins.interpodaffinity import InterPodAffinity
+from kubepy.scheduler.plugins.interpodaffinity import InterPodAffinity, match_all
 from kubepy.scheduler.plugins.nodes import DO_NOT_SCHEDULE_EFFECTS
 from kubepy.scheduler.plugins.resources import insufficient_resources
 from kubepy.scheduler.plugins.topologyspread import DO_NOT_SCHEDULE, constraints_of, count_matching
@@ -501,6 +501,15 @@ def pod_affinity(case: PlacementCase) -> Evidence:
     return links, patch_template(case.scene, case.pod, ("remove", ("affinity", "podAffinity"), None))
 
 
+def awaited_pods(case: PlacementCase) -> Iterator[Object]:
+    """Yield the pods of others that the pod's affinity selects, and that have no node themselves."""
+    for other in case.scene.list(PODS):
+        own = case.attempt.handle.namespace_labels(namespace_of(other))
+        if not node_name(other) and controller_of(other) != controller_of(case.pod) and match_all(
+                case.attempt.pod.terms.required_affinity, namespace_of(other), labels_of(other), own):
+            yield other
+
+
 def topology_spread(case: PlacementCase) -> Evidence:
     pod, cache = case.attempt.pod, case.attempt.handle.cache
     constraints = constraints_of(pod, DO_NOT_SCHEDULE)
@@ -684,7 +693,9 @@ def no_node_fits(scene: Scene, pod: Object, tried: SchedulingAttempt) -> Finding
     if cause == "taint" and (finding := state_of_node(case)) is not None:
         return scene.lead(finding, link)
     links, remedies = EVIDENCE[cause](case)
-    return scene.finding(cause, link, *other_reasons(case), *links, remedies=remedies)
+    if cause == "pod-affinity" and (finding := scene.diagnose_any(awaited_pods(case))) is not None:
+        return scene.lead(scene.lead(finding, links[0]), link, remedies)
+    return scene.finding(cause, link, *other_reasons(case), *links, remedies=[*remedies, *scale_down(scene, pod)])
 
 
 def state_of_node(case: PlacementCase) -> Finding | None:

@@ -271,6 +271,7 @@ class Budget:
 
     def __init__(self, writes: float) -> None:
         self.left = writes
+        self.is_limited = writes < math.inf
 
     def count(self, key: Key, obj: Object | None) -> None:
         self.left -= 1
@@ -283,8 +284,12 @@ class Budget:
 
 
 def try_remedy(question: Question, asked: Object, words: Words, *, noted: str, budget: Budget) -> Remedy:
-    """Run a command line on a fork, and see whether the object gets there, without the cause that is noted now."""
-    status = 1
+    """Run a command line on a fork, and see whether the object gets there, without the cause that is noted now.
+
+    Unless there are many pods, the object must still be there when all has come to rest: it might get there for a
+    moment only, between two crashes.
+    """
+    status, since = 1, None
 
     def helps(fork: LocalCluster) -> bool:
         note = question.scene(fork, NOTES).diagnose(asked_there) if noted and (
@@ -297,13 +302,18 @@ def try_remedy(question: Question, asked: Object, words: Words, *, noted: str, b
         fork.client.on_write = budget.spend
         status = question.run(fork, words)
 
+    def done(fork: LocalCluster) -> bool:
+        nonlocal since
+        since = (since or fork.clock.now()) if status == 0 and helps(fork) else None
+        return status != 0 or (since is not None and (budget.is_limited or is_being_deleted(asked)))
+
     try:
-        prediction = predict(question.cluster, act, done=lambda fork: status != 0 or helps(fork))
+        prediction = predict(question.cluster, act, done=done)
     except BudgetSpent:
         return Remedy(words)
     if status != 0 or not helps(prediction.cluster):
         return Remedy(words)
-    return Remedy(words, True, (prediction.cluster.clock.now() - prediction.started).total_seconds())
+    return Remedy(words, True, ((since or prediction.cluster.clock.now()) - prediction.started).total_seconds())
 
 
 def try_alone(question: Question, asked: Object, words: Words) -> Remedy:

@@ -218,7 +218,7 @@ def test_text_on_any_terminal_is_as_wide_as_it(width: int, monkeypatch: pytest.M
     monkeypatch.setattr("kubepy.cli.timeline_text.width_of", lambda stream: width)
     for make in timelines.ALL.values():
         lines = text_of(make(), Stream())
-        assert max(map(len, lines)) <= max(width, 50)
+        assert max(map(len, lines)) <= max(width, 60)
         assert pods_of(lines)
 
 

@@ -6,6 +6,7 @@ import io
 import json
 from collections.abc import Iterable
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
@@ -296,3 +297,21 @@ def test_short_duration_leaves_out_zeros_at_its_end(seconds: float, text: str) -
 def test_filled_breaks_between_parts_only() -> None:
     assert filled(["aa bb", "cc", "dd"], ", ", 10) == ["aa bb, cc,", "dd"]
     assert filled(["a" * 12, "b"], ", ", 10) == ["a" * 12 + ",", "b"]
+
+
+def test_timeline_changes_no_byte_of_the_folder(tmp_path: Path) -> None:
+    def contents() -> dict[Path, tuple[bytes, int]]:  # but for SQLite's list of readers
+        return {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in tmp_path.rglob("*")
+                if path.is_file() and not path.name.endswith("-shm")}
+
+    with Cluster.create(tmp_path / "state", nodes=1, clock="2026-01-01T00:00:00Z", seed=1, settings=PACE) as cluster:
+        cluster.run("create deployment web --image=web:1", check=True)
+        cluster.settle()
+        cluster.run("set image deploy/web web=web:2", check=True)
+        cluster.settle()
+        before = contents()
+        for words in ("timeline", "timeline deploy/web -o json --since=1h", "timeline -o html", "rollout diff deploy/web",
+                      "rollout history deploy/web -o wide"):
+            assert cluster.run(words, check=True).stdout
+            after = contents()
+            assert [path for path in after.keys() | before if after.get(path) != before.get(path)] == [], words

@@ -309,9 +309,10 @@ def test_timeline_changes_no_byte_of_the_folder(tmp_path: Path) -> None:
         cluster.settle()
         cluster.run("set image deploy/web web=web:2", check=True)
         cluster.settle()
+        cluster.run("get pods", check=True)  # like every read it does what is due now
         before = contents()
-        for words in ("timeline", "timeline deploy/web -o json --since=1h", "timeline -o html", "rollout diff deploy/web",
-                      "rollout history deploy/web -o wide"):
+        for words in ("timeline", "timeline deploy/web -o json --since=1h", "timeline -o html",
+                      "rollout diff deploy/web", "rollout history deploy/web -o wide"):
             assert cluster.run(words, check=True).stdout
             after = contents()
             assert [path for path in after.keys() | before if after.get(path) != before.get(path)] == [], words

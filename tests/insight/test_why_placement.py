@@ -166,6 +166,11 @@ CASES: dict[str, tuple[list[Step], str, str]] = {  # name: (what happens, what i
     "quota-statefulset": (["create quota q --hard=pods=1", workload("StatefulSet")], "sts/web", "quota-exceeded"),
     "quota-daemonset": (["create quota q --hard=pods=1", workload("DaemonSet")], "ds/web", "quota-exceeded"),
     "quota-job": (["create quota q --hard=pods=0", "create job web --image=x"], "job/web", "quota-exceeded"),
+    "quota-cronjob": (["create quota q --hard=count/jobs.batch=0",
+                       "create cronjob web --image=x --schedule='* * * * *'", "clock advance 3m"], "cj/web",
+                      "quota-exceeded"),
+    "webhook-of-bindings": ([configuration("ValidatingWebhookConfiguration", "guard", {
+        "rules": [rule("pods/binding", ("CREATE",))]}), workload()], "deploy/web", "webhook-unreachable"),
     "quota-replicasets": (["create quota q --hard=count/replicasets.apps=0", workload()], "deploy/web",
                           "quota-exceeded"),
     "quota-claims": (["create quota q --hard=persistentvolumeclaims=1",

@@ -18,7 +18,7 @@ from kubepy.api.errors import AlreadyExists, InternalError, Status
 from kubepy.api.meta import Object, clone, is_being_deleted, labels_of, name_of, namespace_of
 from kubepy.api.objects import podsecurity, quotas
 from kubepy.api.objects.deployments import new_replica_set as find_new_replica_set
-from kubepy.api.objects.pods import get_condition, is_pod_active
+from kubepy.api.objects.pods import get_condition, is_pod_active, node_name
 from kubepy.api.values.quantity import Quantity
 from kubepy.apiserver.admission.podsecurity import PREFIX
 from kubepy.apiserver.request import CreateOptions
@@ -26,6 +26,7 @@ from kubepy.controllers import cronjob
 from kubepy.controllers.daemonset.placement import node_should_run_daemon_pod
 from kubepy.controllers.daemonset.pods import for_node, new_pod, target_node_name
 from kubepy.controllers.deployment.replica_sets import new_replica_set
+from kubepy.controllers.ephemeralvolume import ephemeral_volumes, new_claim
 from kubepy.controllers.job.backoff import BackoffRecord
 from kubepy.controllers.job.decide import manage
 from kubepy.controllers.job.state import is_finished, new_job_state
@@ -155,7 +156,11 @@ def of_cron_job(scene: Scene, owner: Object) -> Iterator[Creation]:
 
 
 def of_pod(scene: Scene, owner: Object) -> Iterator[Creation]:
-    """Yield the binding of a pod that the scheduler has failed to bind."""
+    """Yield the missing claims of a pod's ephemeral volumes, and the binding that the scheduler has failed to make."""
+    for volume in ephemeral_volumes(typed(owner)):
+        claim = dict(new_claim(typed(owner), volume))
+        if not node_name(owner) and scene.get(CLAIMS, namespace_of(owner), name_of(claim)) is None:
+            yield Creation(CLAIMS, claim)
     if (get_condition(owner, "PodScheduled") or {}).get("reason") == "SchedulerError":
         for node in scene.list("nodes")[:1]:
             yield Creation(BINDING, {"target": {"name": name_of(node)}})

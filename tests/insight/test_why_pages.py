@@ -46,7 +46,8 @@ def why_words(command: str) -> list[str]:
     return shlex.split(command.split("|")[0])[1:]
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page.stem not in WITHOUT_EXAMPLE], ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [page for page in PAGES if page.stem not in WITHOUT_EXAMPLE],
+                         ids=lambda page: page.stem)
 def test_page_shows_cause_and_remedies_that_help(page: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     text = page.read_text()
     blocks = CONSOLE.findall(text)

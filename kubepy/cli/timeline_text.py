@@ -99,7 +99,7 @@ class Columns:
         seconds = [max((after - before).total_seconds(), 0.0) for before, after in pairwise(moments)]
         spare = max(min(room, WIDEST_MOMENT * len(self.ends)) - len(self.ends), 0)
         self.widths = [1 + int(share * spare) for share in gap_shares(seconds)[0]]
-        self.since = timeline.since
+        self.since, self._room = timeline.since, room
 
     def of(self, number: int) -> int:
         """Return the column in which a step is; the number of all columns for what comes after all."""
@@ -110,7 +110,7 @@ class Columns:
         text, last, place = "", "", 0
         for time, width, is_first in zip(self._times, self.widths, self.is_first, strict=True):
             label = short_duration((time - self.since).total_seconds())
-            has_room = (not text or len(text) < place) and place + len(label) <= sum(self.widths)
+            has_room = (not text or len(text) < place) and place + len(label) <= self._room
             if is_first and has_room and label != last:
                 text, last = text.ljust(place) + label, label
             place += width
@@ -118,18 +118,18 @@ class Columns:
 
 
 def _sub_moments(steps: Sequence[Step], lives: Iterable[Life]) -> Iterator[int]:
-    """Yield how many steps there have been whenever a column may end: with a moment, and before a pod changes again."""
+    """Yield how many steps there have been whenever a column may end: with a moment, before a pod changes again, and
+    before a workload is changed."""
     changing = {number: life for life in lives for number in life.numbers}
-    seen: set[int] = set()
+    seen: set[Life] = set()
     for number, step in enumerate(steps):
-        if number and step.at != steps[number - 1].at:
+        life = changing.get(number)
+        is_cause = step.key.resource not in (PODS, *PARTS) and bool(seen)
+        if number and (step.at != steps[number - 1].at or life in seen or is_cause):
             yield number
             seen.clear()
-        life = id(changing.get(number))
-        if number in changing and life in seen:
-            yield number
-            seen.clear()
-        seen.add(life)
+        if life is not None:
+            seen.add(life)
     if steps:
         yield len(steps)
 

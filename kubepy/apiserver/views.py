@@ -18,6 +18,7 @@ from kubepy.storage import Key
 from kubepy.storage.timeline import View
 
 REVISION_LABEL = "controller-revision-hash"
+STATEFUL_SET_LABEL = "controller.kubernetes.io/hash"  # of a StatefulSet's ControllerRevision
 STARTING = frozenset(("ContainerCreating", "PodInitializing"))  # reasons of a container that waits as it should
 NO_STATUS: Object = {}
 
@@ -226,7 +227,9 @@ def view_workload(obj: Object) -> WorkloadView:
 
 
 def view_controller_revision(revision: Object) -> ControllerRevisionView:
-    return ControllerRevisionView(*_identity(revision), owner_of(revision), labels_of(revision).get(REVISION_LABEL, ""),
+    labels = labels_of(revision)
+    return ControllerRevisionView(*_identity(revision), owner_of(revision),
+                                  labels.get(REVISION_LABEL) or labels.get(STATEFUL_SET_LABEL) or "",
                                   revision.get("revision") or 0)
 
 

@@ -20,7 +20,7 @@ from kubepy.insight.steps import CHANGES
 from kubepy.insight.timeline import read_timeline, timeline_document
 from kubepy.storage import Key
 
-from .histories import counted, history
+from .histories import MANIFEST, counted, history
 
 WEB = Key("deployments.apps", "default", "web")
 START = "2026-01-01T00:00:00Z"
@@ -294,6 +294,18 @@ def test_rollback_renumbers_controller_revision(cluster: Cluster) -> None:
     assert course.numbers[-1][1].updated == 3
     assert course.bounds == Bounds(2, 1, 0)
     assert max(number.surge for _, number in course.numbers) == 0
+
+
+def test_revision_of_stateful_set_is_that_of_its_pods(cluster: Cluster) -> None:
+    cluster.run("apply -f -", stdin=MANIFEST.format(kind="StatefulSet", fields="serviceName: x", seconds=0,
+                                                    annotations="", cpu="100m"), check=True)
+    cluster.settle()
+    play(cluster, "set image sts/w c=i:2")
+    steps = read_timeline(local(cluster), subject=Key("statefulsets.apps", "default", "w")).steps
+    revisions = [{step.revision for step in steps if step.key.resource == resource and step.action == "created"}
+                 for resource in ("controllerrevisions.apps", "pods")]
+    assert revisions[0] == revisions[1]
+    assert len(revisions[0]) == 2
 
 
 # --- windows, subjects, outside edits ---

@@ -282,6 +282,37 @@ def test_arguments_of_wrong_type_are_named(call: Any, message: str) -> None:
         call(Cluster.temporary(nodes=0))
 
 
+@pytest.mark.parametrize(("arguments", "message"), [
+    (("depoyment/web",), "the server doesn't have a resource type"),
+    (("deploy",), "name an object: deploy/NAME"),
+    (("", "web"), "resource type"),
+])
+def test_timeline_refuses_what_is_no_object(arguments: tuple[str, ...], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Cluster.temporary(nodes=0).timeline(*arguments)
+
+
+@pytest.mark.parametrize(("since", "message"), [
+    ("2026-13-01T00:00:00Z", "must be a time such as 2026-01-01T00:00:00Z, or a duration"),
+    ("yesterday", "time: invalid duration"), ("-5m", "must not be negative"),
+    (datetime(2026, 1, 1), "a datetime needs a time zone"),
+])
+def test_timeline_refuses_wrong_moments(since: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Cluster.temporary(nodes=0).timeline(since=since)
+
+
+def test_timeline_begins_at_moment_or_so_long_ago(cluster: Cluster) -> None:
+    cluster.run("create configmap x", check=True)
+    cluster.run("create namespace shop", check=True)
+    ways = [cluster.now - timedelta(minutes=1), timedelta(minutes=1), "1m", 60]
+    if cluster.clock:
+        assert len({str(cluster.timeline(since=since)) for since in ways}) == 1
+    assert [step["name"] for step in cluster.timeline("ns/shop", since="1m")["steps"]] == ["shop"]
+    assert cluster.timeline("ns", "none")["steps"] == []
+    assert cluster.timeline(since="1d")["since"] >= "1970"
+
+
 def test_empty_namespace_of_manifest_is_unset() -> None:
     client = Cluster.temporary(nodes=0).client
     obj = client.create(config_map() | {"metadata": {"name": "a", "namespace": None}})

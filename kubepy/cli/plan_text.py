@@ -104,6 +104,7 @@ class PlanText:
         self._courses = {workload.key: workload.course for workload in plan.workloads}
         self._tops = plan.tops
         self._time_width = 0
+        self._beside: dict[Key, str] = {}  # the availability that stands beside the last line about a workload
 
     # --- parts
 
@@ -200,7 +201,12 @@ class PlanText:
         :param text: what happens, in at most so many columns if possible.
         """
         plain, painted = self.availability(courses[0], wave) if courses else ("", "")
-        room = self._width - self._time_width - 2 - (len(plain) + 2 if plain else 0)
+        most = self._width - self._time_width - 2
+        room = most - (len(plain) + 2 if plain else 0)
+        if courses:
+            is_same, self._beside[courses[0].key] = self._beside.get(courses[0].key) == plain, plain
+            if is_same and len(text(room)) > room:  # what happens says more than numbers that stand above
+                plain, room = "", most
         shown = shortened(text(room), room)
         head = f"{self._paint(label.ljust(self._time_width), Colour.DIM)}{self._paint(symbol, *colours)} {shown}"
         return f"{head}{' ' * (room - len(shown) + 2)}{painted}".rstrip() if plain else head.rstrip()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
+from itertools import pairwise
 
 import pytest
 
@@ -206,10 +208,14 @@ def test_revision_classes_older_first_and_none_for_pods_without() -> None:
     assert revision_classes(bars_of(timelines.jobs()), Drawing(timelines.jobs()).workloads) == {}
 
 
-def luminance(colour: str) -> float:
+def linear(colour: str) -> list[float]:
     values = [int(colour[place:place + 2], 16) / 255 for place in (1, 3, 5)]
-    linear = [value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4 for value in values]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    return [value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4 for value in values]
+
+
+def luminance(colour: str) -> float:
+    red, green, blue = linear(colour)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 def contrast(one: str, other: str) -> float:
@@ -225,6 +231,29 @@ def test_colours_have_the_contrast_of_wcag_aa(theme: int) -> None:
     assert min(contrast(colours[text], colours[ground]) for text in ("text", "faint", "fail")
                for ground in ("ground", "stripe")) >= 4.5
     assert min(contrast(colours[line], colours["ground"]) for line in ("bound", "none")) >= 3
+
+
+BLIND_TO = {  # Machado, Oliveira, Fernandes 2009: what linear red, green and blue are to eyes without one of the cones
+    "red": ((0.152286, 1.052583, -0.204868), (0.114503, 0.786281, 0.099216), (-0.003882, -0.048116, 1.051998)),
+    "green": ((0.367322, 0.860646, -0.227968), (0.280085, 0.672501, 0.047413), (-0.011820, 0.042940, 0.968881)),
+    "blue": ((1.255528, -0.076749, -0.178779), (-0.078411, 0.930809, 0.147602), (0.004733, 0.691367, 0.303900))}
+
+
+def as_seen(colour: str, matrix: tuple[tuple[float, ...], ...]) -> tuple[float, float, float]:
+    """Return a colour in CIELAB, as eyes see it."""
+    red, green, blue = (sum(part * value for part, value in zip(row, linear(colour), strict=True)) for row in matrix)
+    x = 0.4339 * red + 0.3763 * green + 0.1899 * blue
+    y = 0.2126 * red + 0.7152 * green + 0.0722 * blue
+    z = 0.0177 * red + 0.1095 * green + 0.8728 * blue
+    x, y, z = (max(value, 0) ** (1 / 3) if value > 0.008856 else 7.787 * value + 16 / 116 for value in (x, y, z))
+    return 116 * y - 16, 500 * (x - y), 200 * (y - z)
+
+
+@pytest.mark.parametrize("eyes", BLIND_TO)
+@pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
+def test_colours_of_revisions_that_follow_each_other_differ_for_all_eyes(theme: int, eyes: str) -> None:
+    seen = [as_seen(COLOURS[f"r{n}"][theme], BLIND_TO[eyes]) for n in range(8)]
+    assert min(math.dist(before, after) for before, after in pairwise(seen)) > 15
 
 
 # --- sizes

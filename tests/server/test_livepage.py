@@ -15,6 +15,7 @@ from tests.server.conftest import Api, ServerProcess
 from tests.server.test_authentication import as_user, grant
 
 BROWSER = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
+SOON = 5.0  # seconds, on a machine that has much else to do; it is less than one otherwise
 NEEDS_CHROMIUM = pytest.mark.skipif(not CHROMIUM, reason="no Chromium here")
 STEPS = "[...document.querySelectorAll('#steps tbody tr')].map(row => row.cells[2].textContent + ' ' + " \
         "row.cells[3].textContent)"
@@ -120,11 +121,11 @@ def test_timeline_ends_when_the_right_is_taken_away(new_api: Callable[..., Api])
 # --- what comes
 
 
-def test_timeline_stream_has_new_steps_within_a_second(api: Api) -> None:
+def test_timeline_stream_has_new_steps_soon(api: Api) -> None:
     stream = api.stream("/timeline?watch=1")
     stream.event()
     create_pod(api, "web")
-    assert names(stream.event(1.0)) == ["web"]
+    assert names(stream.event(SOON)) == ["web"]
     stream.close()
 
 
@@ -132,7 +133,7 @@ def test_timeline_stream_has_what_another_process_did(api: Api) -> None:
     stream = api.stream("/timeline?watch=1")
     stream.event()
     api.cluster.client.create("pods", {**pod("outside"), "metadata": {"name": "outside", "namespace": "default"}})
-    assert names(stream.event(1.0)) == ["outside"]
+    assert names(stream.event(SOON)) == ["outside"]
     stream.close()
 
 
@@ -156,7 +157,7 @@ def test_live_page_follows_the_cluster_and_reconnects(
     assert browser.run("location.href") == f"{server.url}/"
     assert browser.run("document.getElementById('message').hidden") is True
     create_pod(server, "web")
-    browser.wait(f"{STEPS}.includes('created pods/web')", 1.5)
+    browser.wait(f"{STEPS}.includes('created pods/web')", SOON)
     assert browser.problems == []
     assert {url.partition("?")[0] for url in browser.requests if not url.startswith("data:")} == {
         f"{server.url}/#token={server.token}".partition("#")[0], f"{server.url}/timeline"}

@@ -211,7 +211,7 @@ const timelinePage = (() => {
   }
 
   function later() {
-    frame ||= requestAnimationFrame(draw);
+    if (data) frame ||= requestAnimationFrame(draw);
   }
 
   // --- view
@@ -241,7 +241,7 @@ const timelinePage = (() => {
       `, step ${selected + 1} of ${steps.length}`;
     for (const row of $("steps").tBodies[0].rows) row.classList.toggle("selected", +row.dataset.step === selected);
     const bar = barOf(selected), box = $("picture").getBoundingClientRect();
-    draw();
+    if (frame) draw(); else drawCursor();
     showTip(bar ? podTip(bar, selected) : stepTip([step]), box.left + left + (place - view[0]) * scale,
             box.top + (bar ? bar[1] : 40));
   }

@@ -56,7 +56,7 @@ COLOURS = {  # name: light, dark. Revisions differ for colour-blind eyes too; te
     "inbar": ("#ffffff", "#0b0e11"), "none": ("#56616b", "#aab5bf"),
     "r0": ("#0b63a8", "#6cb6f5"), "r1": ("#b45309", "#f5a742"), "r2": ("#0f7660", "#4fd0ac"),
     "r3": ("#8a3f92", "#d9a0e4"), "r4": ("#6b6100", "#dccb4a"), "r5": ("#3f4fbf", "#a8b1ff"),
-    "r6": ("#9d3a5f", "#f29bb9"), "r7": ("#4a6069", "#b3c6cf")}
+    "r6": ("#c02f6d", "#f27fb2"), "r7": ("#2a3740", "#e6edf1")}
 Number = int | float
 
 
@@ -238,7 +238,7 @@ def summary_of(course: Course, bars: Sequence[Bar] = ()) -> str:
     """Say in one line how a workload fared: of Jobs, how their pods ended."""
     if course.key.resource in JOBS:
         ends = Counter(state for bar in bars if bar.workload == course.key for _, state in bar.states[-2:])
-        return f"{ends[SUCCEEDED]} pods succeeded, {ends[FAILED]} failed"
+        return f"{ends[SUCCEEDED]} pod{'' if ends[SUCCEEDED] == 1 else 's'} succeeded, {ends[FAILED]} failed"
     numbers = [numbers for _, numbers in course.numbers]
     last, since = numbers[-1], numbers[established(course):]
     at_end = f"{last.available} of {last.desired} available at the end, {last.updated} updated"

@@ -11,17 +11,17 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate, dropwhile, groupby, pairwise
-from operator import or_
+from itertools import groupby, pairwise
 from typing import IO, NamedTuple
 
 from kubepy.api.clock import format_exact_time
 from kubepy.api.values.goformat import format_duration
 from kubepy.cli.runtime.terminal import Colour, Painter, can_print, shortened, width_of
-from kubepy.insight import Bounds, Course, Numbers, Step, Timeline
+from kubepy.insight import Course, Numbers, Step, Timeline
 from kubepy.insight.picture import (
     AVAILABLE,
     FAILED,
+    JOBS,
     PENDING,
     PODS,
     READY,
@@ -47,14 +47,15 @@ SYMBOLS = {PENDING: ".", STARTING: ":", TERMINATING: "-", FAILED: "!", SUCCEEDED
 MEANINGS = {".": "pending", ":": "started, not ready", "a": "ready, not available yet", "A": "available",
             "-": "terminating", "!": "failed", "*": "succeeded"}
 REVISION_COLOURS = (Colour.BLUE, Colour.YELLOW, Colour.MAGENTA, Colour.CYAN, Colour.GREEN)
+ONCE = ("created", "ready")  # of many nodes or namespaces at one moment, told in one line
 UNTOLD = ("created", "scheduled", "started", "ready", "available", "unavailable", "terminating", "deleted",
           "succeeded")  # of pods
 PARTS = ("replicasets.apps", "controllerrevisions.apps")  # their steps show in those of the pods
 
 
 def short_duration(seconds: float) -> str:
-    """Return a duration without units that are 0 behind others: ``6h``, ``1m30s``."""
-    text = format_duration(seconds)
+    """Return a duration, rounded, without units that are 0 behind others: ``6h``, ``1m30s``, ``1.55s``, ``4ms``."""
+    text = format_duration(round(seconds, 3 if seconds < 1 else 2 if seconds < 60 else 0))
     return text.removesuffix("0s").removesuffix("h0m") + ("h" if text.endswith("h0m0s") else "") \
         if text.endswith("m0s") else text
 
@@ -106,12 +107,12 @@ class Columns:
 
     def axis(self) -> str:
         """Return the times at which columns begin, as far as they have room."""
-        text = ""
-        place = 0
+        text, last, place = "", "", 0
         for time, width, is_first in zip(self._times, self.widths, self.is_first, strict=True):
             label = short_duration((time - self.since).total_seconds())
-            if is_first and (not text or len(text) < place) and place + len(label) <= sum(self.widths):
-                text = text.ljust(place) + label
+            has_room = (not text or len(text) < place) and place + len(label) <= sum(self.widths)
+            if is_first and has_room and label != last:
+                text, last = text.ljust(place) + label, label
             place += width
         return text
 
@@ -246,6 +247,16 @@ def levels_of(course: Course, columns: Columns) -> list[Level]:
     return levels
 
 
+def come_up(course: Course, levels: Iterable[Level | Numbers]) -> Iterator[bool]:
+    """Yield for each level whether the workload has had enough pods since it was made, or made larger: what it lacks
+    before that says nothing about its rollouts."""
+    is_up, bound, desired = True, course.bounds.min_available, course.numbers[0][1].desired
+    for level in levels:
+        is_up = level.available >= min(bound or 0, level.desired) or (is_up and 0 < level.desired <= desired)
+        desired = level.desired
+        yield is_up and level.desired > 0
+
+
 def level_text(level: Level, levels: str) -> str:
     """Return a character for a level: its number, or where that has several digits, how full it is."""
     if max(level) < 10:
@@ -327,18 +338,18 @@ class TimelineText:
         for line in filled(list(self._facts(key, course)), ", ", self._width):
             yield self._paint(line, Colour.DIM)
         yield self._line("", "", self._columns.axis())
-        if course and any(numbers.desired for _, numbers in course.numbers):
+        if course and key.resource not in JOBS and any(numbers.desired for _, numbers in course.numbers):
             yield from self._availability(course)
         for row in rows_of(in_order(self._lives[key]), self._columns, limit):
             yield self._line(row.name, row.node, "".join(self._painted(row.cells)))
 
     def _facts(self, key: Key, course: Course | None) -> Iterator[str]:
         """Yield what there is to say about a workload: its size, its bounds and what became of them, its revisions."""
-        if course and course.numbers:
+        if course and course.numbers and key.resource not in JOBS:
             numbers = [numbers for _, numbers in course.numbers]
-            desired = list(dict.fromkeys(entry.desired for entry in numbers))
+            desired = list(dict.fromkeys(entry.desired for entry in numbers if entry.desired or entry.pods)) or [0]
             yield f"desired {' to '.join(map(str, [desired[0], desired[-1]][:len(desired)]))}"
-            yield from _bound_facts(numbers, course.bounds)
+            yield from _bound_facts(course)
             there = sum(life.bar.start < 0 for life in self._lives[key])
             if numbers[0].pods > there:
                 yield f"pods without a change, not shown: {numbers[0].pods - there}"
@@ -349,10 +360,8 @@ class TimelineText:
     def _availability(self, course: Course) -> Iterator[str]:
         levels, bound = levels_of(course, self._columns), course.bounds.min_available
         self._has_levels |= any(max(level) > 9 for level in levels)
-        has_come_up = list(accumulate((level.available >= min(bound or 0, level.desired) > 0 for level in levels),
-                                      or_, initial=course.numbers[0][1].desired > 0))
-        below = [bound is not None and came_up and level.available < min(bound, level.desired)
-                 for level, came_up in zip(levels, has_come_up, strict=False)]
+        below = [is_up and level.available < min(bound or 0, level.desired)
+                 for level, is_up in zip(levels, come_up(course, levels), strict=True)]
         text = [self._paint(level_text(level, self._levels) * width, Colour.RED if is_below else Colour.GREEN)
                 for level, width, is_below in zip(levels, self._columns.widths, below, strict=True)]
         yield self._line("available", "" if bound is None else f"min {bound}", "".join(text))
@@ -387,16 +396,18 @@ class TimelineText:
 
     def _events(self) -> list[str]:
         """Return what happened to other objects than pods, and what befell pods; the middle of many is left out."""
-        told: dict[str, list[str]] = {}
-        for (at, action, resource, reason), group in groupby(
-                (step for step in self._timeline.steps if self._is_told(step)),
-                key=lambda step: (step.at, step.action, step.key.resource, step.reason)):
-            names = list(dict.fromkeys(step.key.name for step in group))
+        told: dict[tuple[str, ...], list[tuple[str, str]]] = {}
+        for step in filter(self._is_told, self._timeline.steps):
+            after = short_duration((step.at - self._timeline.since).total_seconds())
+            whose = step.owner or ("", after)[step.action in ONCE] or step.key.name
+            told.setdefault((step.key.resource, whose, step.action, step.reason), []).append((after, step.key.name))
+        groups = []
+        for (resource, _, action, reason), entries in told.items():
+            times, names = (list(dict.fromkeys(entry)) for entry in zip(*entries, strict=True))
             more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-            text = printable(f"{resource}/{names[0]}{more} {action}{': ' if reason else ''}{reason}")
-            told.setdefault(text, []).append(short_duration((at - self._timeline.since).total_seconds()))
-        groups = [(times[0], text if len(times) == 1 else f"{text} ({len(times)} times, last at {times[-1]})")
-                  for text, times in told.items()]
+            often = f" ({len(entries)} times, last at {times[-1]})" if len(times) > 1 else ""
+            groups.append((times[0], printable(f"{resource}/{names[0]}{more} {action}"
+                                               f"{': ' if reason else ''}{reason}{often}")))
         width = max((len(after) for after, _ in groups), default=0)
         lines = [shortened(f"  {after:{width}} {text}", self._width) for after, text in groups]
         if len(lines) > MAX_EVENTS:
@@ -419,16 +430,17 @@ class TimelineText:
         return ["", *lines] if lines else []
 
 
-def _bound_facts(numbers: Sequence[Numbers], bounds: Bounds) -> Iterator[str]:
+def _bound_facts(course: Course) -> Iterator[str]:
     """Yield what became of the bounds of a workload."""
+    numbers, bounds = [numbers for _, numbers in course.numbers], course.bounds
     source = f"budget {bounds.budget}" if bounds.budget else "maxUnavailable"
     allowed = "" if bounds.min_available is None else f" (allowed {bounds.min_available} by {source})"
-    enough = bounds.min_available or 0
     wanted = [entry for entry in numbers if entry.desired]
-    come_up = list(dropwhile(lambda entry: entry.available < min(enough, entry.desired), wanted))
-    if wanted and come_up and not numbers[0].desired:  # how a new workload came up says nothing about its rollouts
-        wanted = come_up
-    yield f"lowest available {min((entry.available for entry in wanted), default=0)}{allowed}"
+    last = next((entry.desired for entry in reversed(wanted)), 0)  # the number that the bounds are about
+    up = [entry.available for entry, is_up in zip(numbers, come_up(course, numbers), strict=True)
+          if is_up and entry.desired == last]
+    lowest = min(up or [entry.available for entry in wanted], default=0)
+    yield f"lowest available {lowest}{allowed}"
     most = max((entry.surge for entry in wanted), default=0)
     if most or bounds.max_surge is not None:
         yield f"most surge {most}{'' if bounds.max_surge is None else f' (allowed {bounds.max_surge})'}"

@@ -124,10 +124,9 @@ class Replay:
         self.steps: list[Step] = []
         self.present: list[Step] = []
         self._views = views
-        below = {subject: subjects_of(subject, views, entries) for subject in subjects}
-        self._subjects = set().union(*below.values()) if below else None
-        self._asked = {subject for subject in below  # without those that belong to others
-                       if not any(subject in keys for other, keys in below.items() if other != subject)}
+        below = keys_below(subjects, views, entries) if subjects else set()
+        self._subjects = {*subjects, *below} if subjects else None
+        self._asked = set(subjects) - below
         self._owned: dict[Key, dict[Key, None]] = {}  # by the owner; None: of a resource that has no views here
         self._available: set[Key] = set()
         self._due: list[tuple[datetime, int, Key]] = []  # pods that become available, in the order of their writes
@@ -382,8 +381,8 @@ def parse_owner(owner: str, namespace: str) -> Key:
     return Key(resource, namespace if resource != "nodes" else "", name)
 
 
-def subjects_of(subject: Key, views: Views, entries: Entries) -> set[Key]:
-    """Return an object and all that it owned at any time; of a node also its pods, of a namespace what was in it."""
+def keys_below(subjects: Iterable[Key], views: Views, entries: Entries) -> set[Key]:
+    """Return all that objects owned at any time; of a node also its pods, of a namespace what was in it."""
     children: dict[Key, set[Key]] = {}
     seen_views = [*views.items(), *((entry.key, from_stored(entry.key.resource, stored)) for entry in entries
                                     for stored in (entry.before, entry.after) if stored is not None)]
@@ -393,12 +392,12 @@ def subjects_of(subject: Key, views: Views, entries: Entries) -> set[Key]:
         for parent in parents:
             if parent is not None:
                 children.setdefault(parent, set()).add(key)
-    subjects, todo = {subject}, [subject]
+    below, todo = set[Key](), list(subjects)
     while todo:
-        new = children.get(todo.pop(), set()) - subjects
-        subjects |= new
+        new = children.get(todo.pop(), set()) - below
+        below |= new
         todo += new
-    return subjects
+    return below
 
 
 def newest_revision(top: Key, views: Views, owned: Mapping[Key, Iterable[Key]], unobserved: set[Key]) -> str | None:

@@ -69,6 +69,8 @@ def compare(old: Object, new: Object) -> tuple[list[str], str]:
     (template(WEB, priority=1), template(WEB, priority=True), ["~ priority: 1 -> true"], "priority 1 -> true"),
     (template({**WEB, "command": ["x\n" * 20 + "a\n"]}), template({**WEB, "command": ["x\n" * 20 + "b\n"]}),
      ["~ containers[web].command:", "    ...", "      x", "      x", "-     a", "+     b"], "~command"),
+    (template(WEB, labels={"pod-template-hash": "a", "controller-revision-hash": "a"}),
+     template(WEB, labels={"pod-template-hash": "b"}), [], ""),
     ({**template(WEB), "metadata": {"creationTimestamp": None}}, {**template(WEB), "metadata": {"labels": {}}}, [], ""),
     ({**template(WEB), "metadata": {"name": "a"}}, {**template(WEB), "metadata": {"name": "b"}},
      ["~ template.name: a -> b"], "name a -> b"),

@@ -6,6 +6,7 @@ import io
 import json
 from collections.abc import Iterable
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
@@ -191,6 +192,37 @@ def test_text_of_new_workload_is_not_too_few_before_it_has_come_up() -> None:
     assert "too few" in "\n".join(text_of(script.timeline(until=5)))
 
 
+def test_text_of_larger_workload_is_not_too_few_before_it_has_come_up() -> None:
+    script = timelines.Script()
+    web = timelines.Workload(script, "replicasets.apps", "web", 1, timelines.Bounds(4, 1, 1), [("web-1", "node-1")])
+    web.desired = 5
+    web.own("scaled", "1 to 5")
+    for number in range(2, 6):
+        web.pod(f"web-{number}", "created", "scheduled", "ready", "available")
+        script.wait(5)
+    text = "\n".join(text_of(script.timeline()))
+    assert "too few" not in text
+    assert "desired 1 to 5, lowest available 4 (allowed 4 by maxUnavailable)" in text
+
+
+def test_text_of_events_tells_what_an_owner_does_again_and_again_in_one_line() -> None:
+    cluster = Cluster.temporary(nodes=1)
+    cluster.run("create cronjob tick --image=b --schedule='0 * * * *'", check=True)
+    cluster.advance("5h30m")
+    lines = [line for line in cluster.run("timeline").stdout.splitlines() if "jobs.batch/tick-" in line]
+    assert [line.split("tick-")[1].partition(" ")[2][:26] for line in lines] == [
+        "and 4 more created (5 time", "and 4 more completed: Comp", "and 1 more deleted (2 time"]
+
+
+@pytest.mark.parametrize("width", [20, 40, 200])
+def test_text_on_any_terminal_is_as_wide_as_it(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kubepy.cli.timeline_text.width_of", lambda stream: width)
+    for make in timelines.ALL.values():
+        lines = text_of(make(), Stream())
+        assert max(map(len, lines)) <= max(width, 60)
+        assert pods_of(lines)
+
+
 def test_text_of_failing_pod_says_why_once() -> None:
     lines = text_of(timelines.crash_loop())
     assert [line for line in lines if "CrashLoopBackOff" in line] == [
@@ -257,7 +289,7 @@ def test_level_text_is_a_number_or_a_share(level: Level, text: str) -> None:
 
 @pytest.mark.parametrize(("seconds", "text"), [
     (0, "0s"), (1.5, "1.5s"), (60, "1m"), (90, "1m30s"), (3600, "1h"), (3660, "1h1m"), (3601, "1h0m1s"),
-    (36000, "10h"), (86400, "24h")])
+    (36000, "10h"), (86400, "24h"), (0.000121, "0s"), (0.044909, "45ms"), (1.444475, "1.44s"), (61.2, "1m1s")])
 def test_short_duration_leaves_out_zeros_at_its_end(seconds: float, text: str) -> None:
     assert short_duration(seconds) == text
 
@@ -265,3 +297,22 @@ def test_short_duration_leaves_out_zeros_at_its_end(seconds: float, text: str) -
 def test_filled_breaks_between_parts_only() -> None:
     assert filled(["aa bb", "cc", "dd"], ", ", 10) == ["aa bb, cc,", "dd"]
     assert filled(["a" * 12, "b"], ", ", 10) == ["a" * 12 + ",", "b"]
+
+
+def test_timeline_changes_no_byte_of_the_folder(tmp_path: Path) -> None:
+    def contents() -> dict[Path, tuple[bytes, int]]:  # but for SQLite's list of readers
+        return {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in tmp_path.rglob("*")
+                if path.is_file() and not path.name.endswith("-shm")}
+
+    with Cluster.create(tmp_path / "state", nodes=1, clock="2026-01-01T00:00:00Z", seed=1, settings=PACE) as cluster:
+        cluster.run("create deployment web --image=web:1", check=True)
+        cluster.settle()
+        cluster.run("set image deploy/web web=web:2", check=True)
+        cluster.settle()
+        cluster.run("get pods", check=True)  # like every read it does what is due now
+        before = contents()
+        for words in ("timeline", "timeline deploy/web -o json --since=1h", "timeline -o html",
+                      "rollout diff deploy/web", "rollout history deploy/web -o wide"):
+            assert cluster.run(words, check=True).stdout
+            after = contents()
+            assert [path for path in after.keys() | before if after.get(path) != before.get(path)] == [], words

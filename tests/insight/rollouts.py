@@ -54,7 +54,8 @@ class Generator:
             settings["kubelet"] = {"readyAfter": self.time(), "stopsAfter": self.time()}
         if draw.random() < 0.15:
             settings["faults"] = draw.choice([
-                {"conflicts": {"rate": 0.2}}, {"restarts": {"rate": 0.05}}, {"lateEvents": {"rate": 0.2, "delay": "0s..3s"}},
+                {"conflicts": {"rate": 0.2}}, {"restarts": {"rate": 0.05}},
+                {"lateEvents": {"rate": 0.2, "delay": "0s..3s"}},
                 {"nodes": [{"after": "20s..90s", "downFor": "2m"}]},
                 {"pods": [{"rate": 0.2, "outcome": "crash-loop*3, ready"}]}])
         self.scenario = Scenario(number, draw.randint(1, 6), settings)
@@ -192,7 +193,8 @@ class Generator:
             ["annotate", "node", node, "kubepy.dev/down-until=2026-01-01T00:20:00Z"],
             ["uncordon", node], ["annotate", "node", node, "kubepy.dev/outcome=not-ready"], ["clock", "advance", "45s"],
             ["create", "cronjob", "often", "--image=often", "--schedule=*/5 * * * *"], ["rollout", "resume", target],
-            ["wait", target, "--for=jsonpath={.status.readyReplicas}=3", "--timeout=50s"], ["rollout", "status", target, "--timeout=20s"], [],
+            ["wait", target, "--for=jsonpath={.status.readyReplicas}=3", "--timeout=50s"],
+            ["rollout", "status", target, "--timeout=20s"], [],
             ["patch", target, "--type=merge", "-p", json.dumps({"spec": {"minReadySeconds": draw.randint(0, 20)}})],
         ]
         chosen = draw.choice(words)

@@ -136,6 +136,18 @@ def test_outcome_of_node_is_the_last_link_and_its_removal_the_remedy() -> None:
     assert proven(answer) == ["annotate node node-2 kubepy.dev/pod-outcome-"]
 
 
+@pytest.mark.parametrize(("settings", "text"), [
+    ({"kubelet": {"outcome": "crash-loop"}}, "kubelet.outcome in kubepy.yaml: crash-loop"),
+    ({"kubelet": {"outcome": "pending"}}, "kubelet.outcome in kubepy.yaml: pending"),
+    ({"faults": {"pods": [{"outcome": "oom-killed"}]}}, "faults.pods in kubepy.yaml: oom-killed"),
+])
+def test_outcome_of_settings_is_named(settings: Object, text: str) -> None:
+    answer = cluster_with(manifest("Deployment"), **settings).why("deployment/web")
+    assert answer.state == STUCK
+    assert answer.chain[-1].text == f"the simulated kubelet follows {text}"
+    assert answer.remedies == ()
+
+
 # --- pods that have ended -------------------------------------------------------------------------------------------
 
 

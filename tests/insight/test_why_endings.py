@@ -67,17 +67,22 @@ spec:
 """
 
 
-def test_recreate_waits_for_old_pod_with_finalizer() -> None:
-    cluster = made("create deployment web --image=web:1",
-                   """patch deployment web -p '{"spec":{"strategy":{"type":"Recreate","rollingUpdate":null}}}'""",
-                   "rollout status deployment/web")
-    pod = cluster.client.list("pods")[0]["metadata"]["name"]
-    cluster.run(f"patch pod {pod} {HOLD}", check=True)
+@pytest.mark.parametrize(("spoil", "cause", "remedies"), [
+    (f"patch pod POD {HOLD}", "finalizer", 1),
+    ("annotate pod POD kubepy.dev/termination=stuck", "stuck-terminating", 1),
+    ("annotate node NODE kubepy.dev/down-until=2027-01-01T00:00:00Z", "dead-node", 4)])
+def test_old_pod_left_behind_is_named_though_the_rollout_is_done(spoil: str, cause: str, remedies: int) -> None:
+    cluster = made("create deployment web --image=web:1", "rollout status deployment/web")
+    pod = cluster.client.list("pods")[0]
+    cluster.run(spoil.replace("POD", pod["metadata"]["name"]).replace("NODE", pod["spec"]["nodeName"]), check=True)
+    cluster.advance("2m")
     cluster.run("set image deployment/web web=web:2", check=True)
+    cluster.settle()
     why = asked(cluster, "deployments.apps", "web")
-    # A pod that has ended holds nobody up: only the finalizer's pod is left, the new one is there.
-    assert told(why)[0] == DONE
-    assert told(asked(cluster, "pods", pod)) == (STUCK, "finalizer")
+    assert told(why) == (DONE, cause)
+    assert any(link.key.name == pod["metadata"]["name"] for link in why.chain)
+    assert len(proven(why)) == remedies
+    assert told(asked(cluster, "pods", pod["metadata"]["name"])) == (STUCK, cause)
 
 
 def test_recreate_waits_for_old_pod_that_does_not_end() -> None:

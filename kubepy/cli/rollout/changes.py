@@ -25,6 +25,7 @@ with lazy_imports():
     from kubepy.storage import yaml
 
 RESTARTED_AT = "kubectl.kubernetes.io/restartedAt"
+HASH_LABELS = ("pod-template-hash", "controller-revision-hash")
 ORDER = "order"  # the last step of the path to a list of which only the order has changed
 MAX_LINE = 100  # characters; a longer change of a value takes two lines
 MAX_VALUE = 40  # characters of a value in a summary
@@ -100,7 +101,8 @@ def changes_of(old: Object, new: Object, schema: Schema | None) -> list[Revision
     for name in sorted(before.keys() | after.keys()):
         steps = (PathStep("template"), PathStep(name))
         if name in ("labels", "annotations"):
-            changes += map_changes(before.get(name) or {}, after.get(name) or {}, steps)
+            changes += (change for change in map_changes(before.get(name) or {}, after.get(name) or {}, steps)
+                        if change.steps[-1].name not in HASH_LABELS)
         else:
             changes += _changes(before.get(name, ABSENT), after.get(name, ABSENT), None, steps)
     return [*changes, *_changes(old.get("spec"), new.get("spec"), child(schema, "spec"), ())]

@@ -6,10 +6,11 @@ the annotation is the last link, and taking it away is a remedy.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from kubepy.api.meta import Object, annotations_of, name_of
+from kubepy.api.meta import Object, annotations_of, controller_of, name_of
 from kubepy.api.objects.images import image_name_problem
 from kubepy.api.objects.outcomes import OUTCOME, PENDING, POD_OUTCOME, RUNS_FOR, UnknownOutcomeError
 from kubepy.api.objects.pods import node_name, phase_of
@@ -92,13 +93,19 @@ def failing_containers(pod: Object) -> Iterator[FailingContainer]:
 
 
 def annotated(scene: Scene, pod: Object, annotation: str = OUTCOME, of_node: str = POD_OUTCOME) -> Iterator[Link]:
-    """Yield the link of the annotation, of the pod or of its node, that makes the simulated kubelet act so."""
+    """Yield the link of what the simulated kubelet follows: an annotation of the pod or its node, or kubepy.yaml."""
     node = scene.get("nodes", "", node_name(pod))
     for obj, name in ((pod, annotation), (node, of_node)):
         if obj is not None and annotations_of(obj).get(name):
             yield scene.link(obj, field_path("metadata.annotations", name),
                              "the simulated kubelet follows this annotation")
             return
+    faults, default = scene.settings.faults, scene.settings.kubelet.annotations().get(annotation)
+    if annotation == OUTCOME and faults is not None and (outcome := faults.pod_outcome(pod)):
+        yield scene.link(pod, "", f"the simulated kubelet follows faults.pods in kubepy.yaml: {outcome}")
+    elif default and (annotation == OUTCOME or (controller_of(pod) or {}).get("kind") == "Job"):
+        field = re.sub("-(.)", lambda match: match[1].upper(), annotation.partition("/")[2])
+        yield scene.link(pod, "", f"the simulated kubelet follows kubelet.{field} in kubepy.yaml: {default}")
 
 
 def without_annotation(scene: Scene, pod: Object, annotation: str = OUTCOME, of_node: str = POD_OUTCOME) -> list[Words]:
@@ -250,9 +257,8 @@ def not_started(scene: Scene, pod: Object) -> Finding | None:
     if outcome != PENDING:
         return None
     of_node = POD_OUTCOME if name == OUTCOME else name
-    links = [link._replace(text=text or "the simulated kubelet does not start the pod") for link in
-             annotated(scene, pod, name, of_node)]
-    links = links or [scene.link(pod, "status.phase", text or "kubelet.outcome in kubepy.yaml keeps it pending")]
+    links = [link._replace(text=text or "the simulated kubelet does not start the pod") if link.field else link
+             for link in annotated(scene, pod, name, of_node)]
     return scene.finding(cause, *links, remedies=without_annotation(scene, pod, name, of_node))
 
 

@@ -145,6 +145,17 @@ def terminating_pods(scene: Scene, workload: Object, pods: Iterable[Object]) -> 
     return scene.lead(finding, scene.link(workload, "", text))
 
 
+def pods_left_behind(scene: Scene, workload: Object) -> Finding | None:
+    """Say about a workload that is done that pods of it are being deleted and do not go."""
+    holders = scene.owned(workload, "replicasets.apps") if workload["kind"] == "Deployment" else [workload]
+    leaving = [pod for holder in holders for pod in scene.owned(holder, PODS) if is_being_deleted(pod)]
+    stuck = [finding for pod in leaving if is_stuck(finding := being_deleted(scene, pod)) and finding is not None]
+    if not stuck:
+        return None
+    text = f"it does not wait for them, but {counted(stuck, 'pod')} left behind, and will not go"
+    return scene.lead(together(stuck), scene.link(workload, "", text))
+
+
 def counted(objects: Sized, noun: str) -> str:
     """Return ``1 pod is``, ``3 pods are``."""
     return f"{plural(len(objects), noun)} {'is' if len(objects) == 1 else 'are'}"
@@ -162,7 +173,13 @@ def worst(scene: Scene, objects: Iterable[Object]) -> Finding | None:
     stuck = [finding for finding in findings if is_stuck(finding)]
     if not stuck:
         return findings[0] if findings else None
-    return stuck[0]._replace(remedies=tuple(map(merged, zip(*(finding.remedies for finding in stuck), strict=False))))
+    return together(stuck)
+
+
+def together(findings: list[Finding]) -> Finding:
+    """Return the first of some findings, with remedies that are for all of them."""
+    remedies = zip(*(finding.remedies for finding in findings), strict=False)
+    return findings[0]._replace(remedies=tuple(map(merged, remedies)))
 
 
 def merged(commands: tuple[Words, ...]) -> Words:
@@ -399,4 +416,8 @@ KEEPERS: dict[tuple[str, str], Callable[[Scene, Object], Finding]] = {
     (CRDS, CLEANUP): definition_with_objects,
 }
 DIAGNOSES: dict[str, tuple[Diagnosis, ...]] = {EVERY_KIND: (being_deleted,), PODS: (pod_of_dead_node,)}
-NOTES: dict[str, tuple[Diagnosis, ...]] = {PODS: (pod_of_dead_node,)}  # ready still, on a node that is gone
+NOTES: dict[str, tuple[Diagnosis, ...]] = {
+    PODS: (pod_of_dead_node,),  # ready still, on a node that is gone
+    **dict.fromkeys(("daemonsets.apps", "deployments.apps", "jobs.batch", "replicasets.apps",
+                     "replicationcontrollers", "statefulsets.apps"), (pods_left_behind,)),
+}

@@ -129,8 +129,11 @@ def kept_by_budget(scene: Scene, pod: Object) -> Finding:
     return scene.lead(strict_budget(scene, budgets[0], pod), link)
 
 
-def strict_budget(scene: Scene, budget: Object, pod: Object | None = None) -> Finding:
-    """Return the finding about a budget that allows no eviction, with a pod that is not healthy, if there is one."""
+def strict_budget(scene: Scene, budget: Object, pod: Object | None = None, *, is_note: bool = False) -> Finding:
+    """Return the finding about a budget that allows no eviction, with a pod that is not healthy, if there is one.
+
+    :param is_note: nobody wants to evict anything: the budget alone is described.
+    """
     status = budget.get("status") or {}
     healthy, needed, expected = (status.get(name) or 0 for name in ("currentHealthy", "desiredHealthy", "expectedPods"))
     allowed = get_message(budget)
@@ -147,7 +150,7 @@ def strict_budget(scene: Scene, budget: Object, pod: Object | None = None) -> Fi
         return scene.finding(CAUSE, link, scene.link(alone[0], "metadata.ownerReferences", text), remedies=[
             patch(scene, budget, {"maxUnavailable": None, "minAvailable": max(healthy - 1, 0)})])
     unhealthy = [other for other in pods if not is_pod_ready(other)]
-    leaf = scene.diagnose_any(unhealthy) if healthy < expected else None
+    leaf = scene.diagnose_any(unhealthy) if healthy < expected and not is_note else None
     chain, remedies = (leaf.chain, leaf.remedies) if leaf is not None else ((), ())
     return scene.finding(CAUSE, link, *chain, remedies=[
         *remedies, *looser_budgets(scene, budget, pod), *larger_workloads(scene, budget, pods)])
@@ -221,7 +224,7 @@ def note_strict_budget(scene: Scene, obj: Object) -> Finding | None:
     status = obj.get("status") or {}
     if status.get("disruptionsAllowed") or not status.get("expectedPods"):
         return None
-    return strict_budget(scene, obj)
+    return strict_budget(scene, obj, is_note=True)
 
 
 def budget_is_done(scene: Scene, obj: Object) -> bool:

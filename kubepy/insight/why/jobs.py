@@ -213,7 +213,8 @@ def is_behind(scene: Scene, cron_job: Object) -> bool:
         return False
     if cron_job["spec"].get("concurrencyPolicy") == "Forbid" and active_jobs(scene, cron_job):
         return True
-    return any(event.get("reason") == "FailedCreate" and time_of_event(event) >= format_time(start.due)
+    made = str((cron_job.get("status") or {}).get("lastScheduleTime") or "")  # back-offs may outlast starts
+    return any(event.get("reason") == "FailedCreate" and time_of_event(event) > made
                for event in scene.events(cron_job))
 
 

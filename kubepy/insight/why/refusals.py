@@ -18,7 +18,7 @@ from kubepy.api.errors import AlreadyExists, InternalError, Status
 from kubepy.api.meta import Object, clone, is_being_deleted, labels_of, name_of, namespace_of
 from kubepy.api.objects import podsecurity, quotas
 from kubepy.api.objects.deployments import new_replica_set as find_new_replica_set
-from kubepy.api.objects.pods import get_condition, is_pod_active
+from kubepy.api.objects.pods import get_condition, is_pod_active, node_name
 from kubepy.api.values.quantity import Quantity
 from kubepy.apiserver.admission.podsecurity import PREFIX
 from kubepy.apiserver.request import CreateOptions
@@ -26,6 +26,7 @@ from kubepy.controllers import cronjob
 from kubepy.controllers.daemonset.placement import node_should_run_daemon_pod
 from kubepy.controllers.daemonset.pods import for_node, new_pod, target_node_name
 from kubepy.controllers.deployment.replica_sets import new_replica_set
+from kubepy.controllers.ephemeralvolume import ephemeral_volumes, new_claim
 from kubepy.controllers.job.backoff import BackoffRecord
 from kubepy.controllers.job.decide import manage
 from kubepy.controllers.job.state import is_finished, new_job_state
@@ -58,7 +59,7 @@ QUOTAS, LIMIT_RANGES, NAMESPACES = "resourcequotas", "limitranges", "namespaces"
 POLICIES, BINDINGS = f"validatingadmissionpolicies.{GROUP}", f"validatingadmissionpolicybindings.{GROUP}"
 WEBHOOKS = (f"validatingwebhookconfigurations.{GROUP}", f"mutatingwebhookconfigurations.{GROUP}")
 ENFORCE = f"{PREFIX}enforce"
-PODS, CLAIMS = "pods", "persistentvolumeclaims"
+PODS, CLAIMS, BINDING = "pods", "persistentvolumeclaims", "pods/binding"
 RESTRICTED = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}, "runAsNonRoot": True,
               "seccompProfile": {"type": "RuntimeDefault"}}
 
@@ -149,7 +150,20 @@ def of_cron_job(scene: Scene, owner: Object) -> Iterator[Creation]:
     """Yield the Job of the next minute, if starting the last one failed."""
     events = [event for event in scene.events(owner) if event.get("reason") in ("FailedCreate", "SuccessfulCreate")]
     if events and events[-1]["reason"] == "FailedCreate":
-        yield Creation("jobs.batch", dict(cronjob.new_job(typed(owner), scene.now + timedelta(minutes=1))))
+        kept = sum(owner["spec"].get(f"{result}JobsHistoryLimit", 1) for result in ("successful", "failed"))
+        missing = max(kept + 1 - len(scene.owned(owner, "jobs.batch")), 1)
+        yield Creation("jobs.batch", dict(cronjob.new_job(typed(owner), scene.now + timedelta(minutes=1))), missing)
+
+
+def of_pod(scene: Scene, owner: Object) -> Iterator[Creation]:
+    """Yield the missing claims of a pod's ephemeral volumes, and the binding that the scheduler has failed to make."""
+    for volume in ephemeral_volumes(typed(owner)):
+        claim = dict(new_claim(typed(owner), volume))
+        if not node_name(owner) and scene.get(CLAIMS, namespace_of(owner), name_of(claim)) is None:
+            yield Creation(CLAIMS, claim)
+    if (get_condition(owner, "PodScheduled") or {}).get("reason") == "SchedulerError":
+        for node in scene.list("nodes")[:1]:
+            yield Creation(BINDING, {"target": {"name": name_of(node)}})
 
 
 Creations = Callable[["Scene", Object], Iterator[Creation]]
@@ -163,6 +177,7 @@ CREATORS: dict[str, tuple[str, Creations]] = {
     "replicationcontrollers": ("replication-controller", of_replica_set),
     "statefulsets.apps": ("statefulset-controller", of_stateful_set),
 }
+SENDERS = {**CREATORS, PODS: ("default-scheduler", of_pod)}
 
 
 # --- trying it ------------------------------------------------------------------------------------------------------
@@ -187,6 +202,10 @@ class Trial(NamedTuple):
         change(fork)
         client.requester = self.user
         try:
+            if self.creation.resource == BINDING:
+                node = self.creation.obj["target"]["name"]
+                client.bind(name_of(self.owner), node, namespace=namespace_of(self.owner))
+                return {}
             return client.create(self.creation.resource, self.named(), namespace=namespace_of(self.owner),
                                  options=CreateOptions(dry_run=True))
         except Status as error:
@@ -204,7 +223,7 @@ def trials(scene: Scene, owner: Object) -> Iterator[Trial]:
     """Yield a trial of each creation that an owner's controller would make now."""
     if is_being_deleted(owner):
         return
-    controller, creations = CREATORS[scene.key(owner).resource]
+    controller, creations = SENDERS[scene.key(owner).resource]
     user = user_of(controller, Informers())(scene.key(owner))
     for creation in creations(scene, owner):
         yield Trial(scene, creation, owner, user)
@@ -359,14 +378,15 @@ def refused(scene: Scene, owner: Object) -> Finding | None:
         return None
     trial, error = refusal
     suspect, answer = blamed
-    case = Refusal(trial, error, suspect, trial.named() if isinstance(answer, Status) else answer)
+    case = Refusal(trial, error, suspect, trial.creation.obj if isinstance(answer, Status) else answer)
     links, remedies = EVIDENCE[suspect.cause](case)
     return scene.finding(suspect.cause, refused_link(case), *links, remedies=remedies)
 
 
-NOUNS = {PODS: "pods", CLAIMS: "claim", "jobs.batch": "Jobs", "replicasets.apps": "ReplicaSet"}
+NOUNS = {BINDING: "binding to a node", PODS: "pods", CLAIMS: "claim", "jobs.batch": "Jobs",
+         "replicasets.apps": "ReplicaSet"}
 COUNTS = {"DaemonSet": "status.currentNumberScheduled", "Job": "status.active", "CronJob": "status.lastScheduleTime",
-          "StatefulSet": "status.replicas"}
+          "Pod": 'status.conditions[?(@.type=="PodScheduled")].message', "StatefulSet": "status.replicas"}
 
 
 def refused_link(case: Refusal) -> Link:
@@ -374,8 +394,8 @@ def refused_link(case: Refusal) -> Link:
     owner, noun = case.trial.owner, NOUNS[case.trial.creation.resource]
     if get_condition(owner, "ReplicaFailure"):
         return case.scene.condition_link(owner, "ReplicaFailure", f"the API refuses its {noun}", field="message")
-    return case.scene.link(owner, COUNTS.get(owner["kind"], "status.replicas"),
-                           f"the API refuses its {noun}: {case.error.message}")
+    field, text = COUNTS.get(owner["kind"], "status.replicas"), f"the API refuses its {noun}"
+    return case.scene.link(owner, field, text if field.endswith("message") else f"{text}: {case.error.message}")
 
 
 Evidence = tuple[list["Link"], list["Words"]]
@@ -519,4 +539,4 @@ EVIDENCE: dict[str, Callable[[Refusal], Evidence]] = {
     "webhook-refused": webhook_refused,
     "webhook-unreachable": webhook_unreachable,
 }
-DIAGNOSES: dict[str, tuple[Diagnosis, ...]] = dict.fromkeys(CREATORS, (refused,))
+DIAGNOSES: dict[str, tuple[Diagnosis, ...]] = dict.fromkeys(SENDERS, (refused,))

@@ -48,6 +48,7 @@ from kubepy.storage import Key
 MANY_PODS = 200  # in a cluster with more of them not all remedies are tried, or not to their end
 MOST_WRITES = 2000  # of the controllers: for a run forward, for all remedies together
 MOST_MOMENTS = 40  # in a run forward
+MOST_WAITING = 600  # pods that are not where they should be: with more of them remedies may write only a tenth
 OF_EACH_LOOK = 3  # of many pods that look alike, so many go on while a fork runs forward
 KUBELET = "kubelet"
 # For each kind first what keeps an object from going, then what refuses its pods, what keeps them from a node, what
@@ -249,11 +250,13 @@ def try_remedies(question: Question, asked: Object, finding: Finding, *, is_note
 
     :param is_note: the object is done, so that a remedy has to change what there is to say about it.
 
-    With many pods they are tried until one helps, or has written too much.
+    With many pods they are tried until one helps, or has written too much: what would make hundreds of pods anew is
+    soon given up.
     """
     noted = finding.cause if is_note else ""
-    has_many = len(question.scene().list("pods")) > MANY_PODS
-    budget = Budget((MOST_WRITES // 10 if is_note else MOST_WRITES) if has_many else math.inf)
+    pods, settled = _settled_pods(question.scene())
+    has_many, costs_much = pods > MANY_PODS, is_note or pods - settled > MOST_WAITING
+    budget = Budget((MOST_WRITES // 10 if costs_much else MOST_WRITES) if has_many else math.inf)
     remedies: list[Remedy] = []
     for words in finding.remedies:
         is_enough = question.run is None or (has_many and any(remedy.proven for remedy in remedies))

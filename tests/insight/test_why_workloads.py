@@ -1,0 +1,209 @@
+"""Causes of workloads in states that the pages do not show, and large clusters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kubepy import Cluster, Why
+from kubepy.insight.why import verdict
+from kubepy.insight.why.scene import value_at
+
+TEMPLATE: dict[str, Any] = {"metadata": {"labels": {"app": "web"}},
+                            "spec": {"containers": [{"name": "web", "image": "web:1"}]}}
+
+
+def new_cluster(kind: str, nodes: int = 3, **spec: Any) -> Cluster:
+    """Make a cluster with a workload that is rolled out."""
+    cluster = Cluster.temporary(nodes=nodes, seed=7)
+    cluster.client.create({"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": "web"},
+                           "spec": {"selector": {"matchLabels": {"app": "web"}}, "template": TEMPLATE, **spec}})
+    cluster.settle()
+    return cluster
+
+
+def change(cluster: Cluster, target: str, image: str = "", **annotations: str | None) -> None:
+    """Give a workload another image, and its template other annotations of kubepy."""
+    metadata = {"annotations": {f"kubepy.dev/{name.replace('_', '-')}": value for name, value in annotations.items()}}
+    containers = {"containers": [{"name": "web", "image": image}]} if image else {}
+    cluster.client.patch(target, {"spec": {"template": {"metadata": metadata, "spec": containers}}})
+
+
+def names(answer: Why) -> list[str]:
+    return [link.key.name for link in answer.chain]
+
+
+def test_deployment_blames_the_pod_with_a_cause_of_its_own() -> None:
+    cluster = new_cluster("Deployment", replicas=4)
+    change(cluster, "deploy/web", ready_after="1h")
+    cluster.settle(0)
+    pod = next(pod for pod in cluster.client.list("pods") if pod["status"]["conditions"][1]["status"] == "False"
+               or value_at(pod, "status.containerStatuses[0].ready") is False)
+    cluster.run(f"annotate pod {pod['metadata']['name']} kubepy.dev/outcome=crash-loop --overwrite", check=True)
+    cluster.settle(0)
+    answer = cluster.why("deploy/web")
+    assert names(answer)[-1] == pod["metadata"]["name"]
+
+
+def test_deployment_waiting_for_min_ready_seconds_names_the_last_pod() -> None:
+    cluster = new_cluster("Deployment", replicas=2, minReadySeconds=60)
+    change(cluster, "deploy/web", "web:2")
+    cluster.advance(10)
+    answer = cluster.why("deploy/web")
+    assert (answer.state, answer.cause) == ("progressing", "min-ready-seconds")
+    assert answer.next is not None
+
+
+def test_daemonset_surge_on_its_way_waits_for_new_pods() -> None:
+    rolling = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
+    cluster = new_cluster("DaemonSet", updateStrategy=rolling)
+    change(cluster, "ds/web", ready_after="30s")
+    assert (cluster.why("ds/web").state, cluster.why("ds/web").cause) == ("progressing", "surge-waits")
+    change(cluster, "ds/web", ready_after=None, outcome="not-ready")
+    answer = cluster.why("ds/web")
+    assert (answer.state, answer.cause) == ("stuck", "not-ready")
+
+
+def test_daemonset_dead_node_with_room_left_is_not_to_blame() -> None:
+    rolling = {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 2}}
+    cluster = new_cluster("DaemonSet", updateStrategy=rolling)
+    cluster.run("annotate node node-2 kubepy.dev/down-until=2027-01-01T00:00:00Z", check=True)
+    cluster.advance("2m")
+    change(cluster, "ds/web", "web:2")
+    assert cluster.why("ds/web").cause != "dead-nodes-use-up-unavailable"
+    updated = {pod["spec"]["nodeName"] for pod in cluster.client.list("pods")
+               if pod["spec"]["containers"][0]["image"] == "web:2"}
+    assert updated == {"node-1", "node-3"}
+
+
+def test_deployment_paused_without_a_change_is_done() -> None:
+    cluster = new_cluster("Deployment", replicas=2)
+    cluster.run("rollout pause deployment/web", check=True)
+    assert cluster.why("deploy/web").state == "done"
+    cluster.run("scale deployment web --replicas=4", check=True)
+    assert cluster.why("deploy/web").state == "done"
+    change(cluster, "deploy/web", "web:2")
+    assert cluster.why("deploy/web").cause == "paused"
+
+
+def test_deployment_slow_beyond_its_deadline_is_on_its_way() -> None:
+    cluster = new_cluster("Deployment", replicas=1, progressDeadlineSeconds=10)
+    change(cluster, "deploy/web", ready_after="5m")
+    cluster.advance("1m")
+    answer = cluster.why("deploy/web")
+    assert (answer.state, answer.cause, answer.remedies) == ("progressing", "progress-deadline-exceeded", ())
+
+
+def test_statefulset_parallel_broken_pod_does_not_hold_up_others() -> None:
+    cluster = new_cluster("StatefulSet", replicas=3, podManagementPolicy="Parallel", serviceName="web")
+    change(cluster, "sts/web", outcome="not-ready")
+    cluster.settle(0)
+    change(cluster, "sts/web", outcome=None)
+    cluster.settle(0)
+    assert cluster.why("sts/web").cause not in {"broken-revision", "ordered-behind-broken-pod"}
+
+
+def test_statefulset_broken_revision_is_followed_to_the_pod_that_must_go() -> None:
+    cluster = new_cluster("StatefulSet", replicas=3, serviceName="web")
+    change(cluster, "sts/web", outcome="not-ready")
+    assert cluster.why("sts/web").cause == "not-ready"
+    change(cluster, "sts/web", "web:3", outcome=None)
+    answer = cluster.why("sts/web")
+    assert (answer.state, answer.cause, names(answer)[-1]) == ("stuck", "broken-revision", "web-2")
+    assert answer.remedies[0].command == ("delete", "pod", "web-2")
+    assert answer.remedies[0].proven
+
+
+def test_statefulset_on_delete_with_old_pods_is_stuck() -> None:
+    cluster = new_cluster("StatefulSet", replicas=2, serviceName="web", updateStrategy={"type": "OnDelete"})
+    change(cluster, "sts/web", "web:2")
+    answer = cluster.why("sts/web")
+    assert (answer.state, answer.cause) == ("stuck", "on-delete")
+    assert answer.remedies[0].proven
+
+
+def test_workloads_that_share_pods_by_their_selectors_are_done_and_told() -> None:
+    cluster = new_cluster("Deployment", replicas=1)
+    other = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "other"}, "spec": {
+        "replicas": 1, "selector": {"matchLabels": {"app": "web"}}, "template": TEMPLATE}}
+    cluster.client.create(other)
+    answer = cluster.why("deploy/other")
+    assert (answer.state, answer.cause) == ("done", "selector-conflict")
+
+
+def test_custom_resource_is_as_healthy_as_its_conditions_and_what_it_owns() -> None:
+    cluster = new_cluster("Deployment", replicas=1)
+    cluster.client.create({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "shops.example.com"},
+        "spec": {"group": "example.com", "scope": "Namespaced", "names": {"kind": "Shop", "plural": "shops"},
+                 "versions": [{"name": "v1", "served": True, "storage": True, "subresources": {"status": {}},
+                               "schema": {"openAPIV3Schema": {"type": "object",
+                                                              "x-kubernetes-preserve-unknown-fields": True}}}]}})
+    cluster.settle()
+    shop = cluster.client.create({"apiVersion": "example.com/v1", "kind": "Shop", "metadata": {"name": "one"}})
+    assert cluster.why("crd/shops.example.com").state == "done"
+    assert cluster.why("shop/one").state == "done"
+    owner = {"apiVersion": "example.com/v1", "kind": "Shop", "name": "one", "controller": True,
+             "uid": shop["metadata"]["uid"]}
+    cluster.client.patch("deploy/web", {"metadata": {"ownerReferences": [owner]}})
+    change(cluster, "deploy/web", outcome="not-ready")
+    answer = cluster.why("shop/one")
+    assert (answer.state, answer.cause, names(answer)[:2]) == ("stuck", "not-ready", ["one", "web"])
+    condition = {"type": "Ready", "status": "False", "reason": "Broken", "message": "the till is shut."}
+    cluster.run("rollout undo deployment/web", check=True)
+    cluster.client.patch("shop/one", {"status": {"conditions": [condition]}}, type="merge", subresource="status")
+    answer = cluster.why("shop/one")
+    assert (answer.state, answer.chain[-1].text) == ("stuck", "the till is shut")
+
+
+# --- large clusters -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a cluster with more than six pods count as large."""
+    monkeypatch.setattr(verdict, "MANY_PODS", 6)
+
+
+@pytest.mark.usefixtures("few_are_many")
+def test_many_pods_alike_stuck_and_on_their_way() -> None:
+    cluster = new_cluster("Deployment", replicas=12)
+    change(cluster, "deploy/web", outcome="image-pull-backoff")
+    answer = cluster.why("deploy/web")
+    assert (answer.state, answer.cause, answer.remedies[0].proven) == ("stuck", "image-pull", True)
+    change(cluster, "deploy/web", outcome="image-pull-backoff*3, ready")
+    answer = cluster.why("deploy/web")
+    assert (answer.state, answer.remedies) == ("progressing", ())
+    assert cluster.settle()
+    assert cluster.why("deploy/web").state == "done"
+
+
+@pytest.mark.usefixtures("few_are_many")
+def test_many_pods_one_different_decides() -> None:
+    cluster = new_cluster("Deployment", replicas=10)
+    change(cluster, "deploy/web", outcome="image-pull-backoff")
+    cluster.settle(0)
+    for pod in cluster.client.list("pods"):
+        if pod["status"].get("phase") == "Pending":
+            cluster.client.patch(f"pod/{pod['metadata']['name']}",
+                                 {"metadata": {"annotations": {"kubepy.dev/outcome": "image-pull-backoff*4, ready"}}})
+    assert cluster.why("deploy/web").state == "stuck"  # those that come after have the template's annotation
+
+
+@pytest.mark.usefixtures("few_are_many")
+def test_many_pods_remedy_that_writes_too_much_is_not_proven(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verdict, "MOST_WRITES", 5)
+    cluster = new_cluster("Deployment", replicas=12)
+    change(cluster, "deploy/web", outcome="not-ready")
+    answer = cluster.why("deploy/web")
+    assert [remedy.proven for remedy in answer.remedies[:1]] == [False]
+
+
+@pytest.mark.usefixtures("few_are_many")
+def test_many_pods_that_come_on_are_on_their_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verdict, "MOST_MOMENTS", 3)
+    cluster = new_cluster("DaemonSet", nodes=9)
+    change(cluster, "ds/web", ready_after="5s")
+    assert cluster.why("ds/web").state == "progressing"

@@ -263,7 +263,14 @@ class LocalCluster:
 
     def _new_recorder(self) -> TimelineRecorder:
         keep = math.inf if self.keeps_timeline else self.settings.timeline.keep
-        return timeline.TimelineRecorder(ON_TIMELINE if keep else frozenset(), views.look, keep, self._edit_time)
+        lookers: list[views.Looker] = []
+
+        def look(key: Key, old: Object | None, new: Object | None) -> Any:
+            if not lookers:
+                lookers.append(views.Looker())  # imports what most commands do not need
+            return lookers[0].look(key, old, new)
+
+        return timeline.TimelineRecorder(ON_TIMELINE if keep else frozenset(), look, keep, self._edit_time)
 
     def _edit_time(self) -> float:
         """Return the time by the settings as they are now, which this cluster may not have taken over yet."""

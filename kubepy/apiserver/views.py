@@ -1,7 +1,7 @@
 """Views of objects for the timeline: what a step, or a number beside it, can be made of, and nothing else.
 
-Storage calls :func:`look` for each write of an object of these resources, and keeps what it returns. A view is a flat
-tuple of texts, numbers and booleans. It must be cheap: most writes change nothing that shows.
+Storage calls :meth:`Looker.look` for each write of an object of these resources, and keeps what it returns. A view is a
+flat tuple of texts, numbers and booleans. It must be cheap: most writes change nothing that shows.
 """
 
 from __future__ import annotations
@@ -277,24 +277,36 @@ def from_stored(resource: str, stored: View) -> Any:
     return kind(*stored[:len(kind._fields)])
 
 
-def look(key: Key, old: Object | None, new: Object | None) -> tuple[View | None, View | None, str] | None:
-    """Return the views of an object before and after a write, and which other fields of its spec have changed; None
-    where nothing shows."""
-    make = VIEWS[key.resource][0]
-    before = make(old) if old is not None else None
-    after = make(new) if new is not None else None
-    note, has_same_spec = "", False
-    if old is not None and new is not None:
-        has_same_spec = old["metadata"].get("generation") == new["metadata"].get("generation")
-        if not has_same_spec and key.resource in WITH_NOTES:
-            note = ", ".join(_changed_fields(old.get("spec") or NO_STATUS, new.get("spec") or NO_STATUS))
-        if before == after and not note:
-            return None
-    if key.resource in WITH_DIGEST:
-        digest = _digest(old) if old is not None else ""
-        before = before and before._replace(template=digest)
-        after = after and after._replace(template=digest if has_same_spec else _digest(new or NO_STATUS))
-    return before, after, note
+class Looker:
+    """Looks at the writes of one transaction.
+
+    The objects of a transaction do not change, so the view of an object after a write is that before the next.
+    """
+
+    def __init__(self) -> None:
+        self._last: dict[Key, tuple[Object, Any]] = {}  # the object that was written last, and its view
+
+    def look(self, key: Key, old: Object | None, new: Object | None) -> tuple[View | None, View | None, str] | None:
+        """Return the views of an object before and after a write, and which other fields of its spec have changed; None
+        where nothing shows."""
+        make = VIEWS[key.resource][0]
+        last, seen = self._last.get(key, (None, None))
+        before = (seen if old is last else make(old)) if old is not None else None
+        after = make(new) if new is not None else None
+        if new is not None:
+            self._last[key] = new, after
+        note, has_same_spec = "", False
+        if old is not None and new is not None:
+            has_same_spec = old["metadata"].get("generation") == new["metadata"].get("generation")
+            if not has_same_spec and key.resource in WITH_NOTES:
+                note = ", ".join(_changed_fields(old.get("spec") or NO_STATUS, new.get("spec") or NO_STATUS))
+            if before == after and not note:
+                return None
+        if key.resource in WITH_DIGEST:
+            digest = _digest(old) if old is not None else ""
+            before = before and before._replace(template=digest)
+            after = after and after._replace(template=digest if has_same_spec else _digest(new or NO_STATUS))
+        return before, after, note
 
 
 def _digest(obj: Object) -> str:

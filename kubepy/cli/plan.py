@@ -79,13 +79,13 @@ class PlanOptions(Options):
 
 @command("plan [--] [COMMAND...]", PlanOptions, interspersed=False, examples="""
 # A rolling update: each step, and what is available meanwhile
-kubepy plan set image ds/agent agent=agent:2
+kubepy plan set image ds/log-agent agent=fluent-bit:3.1
 
 # What a changed folder of manifests would do
-kubepy plan apply -f new/
+kubepy plan apply -f manifests/
 
 # How long a drain takes, and whether a budget stops it
-kubepy plan drain node-3 --ignore-daemonsets
+kubepy plan drain node-2 --ignore-daemonsets --force
 
 # What is under way, and whether it finishes
 kubepy plan
@@ -94,7 +94,7 @@ kubepy plan
 kubepy plan --ready-after=5s..20s --runs=20 rollout restart deploy/web
 
 # For a program; the exit status is 2 if it does not finish
-kubepy plan -o json rollout undo ds/agent --to-revision=1
+kubepy plan -o json rollout undo ds/log-agent --to-revision=1
 """)
 def plan(factory: Factory, options: PlanOptions) -> None:
     """Show what a command would do, without doing it.

@@ -52,7 +52,7 @@ kubepy why deployment/web
 kubepy why namespace shop
 
 # For a program
-kubepy why pod/web-0 -o json
+kubepy why pod/task -o json
 """)
 def why(factory: Factory, options: WhyOptions) -> None:
     """Say whether an object is done, on its way or stuck, and what is to blame.

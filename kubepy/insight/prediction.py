@@ -33,6 +33,7 @@ class Prediction:
     :ivar limit: how many seconds of the cluster's time it goes on at most.
     :ivar settled: nothing is due any more but what repeats for ever. False: the end was the limit, or the wish of
         ``done``.
+    :ivar origin: the fork with which it began; ``cluster`` may be a fork of that.
     :ivar settled_after: seconds of the cluster's time from the beginning to the end.
     """
 
@@ -42,11 +43,13 @@ class Prediction:
         self.started = started
         self.settled = settled
         self.settled_after = (cluster.clock.now() - started).total_seconds()
+        self.origin = cluster
         self._revision = revision
 
     def close(self) -> None:
-        """Let go of the folder that the fork lies over; nothing can be read from it after that."""
-        release(self.cluster)
+        """Let go of the folder that the fork lies over, after which nothing can be read from the fork. A fork of a fork
+        shares the folder with its origin, and does not let go of it."""
+        release(self.origin)
 
     @cached_property
     def timeline(self) -> Timeline:
@@ -85,9 +88,10 @@ def predict(cluster: LocalCluster, act: Callable[[LocalCluster], object], limit:
         raise
     fork.clock.limit = None
     work(fork, end, done)
-    if not is_cut and is_settled(fork):
-        fork = tried_again(fork, end, done)
-    return Prediction(fork, started, revision, limit, settled=is_settled(fork) and not is_cut)
+    last = tried_again(fork, end, done) if not is_cut and is_settled(fork) else fork
+    prediction = Prediction(last, started, revision, limit, settled=is_settled(last) and not is_cut)
+    prediction.origin = fork
+    return prediction
 
 
 def release(fork: LocalCluster) -> None:

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+
 from kubepy import Cluster
+from kubepy.api.errors import NotFound
+from kubepy.api.meta import name_of
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.apiserver.request import MERGE_PATCH, Patch
 from kubepy.insight.prediction import predict
+from kubepy.storage.folder.snapshot import FolderSource
 
 
 def rolled_out(clock: str | None = "2026-01-01T00:00:00Z") -> Cluster:
@@ -84,3 +91,25 @@ def test_raised_quota_lets_tries_at_longest_back_off_succeed() -> None:
     prediction = predict(local(cluster), raise_quota)
     deployment = prediction.cluster.client.get("deployments.apps", "web", namespace="default")
     assert (prediction.settled, deployment["status"]["readyReplicas"]) == (True, 4)
+
+
+def test_closed_prediction_of_fork_leaves_the_fork_its_folder(tmp_path: Path) -> None:
+    with Cluster.create(tmp_path / "state", nodes=1, clock="2026-01-01T00:00:00Z", seed=7) as cluster:
+        cluster.run("create deployment web --image=nginx", check=True)
+        fork = local(cluster.fork())
+        predict(fork, scale).close()
+        with pytest.raises(NotFound):
+            predict(fork, lambda cluster: cluster.client.get("pods", "none"))
+        assert [name_of(obj) for obj in fork.client.list("deployments.apps").items] == ["web"]
+
+
+@pytest.mark.parametrize("ask", ["why", "plan"])
+def test_folder_is_let_go_of_after_an_answer(ask: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sources: list[FolderSource] = []
+    monkeypatch.setattr(FolderSource, "revision", property(lambda source: source._revision, lambda source, revision: (
+        sources.append(source), setattr(source, "_revision", revision))), raising=False)
+    with Cluster.create(tmp_path / "state", nodes=1, clock="2026-01-01T00:00:00Z", seed=7) as cluster:
+        cluster.run("create deployment web --image=nginx --replicas=2", check=True)
+        cluster.run(f"{ask} {'deploy/web' if ask == 'why' else ''}")
+    assert sources
+    assert not any(source._close.alive for source in sources)

@@ -19,7 +19,7 @@ from kubepy.api.objects.pods import node_name
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.controlplane import MANAGER_LOCK, OF_SERVER
 from kubepy.insight import Finding
-from kubepy.insight.prediction import predict
+from kubepy.insight.prediction import predict, release
 from kubepy.insight.why import (
     DONE,
     PROGRESSING,
@@ -99,6 +99,14 @@ class Question(NamedTuple):
 def explain(question: Question) -> Why:
     """Find out how an object stands, and why. Raises NotFound."""
     question = question.of_fork()
+    try:
+        return answer(question)
+    finally:
+        release(question.cluster)
+
+
+def answer(question: Question) -> Why:
+    """Find out how an object stands, and why, on forks of the cluster of the question. Raises NotFound."""
     scene = question.scene()
     asked = scene.get(*question.key)
     if asked is None:

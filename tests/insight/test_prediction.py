@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from kubepy import Cluster
+from kubepy.api.clock import later
 from kubepy.api.errors import NotFound
 from kubepy.api.meta import name_of
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.apiserver.request import MERGE_PATCH, Patch
-from kubepy.insight.prediction import predict
+from kubepy.insight.prediction import MOST_REPETITIONS, Repetition, predict, work
 from kubepy.storage.folder.snapshot import FolderSource
 
 
@@ -113,3 +114,35 @@ def test_folder_is_let_go_of_after_an_answer(ask: str, tmp_path: Path, monkeypat
         cluster.run(f"{ask} {'deploy/web' if ask == 'why' else ''}")
     assert sources
     assert not any(source._close.alive for source in sources)
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "StatefulSet"])
+def test_pods_made_again_without_end_end_the_prediction(kind: str) -> None:
+    cluster = Cluster.temporary(nodes=1, seed=7, clock="2026-01-01T00:00:00Z")
+    labels = {"app": "web"}
+    template = {"metadata": {"labels": labels}, "spec": {"nodeName": "gone", "containers": [
+        {"name": "web", "image": "nginx"}]}}
+    cluster.client.create({"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": "web"},
+                           "spec": {"selector": {"matchLabels": labels}, "template": template}})
+    cluster.advance("5s")
+    prediction = predict(local(cluster), lambda fork: None)
+    assert (prediction.settled, prediction.settled_after) == (False, 1200.0)
+    assert cluster.run("plan").stdout.endswith("Does not finish within 24h.\n")
+    assert cluster.why(f"{kind}/web").state == "stuck"
+
+
+def test_pods_that_become_ready_are_no_repetition() -> None:
+    cluster = rolled_out()
+    repetition = Repetition()
+
+    def delete_often(fork: LocalCluster) -> None:
+        repetition.watch(fork)
+        for _ in range(MOST_REPETITIONS):
+            for pod in fork.client.list("pods").items:
+                fork.client.delete("pods", name_of(pod), namespace="default")
+            work(fork, later(fork.clock.now(), 20.0), None)
+
+    assert predict(local(cluster), delete_often).settled
+    assert not repetition.is_endless(local(cluster))
+    repetition._sound.clear()
+    assert repetition.is_endless(local(cluster))

@@ -52,7 +52,7 @@ def test_to_json_with_indent_is_indented():
     assert to_json({"a": [1.0], "b": {}}, indent=4) == '{\n    "a": [\n        1\n    ],\n    "b": {}\n}'
 
 
-_TEXTS = st.text(st.sampled_from('ab"\\{}[],:<>&1.e \n\x01\u2028é'), max_size=8) | st.sampled_from(("10.0.0.1", "\\\\\""))
+_TEXTS = st.text(st.sampled_from('ab"\\{}[],:<>&1.e \n\x01\u2028é'), max_size=8) | st.just("10.0.0.1")
 _VALUES = st.recursive(st.none() | st.booleans() | st.integers() | _TEXTS, lambda values: st.lists(values, max_size=4)
                        | st.dictionaries(_TEXTS, values, max_size=4))
 

@@ -11,9 +11,10 @@ A request is its own transaction, or one of many in a :meth:`Client.batch`. ``ku
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from kubepy.api import errors
@@ -516,14 +517,17 @@ class Client:
 
     # --- changes ----------------------------------------------------------------------------------------------------
 
-    def changes(self, since: int) -> tuple[int, Events]:
+    def changes(self, since: int, *, reads: Iterable[Key] | None = None) -> tuple[int, Events]:
         """Return the newest revision, and the changes after another one; ``old`` is always None. Raises Expired.
 
         The clock is brought up to date as well.
+
+        :param reads: the stored objects that are to be read: see :meth:`Store.changes`.
         """
         if self._batch is None:
             self.take_over_time()
-        changes = self._read_changes(self._batch.transaction if self._batch else self._store, since)
+        changes = self._read_changes(
+            self._batch.transaction.changes if self._batch else partial(self._store.changes, reads=reads), since)
         newest = max((change.revision for change in changes), default=since)
         return newest, [_event(change, None) for change in changes]
 
@@ -531,10 +535,10 @@ class Client:
         """Return the newest revision."""
         return self._batch.transaction.revision if self._batch else self._store.revision()
 
-    def _read_changes(self, reader: Store | Transaction, since: int) -> Changes:
+    def _read_changes(self, read: Callable[[int], Changes], since: int) -> Changes:
         """Read the changes after a revision; custom kinds are read anew after that of a definition."""
         try:
-            changes = reader.changes(since)
+            changes = read(since)
         except CompactedError:
             raise errors.Expired(f"too old resource version: {since} ({self.revision()})") from None
         if any(change.key.resource == CRDS for change in changes):
@@ -559,11 +563,11 @@ class Client:
         :param observed: returns an object as the caller last saw it. Changes from outside get their ``old`` from it,
             and are left out if the caller has seen that very version.
         """
-        with self._storage_transaction() as transaction:
+        with self._storage_transaction(refresh=True) as transaction:
             since = transaction.revision if self._since is None else self._since
             events: Events = []
             if since < transaction.revision:
-                events = [_event(change, observed) for change in self._read_changes(transaction, since)]
+                events = [_event(change, observed) for change in self._read_changes(transaction.changes, since)]
             # The caller has seen the version that some changes led to.
             news = [event for event in events if event.old is not event.new and (
                 event.old is None or event.new is None
@@ -608,13 +612,15 @@ class Client:
             self.forget_custom_kinds()
 
     @contextmanager
-    def _storage_transaction(self) -> Iterator[Transaction]:
+    def _storage_transaction(self, *, refresh: bool = False) -> Iterator[Transaction]:
         """Open a transaction of storage. A clock that is moved in the block is written with everything else, or stands
         where it stood. Raises Conflict.
+
+        :param refresh: edits of all files are seen when it begins, and not as their objects are read.
         """
         clock, own = self._server.clock, self._server.clock.own
         try:
-            with self._store.transaction() as transaction:
+            with self._store.transaction(refresh=refresh) as transaction:
                 self.take_over_time()
                 own = clock.own
                 yield transaction

@@ -5,7 +5,7 @@ Nothing imports this module at run time: it is for type checkers, and for whoeve
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
@@ -86,8 +86,10 @@ class Store(Protocol):
     def namespaces(self) -> Names:
         """Return the namespaces in which there are objects, sorted; events do not count."""
 
-    def changes(self, since: int) -> Changes:
+    def changes(self, since: int, *, reads: Iterable[Key] | None = None) -> Changes:
         """Return what changed after a revision, oldest first; several changes of one object may have become one.
+
+        :param reads: the objects that are to be read, where edits from outside of others may be left for later.
 
         Raises CompactedError if the log no longer reaches back that far: list again.
         """
@@ -133,8 +135,10 @@ class Store(Protocol):
 
     # --- writing ---
 
-    def transaction(self) -> AbstractContextManager[Transaction]:
+    def transaction(self, *, refresh: bool = False) -> AbstractContextManager[Transaction]:
         """Run a block whose writes become visible together at its end; an exception in the block changes nothing.
+
+        :param refresh: all edits from outside count from the beginning; else each from when its object is first read.
 
         Raises LockTimeoutError, and ConflictError when an object was changed past the lock while the block ran.
         """

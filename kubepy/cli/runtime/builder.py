@@ -26,6 +26,7 @@ from kubepy.cli.runtime.options import (
 )
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
+from kubepy.storage import Key
 
 with lazy_imports():
     from kubepy.api import errors as api_errors
@@ -53,6 +54,7 @@ class Builder(NamedTuple):
     :param everything: all objects of the types; names and selectors beside it are errors.
     :param selector: the label selector; None: as the flag says.
     :param typed: the command works on Go types: objects of files must fit them.
+    :param related: the command is about more than the objects that are named: their pods, for example.
     """
 
     factory: Factory
@@ -66,6 +68,7 @@ class Builder(NamedTuple):
     everything: bool = False
     selector: str | None = None
     typed: bool = False
+    related: bool = False
 
     def do(self) -> Result:
         """Find the objects. Raises CliError, AggregateError for words and flags that contradict each other."""
@@ -143,7 +146,8 @@ class Builder(NamedTuple):
             if resource.namespaced and namespace is None:
                 raise CliError("a resource cannot be retrieved by name across all namespaces")
             infos.append(Info(resource, namespace or "", name, subresource=subresource))
-        self.factory.catch_up()
+        keys = [Key(info.resource.storage_key, info.namespace, info.name) for info in infos]
+        self.factory.catch_up(None if self.related else keys)
 
         def retrieve(info: Info) -> None:
             """Read the object, if it is not known (``RetrieveLazy``)."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from functools import wraps
 from math import inf
@@ -20,6 +20,7 @@ from kubepy.storage.folder.files import StateFolder
 from kubepy.storage.folder.manifest import Decoder
 from kubepy.storage.folder.paths import is_folder_path
 from kubepy.storage.folder.reader import Reader, read_changes, read_logged_changes
+from kubepy.storage.folder.scan import EVERYTHING
 from kubepy.storage.model import Admit, Change, CommittedChanges, Key, LoggedChanges, Object, Problem, Removal, Snapshot
 
 with lazy_imports():
@@ -204,10 +205,17 @@ class FolderStore:
         return sorted({row.namespace for row in rows if row.namespace and row.expires is None})
 
     @_reads
-    def changes(self, since: int) -> Changes:
+    def changes(self, since: int, *, reads: Iterable[Key] | None = None) -> Changes:
         """Return what changed after a revision, oldest first, edits from outside included; several changes of one
-        object may have become one. Raises CompactedError if the log no longer reaches back that far: list again."""
-        self._reader.view_all()  # records edits from outside
+        object may have become one. Raises CompactedError if the log no longer reaches back that far: list again.
+
+        :param reads: the objects that are to be read. Of the edits that changed a file in place only those of these
+            objects are sure to be seen then, and the cost does not grow with the folder.
+        """
+        if reads is None:
+            self._reader.view_all()  # records edits from outside
+        else:
+            self._reader.look_for(reads)
         return read_changes(self._access.database(), since)
 
     @_reads
@@ -278,15 +286,18 @@ class FolderStore:
     # --- writing ---
 
     @contextmanager
-    def transaction(self) -> Iterator[FolderTransaction]:
-        """Take the lock, record edits from outside, run the block, commit. An exception in the block changes nothing.
+    def transaction(self, *, refresh: bool = False) -> Iterator[FolderTransaction]:
+        """Take the lock, run the block, commit. An exception in the block changes nothing.
+
+        :param refresh: record all edits from outside first; else they count in what the block reads.
 
         Raises LockTimeoutError, FolderError; ConflictError when a file was edited while the block ran.
         """
         if self._meta_writes is not None:
             raise RuntimeError("a transaction is under way in this store; transactions do not nest")
-        with self._access.locked(self.lock_timeout):
-            changes = transaction.FolderTransaction(self._access, self._decoder, self._volatile, self._access.now)
+        with self._access.locked(self.lock_timeout, EVERYTHING if refresh else ()):
+            changes = transaction.FolderTransaction(self._access, self._decoder, self._volatile, self._access.now,
+                                                    is_refreshed=refresh)
             self._meta_writes = {}
             try:
                 yield changes
@@ -308,7 +319,7 @@ class FolderStore:
             elif meta or changes.revision > database.counter("revision"):
                 # Writes that came to nothing have had revisions, which somebody may have seen: no other may have them.
                 with database.write():
-                    changes.write_timeline(database)
+                    changes.write_history(database)
                     database.set_counter("revision", max(changes.revision, database.counter("revision")))
                     for name, value in meta.items():
                         database.set_value("meta", name, value)

@@ -17,11 +17,11 @@ from typing import IO, NamedTuple
 from kubepy.api.clock import format_exact_time
 from kubepy.api.values.goformat import format_duration
 from kubepy.cli.runtime.terminal import Colour, Painter, can_print, shortened, width_of
-from kubepy.insight import Course, Numbers, Step, Timeline
+from kubepy.insight import Course, Step, Timeline
+from kubepy.insight.availability import JOBS, Availability, Extremes, badness, extremes, judge
 from kubepy.insight.picture import (
     AVAILABLE,
     FAILED,
-    JOBS,
     PENDING,
     PODS,
     READY,
@@ -81,9 +81,8 @@ class Columns:
     :ivar most: how many moments the fullest column stands for.
     """
 
-    def __init__(self, timeline: Timeline, lives: Sequence[Life], room: int) -> None:
+    def __init__(self, timeline: Timeline, lives: Sequence[Life], room: int, *, has_before: bool) -> None:
         ends = list(_sub_moments(timeline.steps, lives))
-        has_before = any(life.bar.start < 0 for life in lives)
         count = max(room - has_before, 1)
         self.most = -(-len(ends) // count)
         if self.most > 1:
@@ -227,43 +226,27 @@ def _common(cells: Iterable[Cell]) -> Cell:
 # --- availability -------------------------------------------------------------------------------------------------
 
 
-class Level(NamedTuple):
-    """How many pods of a workload are available in a column: the fewest, unless they have only become more."""
-
-    available: int
-    desired: int
-
-
-def levels_of(course: Course, columns: Columns) -> list[Level]:
-    """Return the level of each column."""
-    levels, position, now = [], 0, course.numbers[0][1]
+def levels_of(judged: Sequence[Availability], columns: Columns) -> list[Availability]:
+    """Return how a workload stood in each column: at its worst, unless its available pods have only become more."""
+    levels, position, now = [], 0, judged[0]
     for end in columns.ends:
-        before, lowest = now.available, now.available
-        while position < len(course.numbers) and course.numbers[position][0] <= end:
-            now = course.numbers[position][1]
-            lowest = min(lowest, now.available)
+        before, during = now, []
+        while position < len(judged) and judged[position].step <= end:
+            now = judged[position]
+            during.append(now)
             position += 1
-        levels.append(Level(lowest if lowest < before else now.available, now.desired))
+        worst = min(during, key=badness, default=now)
+        levels.append(worst if worst.numbers.available < before.numbers.available else now)
     return levels
 
 
-def come_up(course: Course, levels: Iterable[Level | Numbers]) -> Iterator[bool]:
-    """Yield for each level whether the workload has had enough pods since it was made, or made larger: what it lacks
-    before that says nothing about its rollouts."""
-    is_up, bound, desired = True, course.bounds.min_available, course.numbers[0][1].desired
-    for level in levels:
-        is_up = level.available >= min(bound or 0, level.desired) or (is_up and 0 < level.desired <= desired)
-        desired = level.desired
-        yield is_up and level.desired > 0
-
-
-def level_text(level: Level, levels: str) -> str:
-    """Return a character for a level: its number, or where that has several digits, how full it is."""
-    if max(level) < 10:
-        return str(level.available) if max(level) else " "
-    if level.available >= level.desired:
+def level_text(available: int, desired: int, levels: str) -> str:
+    """Return a character for a number of pods: itself, or where it has several digits, how full the workload is."""
+    if max(available, desired) < 10:
+        return str(available) if available or desired else " "
+    if available >= desired:
         return levels[-1]
-    return levels[max(level.available * (len(levels) - 1) // level.desired, min(level.available, 1))]
+    return levels[max(available * (len(levels) - 1) // desired, min(available, 1))]
 
 
 # --- the text -----------------------------------------------------------------------------------------------------
@@ -297,7 +280,10 @@ class TimelineText:
         self._node_width = min(max((len(bar.node) for bar in bars), default=0), LONGEST_NODE)
         self._node_width = max(self._node_width, len("50 nodes"))
         room = self._width - self._name_width - self._node_width - 4
-        self._columns = Columns(timeline, lives, max(room, 10))
+        self._judged = {course.key: judge(course) for course in timeline.courses}
+        lacks_at_first = any(judged[0].lacking for judged in self._judged.values())
+        self._columns = Columns(timeline, lives, max(room, 10), has_before=lacks_at_first or any(
+            bar.start < 0 for bar in bars))
         self._used: set[str] = set()
         self._has_levels = False
 
@@ -349,7 +335,7 @@ class TimelineText:
             numbers = [numbers for _, numbers in course.numbers]
             desired = list(dict.fromkeys(entry.desired for entry in numbers if entry.desired or entry.pods)) or [0]
             yield f"desired {' to '.join(map(str, [desired[0], desired[-1]][:len(desired)]))}"
-            yield from _bound_facts(course)
+            yield from _bound_facts(extremes(self._judged[key]), len(desired))
             there = sum(life.bar.start < 0 for life in self._lives[key])
             if numbers[0].pods > there:
                 yield f"pods without a change, not shown: {numbers[0].pods - there}"
@@ -358,16 +344,17 @@ class TimelineText:
                 yield f"{chr(ord('A') + number % 26)} = {printable(revision)}"
 
     def _availability(self, course: Course) -> Iterator[str]:
-        levels, bound = levels_of(course, self._columns), course.bounds.min_available
-        self._has_levels |= any(max(level) > 9 for level in levels)
-        below = [is_up and level.available < min(bound or 0, level.desired)
-                 for level, is_up in zip(levels, come_up(course, levels), strict=True)]
-        text = [self._paint(level_text(level, self._levels) * width, Colour.RED if is_below else Colour.GREEN)
-                for level, width, is_below in zip(levels, self._columns.widths, below, strict=True)]
-        yield self._line("available", "" if bound is None else f"min {bound}", "".join(text))
-        if any(below):
-            marks = ("^" * width if is_below else " " * width
-                     for width, is_below in zip(self._columns.widths, below, strict=True))
+        levels = levels_of(self._judged[course.key], self._columns)
+        self._has_levels |= any(max(level.numbers.available, level.numbers.desired) > 9 for level in levels)
+        text = [self._paint(level_text(level.numbers.available, level.numbers.desired, self._levels) * width,
+                            Colour.RED if level.lacking else Colour.GREEN)
+                for level, width in zip(levels, self._columns.widths, strict=True)]
+        required = sorted({level.required for level in levels if level.required is not None})
+        bound = "-".join(map(str, dict.fromkeys((required[0], required[-1])))) if required else ""
+        yield self._line("available", f"min {bound}" if required else "", "".join(text))
+        if any(level.lacking for level in levels):
+            marks = (("^" if level.lacking else " ") * width
+                     for level, width in zip(levels, self._columns.widths, strict=True))
             yield self._line("", "too few", self._paint("".join(marks).rstrip(), Colour.RED))
 
     def _line(self, name: str, node: str, cells: str) -> str:
@@ -430,20 +417,15 @@ class TimelineText:
         return ["", *lines] if lines else []
 
 
-def _bound_facts(course: Course) -> Iterator[str]:
-    """Yield what became of the bounds of a workload."""
-    numbers, bounds = [numbers for _, numbers in course.numbers], course.bounds
+def _bound_facts(worst: Extremes, sizes: int) -> Iterator[str]:
+    """Yield what became of the bounds of a workload. ``sizes``: how many it had."""
+    numbers, bounds, required = worst.lowest[1:4]
     source = f"budget {bounds.budget}" if bounds.budget else "maxUnavailable"
-    allowed = "" if bounds.min_available is None else f" (allowed {bounds.min_available} by {source})"
-    wanted = [entry for entry in numbers if entry.desired]
-    last = next((entry.desired for entry in reversed(wanted)), 0)  # the number that the bounds are about
-    up = [entry.available for entry, is_up in zip(numbers, come_up(course, numbers), strict=True)
-          if is_up and entry.desired == last]
-    lowest = min(up or [entry.available for entry in wanted], default=0)
-    yield f"lowest available {lowest}{allowed}"
-    most = max((entry.surge for entry in wanted), default=0)
-    if most or bounds.max_surge is not None:
-        yield f"most surge {most}{'' if bounds.max_surge is None else f' (allowed {bounds.max_surge})'}"
+    allowed = "" if required is None else f" (allowed {required} by {source})"
+    yield f"lowest available {numbers.available}{f' of {numbers.desired}' if sizes > 1 else ''}{allowed}"
+    if worst.most_surge or bounds.max_surge is not None:
+        yield (f"most surge {worst.most_surge}"
+               + ("" if bounds.max_surge is None else f" (allowed {bounds.max_surge})"))
 
 
 def filled(parts: Sequence[str], separator: str, width: int) -> list[str]:

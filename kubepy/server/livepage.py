@@ -147,10 +147,10 @@ def visible(whole: Timeline, may_list: MayList) -> Timeline:
         namespace = course.key.namespace
         if not may_list(course.key.resource, namespace) or not may_list("pods", namespace):
             continue
-        bounds = course.bounds
-        if bounds.budget and not may_list("poddisruptionbudgets.policy", namespace):
-            bounds = bounds._replace(budget="")
+        shows_budgets = may_list("poddisruptionbudgets.policy", namespace)
         numbers = {bisect_right(kept, after - 1): entry for after, entry in course.numbers}
-        courses.append(course._replace(numbers=tuple(numbers.items()), bounds=bounds))
+        bounds = {bisect_right(kept, after - 1): entry if shows_budgets else entry._replace(budget="")
+                  for after, entry in course.bounds}
+        courses.append(course._replace(numbers=tuple(numbers.items()), bounds=tuple(bounds.items())))
     return whole._replace(steps=tuple(whole.steps[number] for number in kept), courses=tuple(courses),
                           present=tuple(pod for pod in whole.present if may_list("pods", pod.key.namespace)))

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kubepy import Cluster
-from kubepy.cli.timeline_text import Level, TimelineText, filled, level_text, short_duration
+from kubepy.cli.timeline_text import TimelineText, filled, level_text, short_duration
 from kubepy.insight import Timeline
 from tests.insight import timelines
 
@@ -194,15 +194,15 @@ def test_text_of_new_workload_is_not_too_few_before_it_has_come_up() -> None:
 
 def test_text_of_larger_workload_is_not_too_few_before_it_has_come_up() -> None:
     script = timelines.Script()
-    web = timelines.Workload(script, "replicasets.apps", "web", 1, timelines.Bounds(4, 1, 1), [("web-1", "node-1")])
-    web.desired = 5
+    web = timelines.Workload(script, "replicasets.apps", "web", 1, timelines.Bounds(1, 0, 1), [("web-1", "node-1")])
+    web.desired, web.bounds = 5, timelines.Bounds(4, 1, 1)
     web.own("scaled", "1 to 5")
     for number in range(2, 6):
         web.pod(f"web-{number}", "created", "scheduled", "ready", "available")
         script.wait(5)
     text = "\n".join(text_of(script.timeline()))
     assert "too few" not in text
-    assert "desired 1 to 5, lowest available 4 (allowed 4 by maxUnavailable)" in text
+    assert "desired 1 to 5, lowest available 1 of 1 (allowed 1 by maxUnavailable)" in text
 
 
 def test_text_of_events_tells_what_an_owner_does_again_and_again_in_one_line() -> None:
@@ -281,10 +281,10 @@ def test_text_names_from_outside_cannot_steer_the_terminal() -> None:
 
 
 @pytest.mark.parametrize(("level", "text"), [
-    (Level(3, 4), "3"), (Level(0, 0), " "), (Level(0, 20), "0"), (Level(1, 1000), "1"), (Level(19, 20), "9"),
-    (Level(20, 20), "#"), (Level(25, 20), "#"), (Level(10, 20), "5")])
-def test_level_text_is_a_number_or_a_share(level: Level, text: str) -> None:
-    assert level_text(level, "0123456789#") == text
+    ((3, 4), "3"), ((0, 0), " "), ((0, 20), "0"), ((1, 1000), "1"), ((19, 20), "9"), ((20, 20), "#"), ((25, 20), "#"),
+    ((10, 20), "5")])
+def test_level_text_is_a_number_or_a_share(level: tuple[int, int], text: str) -> None:
+    assert level_text(*level, "0123456789#") == text
 
 
 @pytest.mark.parametrize(("seconds", "text"), [

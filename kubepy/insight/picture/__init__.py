@@ -18,6 +18,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from kubepy.insight import Course, Step, Timeline
+from kubepy.insight.availability import JOBS
 from kubepy.storage import Key
 
 PODS, NODES = "pods", "nodes"
@@ -33,7 +34,6 @@ STATE_BEFORE = {  # of a pod that was there before its first step
     "available": READY}
 _WAITING = {"ContainerCreating": STARTING, "PodInitializing": STARTING}  # reasons to wait that are no failure
 _OWN_OWNER = {"replicasets.apps": "deployments.apps", "jobs.batch": "cronjobs.batch"}
-JOBS = ("jobs.batch", "cronjobs.batch")
 
 
 @dataclass(eq=False)

@@ -41,13 +41,14 @@ MAX_WORKLOADS = 20
 MAX_EVENTS, LAST_EVENTS = 20, 8  # lines of what else happened, and how many of those are the last
 WIDEST_MOMENT = 10  # columns that a moment gets on average where there is room
 NAME_SHARE, LONGEST_NODE = 0.36, 14  # of the width, for the names of pods; characters of the name of a node
+SHORTEST_NAME = 20  # characters of a name that is cut
 LEVELS, PLAIN_LEVELS = "0▁▂▃▄▅▆▇█", "0123456789#"  # from none to all
 RISING = (PENDING, STARTING, READY)
 SYMBOLS = {PENDING: ".", STARTING: ":", TERMINATING: "-", FAILED: "!", SUCCEEDED: "*"}
 MEANINGS = {".": "pending", ":": "started, not ready", "a": "ready, not available yet", "A": "available",
             "-": "terminating", "!": "failed", "*": "succeeded"}
 REVISION_COLOURS = (Colour.BLUE, Colour.YELLOW, Colour.MAGENTA, Colour.CYAN, Colour.GREEN)
-ONCE = ("created", "ready")  # of many nodes or namespaces at one moment, told in one line
+ONCE = ("adopted", "created", "orphaned", "ready")  # of many objects at one moment, told in one line
 UNTOLD = ("created", "scheduled", "started", "ready", "available", "unavailable", "terminating", "deleted",
           "succeeded")  # of pods
 PARTS = ("replicasets.apps", "controllerrevisions.apps")  # their steps show in those of the pods
@@ -318,9 +319,9 @@ class TimelineText:
 
     def _workload(self, key: Key, limit: int) -> Iterator[str]:
         course = next((course for course in self._timeline.courses if course.key == key), None)
-        name = f"{key.resource}/{key.name}" if key.name else "pods of no workload"
         place = f" in {key.namespace}" if key.namespace else ""
-        yield self._paint(printable(f"{name}{place}"), Colour.BOLD)
+        parts = (f"{key.resource}/", key.name, place) if key.name else ("", "pods of no workload", place)
+        yield self._paint(name_cut(*parts, self._width), Colour.BOLD)
         for line in filled(list(self._facts(key, course)), ", ", self._width):
             yield self._paint(line, Colour.DIM)
         yield self._line("", "", self._columns.axis())
@@ -393,10 +394,11 @@ class TimelineText:
             times, names = (list(dict.fromkeys(entry)) for entry in zip(*entries, strict=True))
             more = f" and {len(names) - 1} more" if len(names) > 1 else ""
             often = f" ({len(entries)} times, last at {times[-1]})" if len(times) > 1 else ""
-            groups.append((times[0], printable(f"{resource}/{names[0]}{more} {action}"
-                                               f"{': ' if reason else ''}{reason}{often}")))
-        width = max((len(after) for after, _ in groups), default=0)
-        lines = [shortened(f"  {after:{width}} {text}", self._width) for after, text in groups]
+            reason = f": {reason}" if reason else ""
+            groups.append((times[0], f"{resource}/", names[0], f"{more} {action}{reason}{often}"))
+        width = max((len(after) for after, *_ in groups), default=0)
+        lines = [shortened(name_cut(f"  {after:{width}} {kind}", name, text, self._width), self._width)
+                 for after, kind, name, text in groups]
         if len(lines) > MAX_EVENTS:
             lines[MAX_EVENTS - LAST_EVENTS:-LAST_EVENTS] = [f"  ... {len(lines) - MAX_EVENTS} more"]
         return lines
@@ -420,9 +422,12 @@ class TimelineText:
 def _bound_facts(worst: Extremes, sizes: int) -> Iterator[str]:
     """Yield what became of the bounds of a workload. ``sizes``: how many it had."""
     numbers, bounds, required = worst.lowest[1:4]
-    source = f"budget {bounds.budget}" if bounds.budget else "maxUnavailable"
-    allowed = "" if required is None else f" (allowed {required} by {source})"
-    yield f"lowest available {numbers.available}{f' of {numbers.desired}' if sizes > 1 else ''}{allowed}"
+    if worst.is_up:
+        allowed = "" if required is None else (
+            f" (allowed {required} by {f'budget {bounds.budget}' if bounds.budget else 'maxUnavailable'})")
+        yield f"lowest available {numbers.available}{f' of {numbers.desired}' if sizes > 1 else ''}{allowed}"
+    else:
+        yield f"available {numbers.available}, has not come up"
     if worst.most_surge or bounds.max_surge is not None:
         yield (f"most surge {worst.most_surge}"
                + ("" if bounds.max_surge is None else f" (allowed {bounds.max_surge})"))
@@ -438,6 +443,12 @@ def filled(parts: Sequence[str], separator: str, width: int) -> list[str]:
         else:
             lines.append(text)
     return [line.rstrip() for line in lines]
+
+
+def name_cut(before: str, name: str, after: str, width: int) -> str:
+    """Return three texts as one, the name cut in its middle where they have no room; some of it is left."""
+    before, name, after = map(printable, (before, name, after))
+    return f"{before}{_middle_cut(name, max(width - len(before) - len(after), SHORTEST_NAME))}{after}"
 
 
 def _middle_cut(text: str, width: int) -> str:

@@ -47,7 +47,7 @@ class Extremes(NamedTuple):
 
     :ivar lowest: that at which it lacked the most pods; where it never lacked any, that with the fewest available
         ones. Of a workload that never came up, the last one.
-    :ivar is_up: whether it has been up at any time, so that ``lowest`` is about more than its coming up.
+    :ivar is_up: whether it has come up at any time.
     """
 
     lowest: Availability
@@ -72,7 +72,7 @@ def extremes(judged: Sequence[Availability]) -> Extremes:
     lowest = min(counting or there[-1:], key=badness)
     return Extremes(lowest, max(moment.numbers.unavailable for moment in counting or there[-1:]),
                     max((moment.numbers.surge for moment in there if not moment.is_shrinking), default=0),
-                    bool(counting))
+                    bool(counting) or lowest.required is not None)
 
 
 def badness(moment: Availability) -> tuple[int, int]:

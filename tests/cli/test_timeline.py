@@ -316,3 +316,15 @@ def test_timeline_changes_no_byte_of_the_folder(tmp_path: Path) -> None:
             assert cluster.run(words, check=True).stdout
             after = contents()
             assert [path for path in after.keys() | before if after.get(path) != before.get(path)] == [], words
+
+
+def test_text_with_long_names_fits_and_keeps_what_happened() -> None:
+    name = "crashing-with-a-very-long-name-that-goes-on-and-on-for-ever"
+    cluster = Cluster.temporary(nodes=1, settings=PACE)
+    cluster.run(f"create deployment {name} --image=c:1", check=True)
+    cluster.run(f"run {name}-pod --image=c:1 --annotations=kubepy.dev/outcome=crash-loop", check=True)
+    cluster.advance("1m")
+    lines = cluster.run("timeline", check=True).stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert any(line.startswith("deployments.apps/crashing") and line.endswith("ever in default") for line in lines)
+    assert any(" pods/crash" in line and "ever-pod waiting: CrashLoopBackOff" in line for line in lines), lines

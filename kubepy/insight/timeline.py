@@ -9,6 +9,7 @@ order.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
@@ -17,15 +18,17 @@ from heapq import heappop, heappush
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
-from kubepy.api.clock import EPOCH, format_exact_time, later, parse_time
+from kubepy.api.clock import CLOCK_YEARS, EPOCH, format_exact_time, later, parse_time
 from kubepy.api.meta import Object
-from kubepy.api.values.goformat import format_duration
+from kubepy.api.values.goformat import format_duration, parse_span
 from kubepy.apiserver.cluster import LocalCluster
+from kubepy.apiserver.settings import FINEST, is_too_exact
 from kubepy.apiserver.views import BUDGETS, VIEWS, WORKLOADS, PodView, WorkloadView, from_stored, view
 from kubepy.insight import Bounds, Course, Numbers, Step, Timeline
 from kubepy.insight.availability import extremes, judge
 from kubepy.insight.bounds import Budgets, bounds_of, desired_of
 from kubepy.insight.steps import AVAILABLE, CREATED, ENDED, OUTSIDE, READY, TERMINATING, UNAVAILABLE, Action, actions
+from kubepy.quoting import printable
 from kubepy.storage import Key
 from kubepy.storage.timeline import SECOND, TimelineEntry, microseconds
 
@@ -67,6 +70,25 @@ def read_timeline(cluster: LocalCluster, since: datetime | None = None, *, after
     if since is None and replay.steps:
         start = replay.steps[0].at
     return Timeline(start, max(until, start), tuple(replay.steps), tuple(replay.courses()), tuple(replay.present))
+
+
+def start_of(since: str, now: datetime, name: str = "since") -> datetime:
+    """Return the moment that a text means: a time, or how long ago. Raises ValueError, which begins with the name."""
+    if is_too_exact(since):
+        raise ValueError(f"{name}={printable(since)}: {FINEST}")
+    try:
+        if re.match(r"\d{4}-", since):
+            start = parse_time(since)
+            if start.year not in CLOCK_YEARS:
+                raise ValueError(since)
+            return start
+        seconds = parse_span(since)
+    except ValueError:
+        raise ValueError(f"{name}={printable(since)} is neither a time such as 2026-01-01T12:00:00Z nor a duration "
+                         "such as 30m or 2d") from None
+    if seconds < 0:
+        raise ValueError(f"{name} must not be negative: {printable(since)}")
+    return now - min(timedelta(seconds=seconds), now - EPOCH)
 
 
 def moment(entry: TimelineEntry) -> datetime:

@@ -17,9 +17,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from kubepy.api import errors
-from kubepy.api.clock import later
 from kubepy.api.meta import Object
-from kubepy.api.values.goformat import parse_span
 from kubepy.apiserver.authorization import AttributesRecord
 from kubepy.insight import Timeline
 from kubepy.lazy import lazy_imports
@@ -107,11 +105,11 @@ def timeline_for(application: Application, request: HttpRequest, info: RequestIn
     """Return what a requester may see. Raises Unauthorized, Forbidden, BadRequest."""
     user = authentication.identify(request, info, application, cluster)
     since = None
-    if span := request.parameter("since"):
+    if text := request.parameter("since"):
         try:
-            since = later(cluster.clock.now(), -parse_span(span))
+            since = timelines.start_of(text, cluster.clock.now())
         except ValueError as error:
-            raise errors.BadRequest(f"since: {error}") from None
+            raise errors.BadRequest(str(error)) from None
     rights = listing_rights(cluster, user)
     shown = visible(timelines.read_timeline(cluster, since), rights)
     if since is None:  # the first step may be another one than that of the whole

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby, pairwise
 from typing import IO, NamedTuple
 
@@ -257,10 +257,12 @@ class TimelineText:
     """The text of a timeline for one stream.
 
     :ivar max_rows: about how many rows of pods it has at most.
+    :ivar subjects: what was asked for: its steps are told even where those of its kind are not.
     """
 
-    def __init__(self, stream: IO[str], timeline: Timeline, max_rows: int = MAX_ROWS) -> None:
-        self._timeline, self._max_rows = timeline, max_rows
+    def __init__(self, stream: IO[str], timeline: Timeline, max_rows: int = MAX_ROWS,
+                 subjects: Collection[Key] = ()) -> None:
+        self._timeline, self._max_rows, self._subjects = timeline, max_rows, set(subjects)
         self._paint = Painter(stream)
         self._width = width_of(stream)
         self._levels = LEVELS if can_print(stream, LEVELS) else PLAIN_LEVELS
@@ -406,7 +408,7 @@ class TimelineText:
     def _is_told(self, step: Step) -> bool:
         if step.key.resource == PODS:
             return step.action not in UNTOLD
-        return step.key.resource not in PARTS
+        return step.key.resource not in PARTS or step.key in self._subjects
 
     def _legend(self) -> list[str]:
         signs = {sign if sign in MEANINGS else "A" if sign.isupper() else "a" for sign in self._used - {" "}}

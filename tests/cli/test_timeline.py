@@ -86,6 +86,14 @@ def test_timeline_of_objects_has_what_they_own(cluster: Cluster) -> None:
     assert [step["action"] for step in both if step["resource"] == "nodes"] == ["created", "ready", "cordoned"]
 
 
+@pytest.mark.parametrize("words", ["rs", "replicaset/web-8d74df84f"])
+def test_timeline_of_replica_sets_tells_their_steps(cluster: Cluster, words: str) -> None:
+    text = cluster.run(f"timeline {words}", check=True).stdout
+    assert "  0s  replicasets.apps/web-8d74df84f " in text
+    assert "\nreplicasets.apps/web-8d74df84f in default\ndesired 2 to 0, lowest available 1 of 1" in text
+    assert " replicasets.apps/web-8d74df84f scaled: 1 to 0" in text
+
+
 def test_timeline_of_deleted_object_is_still_there(cluster: Cluster) -> None:
     before = len(steps_of(cluster, "deploy/web"))
     cluster.run("delete deploy web", check=True)

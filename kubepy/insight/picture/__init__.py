@@ -151,9 +151,10 @@ class TopControllers:
         self._workloads = {course.key for course in timeline.courses}
 
     def top(self, step: Step) -> Key:
-        """Return the workload at the top of an object's owners: the object itself if it has none."""
+        """Return the workload at the top of an object's owners, or one below that was asked for: the object itself if
+        it has none."""
         key, seen = step.key, set[Key]()
-        while key not in seen:
+        while key not in seen and key not in self._workloads:
             seen.add(key)
             key = self._owners.get(key) or self._by_name(key, step.revision) or key
         return key

@@ -44,7 +44,8 @@ FAULTS_SEED = "faults.seed"  # in the store's meta values: the seed of faults fo
 # The resources of the objects whose steps the timeline has (``kubepy.apiserver.views``).
 ON_TIMELINE = frozenset((
     "controllerrevisions.apps", "cronjobs.batch", "daemonsets.apps", "deployments.apps", "jobs.batch", "namespaces",
-    "nodes", "persistentvolumeclaims", "pods", "replicasets.apps", "replicationcontrollers", "statefulsets.apps"))
+    "nodes", "persistentvolumeclaims", "poddisruptionbudgets.policy", "pods", "replicasets.apps",
+    "replicationcontrollers", "statefulsets.apps"))
 UNFINISHED = "unfinished"  # in the store's meta values: the cluster is being made
 FOREVER = 1e10  # seconds
 # Resources that are kept in the index alone, and are gone after so many seconds of cluster time: what changes all the

@@ -259,7 +259,7 @@ class StoreState(NamedTuple):
         """Return the state after a commit."""
         places: dict[tuple[str, str], list[MemoryRecord]] = {}
         expiring: list[tuple[tuple[float, Key], bool | None]] = []
-        for key, before, text, changed_at, expires in changes:
+        for key, before, text, changed_at, expires, _ in changes:
             places.setdefault((key.resource, key.namespace), []).append(MemoryRecord(key, changed_at, text, expires))
             if before is not None and before.expires is not None:
                 expiring.append(((before.expires, key), None))

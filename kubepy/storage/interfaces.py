@@ -184,14 +184,18 @@ class Transaction(Protocol):
     def list(self, resource: str, namespace: str | None = None) -> Objects:
         """Return all objects of a resource (in one namespace, or None: everywhere), in key order."""
 
-    def create(self, key: Key, obj: Object) -> Object:
-        """Store a new object; return it with its resourceVersion. Raises ExistsError, ValueError."""
+    def create(self, key: Key, obj: Object, *, is_plain: bool = False) -> Object:
+        """Store a new object; return it with its resourceVersion. Raises ExistsError, ValueError.
 
-    def update(self, key: Key, obj: Object, *, expected: str | None = None) -> Object:
+        :param is_plain: the object holds texts, integers, booleans, null, lists and dicts of them, and nothing else, so
+            that its JSON can be made later.
+        """
+
+    def update(self, key: Key, obj: Object, *, expected: str | None = None, is_plain: bool = False) -> Object:
         """Replace an object; with ``expected``, only if it has that resourceVersion.
 
         One that changes nothing writes nothing and returns what is there. Raises MissingError, ConflictError,
-        ValueError.
+        ValueError. ``is_plain``: as :meth:`create`.
         """
 
     def remove_expired(self) -> None:

@@ -20,7 +20,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 from kubepy.storage.errors import CompactedError, LockTimeoutError
-from kubepy.storage.links import Keys, Lookup, LinkedObjects, LinkEntries, NewLinks, Places, Values, link_values
+from kubepy.storage.links import Keys, LinkedObjects, LinkEntries, Lookup, NewLinks, Places, Values, link_values
 from kubepy.storage.model import (
     DELETED,
     LOG_LENGTH,
@@ -326,7 +326,7 @@ class StoreState(NamedTuple):
         places: dict[tuple[str, str], list[MemoryRecord]] = {}
         expiring: list[tuple[tuple[float, Key], bool | None]] = []
         linked: list[tuple[MemoryRecord, Object | None, MemoryRecord | None]] = []
-        for key, before, text, changed_at, expires in changes:
+        for key, before, text, changed_at, expires, _ in changes:
             record = MemoryRecord(key, changed_at, text, expires)
             places.setdefault((key.resource, key.namespace), []).append(record)
             linked.append((record, objects.get(key), before))

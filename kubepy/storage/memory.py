@@ -351,6 +351,7 @@ class MemoryStore:
         self._held: dict[str, str] = {}  # the holders of named locks
         self._listener: Callable[[CommittedChanges], None] | None = None
         self._new_recorder: NewRecorder | None = None
+        self._shares_source = False
 
     def connect(self, admit: Admit, removal: Removal, now: Callable[[], float],
                 new_recorder: NewRecorder | None = None) -> None:
@@ -369,11 +370,16 @@ class MemoryStore:
 
     def fork(self) -> MemoryStore:
         """Return an independent store with everything that is committed in this one."""
-        return MemoryStore(self._state, volatile=self._volatile, now=self._now, lock_timeout=self.lock_timeout)
+        fork = MemoryStore(self._state, volatile=self._volatile, now=self._now, lock_timeout=self.lock_timeout)
+        fork._shares_source = True
+        return fork
 
     def release(self) -> None:
-        """Let go of the folder that this store is a fork of: neither it nor a fork of it can be read any more."""
-        if self._state.source is not None:
+        """Let go of the folder that this store is a fork of: neither it nor a fork of it can be read any more.
+
+        A fork of a store in memory shares the folder with that store, which is the one to let go of it.
+        """
+        if self._state.source is not None and not self._shares_source:
             self._state.source.close()
 
     def state(self) -> StoreState:

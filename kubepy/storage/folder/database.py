@@ -283,9 +283,11 @@ class Database:
         self._summaries = RowSummaries(self.connection)
         self._links: set[str] | None = None  # the names of those that have an index
 
-    def create(self) -> None:
+    def create(self, revision: int = 0) -> None:
+        """Make the tables. ``revision``: the newest one of those that cannot be told any more."""
         self.connection.executescript(
-            f"PRAGMA journal_mode = WAL; BEGIN IMMEDIATE; {SCHEMA} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;"
+            f"PRAGMA journal_mode = WAL; BEGIN IMMEDIATE; {SCHEMA} UPDATE counters SET value = {revision}; "
+            f"PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;"
         )
 
     def snapshot_copy(self) -> Database:

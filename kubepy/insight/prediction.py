@@ -6,21 +6,28 @@ With the cluster's own clock and a seed they do on the fork exactly what they wo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
 from kubepy.api.clock import ClockLimit, format_exact_time, later
+from kubepy.api.meta import Object, controller_of, uid_of
+from kubepy.api.objects.pods import is_pod_active, is_pod_ready
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.controlplane import build_manager, manager_lock
 from kubepy.insight import Timeline
 from kubepy.insight.timeline import read_timeline
-from kubepy.runtime.checkpoint import CHECKPOINT, latest
+from kubepy.runtime.checkpoint import CHECKPOINT, Pending, latest
+from kubepy.storage import Key
 from kubepy.storage.memory import MemoryStore
 
 DAY = 24 * 3600.0  # seconds
+FIRST_LOOK = 300.0  # seconds after which a prediction is looked at for repetition, then after four times as many …
+MOST_REPETITIONS = 10
 Done = Callable[[LocalCluster], bool]
 NO_SETTINGS: Mapping[str, Any] = MappingProxyType({})
 
@@ -33,6 +40,7 @@ class Prediction:
     :ivar limit: how many seconds of the cluster's time it goes on at most.
     :ivar settled: nothing is due any more but what repeats for ever. False: the end was the limit, or the wish of
         ``done``.
+    :ivar origin: the fork with which it began; ``cluster`` may be a fork of that.
     :ivar settled_after: seconds of the cluster's time from the beginning to the end.
     """
 
@@ -42,11 +50,13 @@ class Prediction:
         self.started = started
         self.settled = settled
         self.settled_after = (cluster.clock.now() - started).total_seconds()
+        self.origin = cluster
         self._revision = revision
 
     def close(self) -> None:
-        """Let go of the folder that the fork lies over; nothing can be read from it after that."""
-        release(self.cluster)
+        """Let go of the folder that the fork lies over, after which nothing can be read from the fork. A fork of a fork
+        shares the folder with its origin, and does not let go of it."""
+        release(self.origin)
 
     @cached_property
     def timeline(self) -> Timeline:
@@ -75,7 +85,7 @@ def predict(cluster: LocalCluster, act: Callable[[LocalCluster], object], limit:
     fork.use_faults(cluster.settings.faults)
     revision = fork.client.revision()
     end = fork.clock.limit = later(started, limit)
-    is_cut = False
+    is_cut, repetition = False, Repetition()
     try:
         act(fork)
     except ClockLimit:
@@ -84,10 +94,12 @@ def predict(cluster: LocalCluster, act: Callable[[LocalCluster], object], limit:
         release(fork)
         raise
     fork.clock.limit = None
-    work(fork, end, done)
-    if not is_cut and is_settled(fork):
-        fork = tried_again(fork, end, done)
-    return Prediction(fork, started, revision, limit, settled=is_settled(fork) and not is_cut)
+    repetition.watch(fork)
+    work(fork, end, done, repetition)
+    last = tried_again(fork, end, done) if not is_cut and is_settled(fork) else fork
+    prediction = Prediction(last, started, revision, limit, settled=is_settled(last) and not is_cut)
+    prediction.origin = fork
+    return prediction
 
 
 def release(fork: LocalCluster) -> None:
@@ -96,10 +108,69 @@ def release(fork: LocalCluster) -> None:
         fork.store.release()
 
 
-def work(fork: LocalCluster, end: datetime, done: Done | None, *, settled: bool = True) -> None:
-    """Let the controllers work on a fork until a moment, or until it is settled before."""
+class Repetition:
+    """Controllers that make the same pods again and again, of which none becomes ready: a node refuses them, or is
+    missing. That has no end; a Job's failures have, at its backoffLimit."""
+
+    def __init__(self) -> None:
+        self._active: dict[str, set[str]] = {}  # the UIDs of pods, by the UID of their controller
+        self._most: Counter[str] = Counter()  # how many of them there were at a time
+        self._made: Counter[str] = Counter()
+        self._sound: set[str] = set()  # controllers of which a pod has become ready
+        self._then: Callable[[Key, Object | None], None] | None = None
+
+    def watch(self, fork: LocalCluster) -> None:
+        """Note what is written on a fork from now on, beside whoever does so already."""
+        self._then, fork.client.on_write = fork.client.on_write, self._note
+
+    def _note(self, key: Key, obj: Object | None) -> None:
+        if self._then is not None:
+            self._then(key, obj)
+        controller = controller_of(obj) if obj is not None and key.resource == "pods" else None
+        if obj is None or controller is None or controller["kind"] == "Job":
+            return
+        owner, active = controller["uid"], self._active.setdefault(controller["uid"], set())
+        if not is_pod_active(obj):
+            active.discard(uid_of(obj))
+        elif uid_of(obj) not in active:
+            active.add(uid_of(obj))
+            self._made[owner] += 1
+            self._most[owner] = max(self._most[owner], len(active))
+        if is_pod_ready(obj):
+            self._sound.add(owner)
+
+    def is_endless(self, fork: LocalCluster) -> bool:
+        """Return whether a controller has made all its pods so often that it will always do so; a node for which
+        something is due may yet change that."""
+        return any(made >= MOST_REPETITIONS * self._most[owner] and owner not in self._sound
+                   for owner, made in self._made.items()) and not any(
+            entry.key.resource == "nodes" and not entry.repeating and fork.store.get(entry.key) is not None
+            for entry in pending(fork))
+
+
+def work(fork: LocalCluster, end: datetime, done: Done | None, repetition: Repetition | None = None, *,
+         settled: bool = True) -> None:
+    """Let the controllers work on a fork until a moment, or until it is settled before, or repeats itself without end.
+    """
+    started, seconds = fork.clock.now(), FIRST_LOOK if repetition else math.inf
+
+    def is_over() -> bool:
+        return (done is not None and done(fork)) or (repetition is not None and repetition.is_endless(fork))
+
     with manager_lock(fork):
-        build_manager(fork).advance(end, settled=settled, done=None if done is None else lambda: done(fork))
+        manager = build_manager(fork)
+        while True:
+            until = min(end, later(started, seconds))
+            manager.advance(until, settled=settled, done=is_over if done else None)
+            if fork.clock.now() < until or until == end or is_over():
+                return
+            seconds *= 4
+
+
+def pending(fork: LocalCluster) -> Sequence[Pending]:
+    """Return what the controllers of a fork have to do, now or later."""
+    checkpoint = latest(fork.store.meta(CHECKPOINT))
+    return checkpoint.pending if checkpoint is not None else ()
 
 
 def is_settled(fork: LocalCluster) -> bool:
@@ -115,8 +186,7 @@ def tried_again(fork: LocalCluster, end: datetime, done: Done | None) -> LocalCl
     Such tries count as repeating for ever, but after a change they may succeed: a quota was raised. Where nothing comes
     of it, the fork is returned as it is.
     """
-    checkpoint = latest(fork.store.meta(CHECKPOINT))
-    tries = [entry.due for entry in (checkpoint.pending if checkpoint else ()) if entry.failures and entry.due]
+    tries = [entry.due for entry in pending(fork) if entry.failures and entry.due]
     if not tries or max(tries) > end or (done is not None and done(fork)):
         return fork
     attempt = fork.fork(is_prediction=True)

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+
 from kubepy import Cluster
+from kubepy.api.clock import later
+from kubepy.api.errors import NotFound
+from kubepy.api.meta import name_of
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.apiserver.request import MERGE_PATCH, Patch
-from kubepy.insight.prediction import predict
+from kubepy.insight.prediction import MOST_REPETITIONS, Repetition, predict, work
+from kubepy.storage.folder.snapshot import FolderSource
 
 
 def rolled_out(clock: str | None = "2026-01-01T00:00:00Z") -> Cluster:
@@ -84,3 +92,57 @@ def test_raised_quota_lets_tries_at_longest_back_off_succeed() -> None:
     prediction = predict(local(cluster), raise_quota)
     deployment = prediction.cluster.client.get("deployments.apps", "web", namespace="default")
     assert (prediction.settled, deployment["status"]["readyReplicas"]) == (True, 4)
+
+
+def test_closed_prediction_of_fork_leaves_the_fork_its_folder(tmp_path: Path) -> None:
+    with Cluster.create(tmp_path / "state", nodes=1, clock="2026-01-01T00:00:00Z", seed=7) as cluster:
+        cluster.run("create deployment web --image=nginx", check=True)
+        fork = local(cluster.fork())
+        predict(fork, scale).close()
+        with pytest.raises(NotFound):
+            predict(fork, lambda cluster: cluster.client.get("pods", "none"))
+        assert [name_of(obj) for obj in fork.client.list("deployments.apps").items] == ["web"]
+
+
+@pytest.mark.parametrize("ask", ["why", "plan"])
+def test_folder_is_let_go_of_after_an_answer(ask: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sources: list[FolderSource] = []
+    monkeypatch.setattr(FolderSource, "revision", property(lambda source: source._revision, lambda source, revision: (
+        sources.append(source), setattr(source, "_revision", revision))), raising=False)
+    with Cluster.create(tmp_path / "state", nodes=1, clock="2026-01-01T00:00:00Z", seed=7) as cluster:
+        cluster.run("create deployment web --image=nginx --replicas=2", check=True)
+        cluster.run(f"{ask} {'deploy/web' if ask == 'why' else ''}")
+    assert sources
+    assert not any(source._close.alive for source in sources)
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "StatefulSet"])
+def test_pods_made_again_without_end_end_the_prediction(kind: str) -> None:
+    cluster = Cluster.temporary(nodes=1, seed=7, clock="2026-01-01T00:00:00Z")
+    labels = {"app": "web"}
+    template = {"metadata": {"labels": labels}, "spec": {"nodeName": "gone", "containers": [
+        {"name": "web", "image": "nginx"}]}}
+    cluster.client.create({"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": "web"},
+                           "spec": {"selector": {"matchLabels": labels}, "template": template}})
+    cluster.advance("5s")
+    prediction = predict(local(cluster), lambda fork: None)
+    assert (prediction.settled, prediction.settled_after) == (False, 1200.0)
+    assert cluster.run("plan").stdout.endswith("Does not finish within 24h.\n")
+    assert cluster.why(f"{kind}/web").state == "stuck"
+
+
+def test_pods_that_become_ready_are_no_repetition() -> None:
+    cluster = rolled_out()
+    repetition = Repetition()
+
+    def delete_often(fork: LocalCluster) -> None:
+        repetition.watch(fork)
+        for _ in range(MOST_REPETITIONS):
+            for pod in fork.client.list("pods").items:
+                fork.client.delete("pods", name_of(pod), namespace="default")
+            work(fork, later(fork.clock.now(), 20.0), None)
+
+    assert predict(local(cluster), delete_often).settled
+    assert not repetition.is_endless(local(cluster))
+    repetition._sound.clear()
+    assert repetition.is_endless(local(cluster))

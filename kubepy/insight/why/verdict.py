@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from typing import NamedTuple
 
 from kubepy.api.clock import format_exact_time
 from kubepy.api.errors import not_found
 from kubepy.api.meta import Object, annotations_of, controller_of, is_being_deleted, uid_of
-from kubepy.api.objects.pods import node_name
+from kubepy.api.objects.pods import is_pod_ready, is_pod_terminal, node_name
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.controlplane import MANAGER_LOCK, OF_SERVER
 from kubepy.insight import Finding
-from kubepy.insight.prediction import predict
+from kubepy.insight.prediction import predict, release
 from kubepy.insight.why import (
     DONE,
     PROGRESSING,
@@ -49,7 +49,8 @@ MANY_PODS = 200  # in a cluster with more of them not all remedies are tried, or
 MOST_WRITES = 2000  # of the controllers: for a run forward, for all remedies together
 MOST_MOMENTS = 40  # in a run forward
 MOST_WAITING = 600  # pods that are not where they should be: with more of them remedies may write only a tenth
-OF_EACH_LOOK = 3  # of many pods that look alike, so many go on while a fork runs forward
+MOST_WRITES_OF_FEW = 300  # the same while most pods lie still
+OF_EACH_LOOK = 10  # of many pods that look alike, so many go on while a fork runs forward
 KUBELET = "kubelet"
 # For each kind first what keeps an object from going, then what refuses its pods, what keeps them from a node, what
 # breaks their containers, and last what only says how far it is.
@@ -99,6 +100,14 @@ class Question(NamedTuple):
 def explain(question: Question) -> Why:
     """Find out how an object stands, and why. Raises NotFound."""
     question = question.of_fork()
+    try:
+        return answer(question)
+    finally:
+        release(question.cluster)
+
+
+def answer(question: Question) -> Why:
+    """Find out how an object stands, and why, on forks of the cluster of the question. Raises NotFound."""
     scene = question.scene()
     asked = scene.get(*question.key)
     if asked is None:
@@ -151,40 +160,75 @@ def _at_end(scene: Scene, key: Key, at_first: Finding | None) -> tuple[Finding |
 # --- running forward ----------------------------------------------------------------------------------------------
 
 
+class RunForward:
+    """What happens to the object while the controllers of a fork work.
+
+    :param most_writes: of the controllers; from then on it is enough if the object has come on.
+    :ivar has_moved: a pod has become ready, has ended or has gone.
+    :ivar is_enough: the object has come on after so many moments or writes, and no pod has fallen back.
+    """
+
+    def __init__(self, question: Question, asked: Object, most_writes: float) -> None:
+        self._question, self._asked, self._budget = question, asked, Budget(most_writes)
+        self._begun = goals.progress(asked)
+        self._moments = 0
+        self._ready: dict[Key, bool] = {}  # pods that have become ready, and whether they still are
+        self.has_moved = self.is_enough = False
+
+    def watch(self, fork: LocalCluster, still: Set[Key] = frozenset()) -> None:
+        """Note what is written on a fork from now on.
+
+        :param still: pods that lie still: the kubelets do nothing about them.
+        """
+        if still:
+            _lay_still(fork, still)
+        fork.client.on_write = self._note
+
+    def _note(self, key: Key, obj: Object | None) -> None:
+        self._budget.count(key, obj)
+        if key.resource == "pods" and obj is not None and not is_being_deleted(obj):
+            is_ready = is_pod_terminal(obj) or is_pod_ready(obj)
+            self.has_moved |= is_ready
+            if is_ready or key in self._ready:
+                self._ready[key] = is_ready
+        elif key.resource == "pods":
+            self.has_moved = True
+            self._ready.pop(key, None)
+
+    def is_over(self, fork: LocalCluster) -> bool:
+        """Return whether the run need not go on; it is asked when the work of a moment is done."""
+        self._moments += 1
+        obj = self._question.scene(fork).get(*self._question.key)
+        self.is_enough = (self._moments > MOST_MOMENTS or self._budget.left < 0) and self._comes_on(obj)
+        return self.is_enough or self._question.is_done(fork, self._asked) or goals.has_failed(obj)
+
+    def is_over_early(self, fork: LocalCluster) -> bool:
+        """Return whether the run of a few pods shows all that it can show."""
+        return self.is_over(fork) or (self.has_moved and (self._begun is None or self._budget.left < 0))
+
+    def _comes_on(self, obj: Object | None) -> bool:
+        progress = goals.progress(obj) if obj is not None else None
+        return self._begun is not None and progress is not None and progress > self._begun and all(self._ready.values())
+
+
 def run_forward(question: Question, scene: Scene, asked: Object) -> tuple[LocalCluster, bool]:
     """Let the controllers work on a fork; return it as it is in the end, and whether the object is done there.
 
     Where there are many pods, those that look alike first lie still but for a few of them: if none of these becomes
-    ready or goes, neither would the others, and the object is stuck. Otherwise all of them go on, and a workload that
-    has come on after so many moments, or writes, counts as one that gets there.
+    ready or goes, neither would the others, and the object is stuck. If the object comes on with them, it gets there.
+    Otherwise all of them go on, and a workload that has come on after so many moments, or writes, counts as one that
+    gets there.
     """
-    moments, is_enough, budget, begun = 0, False, Budget(MOST_WRITES), goals.progress(asked)
     has_many = len(scene.list("pods")) > MANY_PODS
-
-    def done(fork: LocalCluster) -> bool:
-        return question.is_done(fork, asked)
-
-    def comes_on(fork: LocalCluster) -> bool:
-        obj = question.scene(fork).get(*question.key)
-        return obj is not None and begun is not None and (goals.progress(obj) or begun) > begun
-
-    def count_writes(fork: LocalCluster) -> None:
-        fork.client.on_write = budget.count
-
-    def done_or_enough(fork: LocalCluster) -> bool:
-        nonlocal moments, is_enough
-        moments += 1
-        is_enough = has_many and (moments > MOST_MOMENTS or budget.left < 0) and comes_on(fork)
-        return is_enough or done(fork) or goals.has_failed(question.scene(fork).get(*question.key))
-
-    if has_many and scene.settings.faults is None and (still := alike(scene)):
-        before = _settled_pods(scene)
-        end = predict(question.cluster, lambda fork: _lay_still(fork, still),
-                      done=lambda fork: done(fork) or _settled_pods(question.scene(fork)) != before).cluster
-        if not done(end) and _settled_pods(question.scene(end)) == before:
-            return end, False
-    end = predict(question.cluster, count_writes, done=done_or_enough).cluster
-    return end, is_enough or question.is_done(end, asked, or_goes_on=True)
+    if has_many and scene.settings.faults is None and (still := alike(scene) - {question.key}):
+        before, run = _settled_pods(scene), RunForward(question, asked, MOST_WRITES_OF_FEW)
+        end = predict(question.cluster, lambda fork: run.watch(fork, still), done=run.is_over_early).cluster
+        is_done = run.is_enough or question.is_done(end, asked)
+        if is_done or not (run.has_moved or _settled_pods(question.scene(end)) != before):
+            return end, is_done
+    run = RunForward(question, asked, MOST_WRITES if has_many else math.inf)
+    end = predict(question.cluster, run.watch, done=run.is_over).cluster
+    return end, run.is_enough or question.is_done(end, asked, or_goes_on=True)
 
 
 def alike(scene: Scene) -> set[Key]:
@@ -208,7 +252,7 @@ def _own_annotations(obj: Object) -> tuple[tuple[str, str], ...]:
     return tuple(sorted(item for item in annotations_of(obj).items() if item[0].startswith("kubepy.dev/")))
 
 
-def _lay_still(fork: LocalCluster, still: set[Key]) -> None:
+def _lay_still(fork: LocalCluster, still: Set[Key]) -> None:
     """Drop pods from what the kubelets of a fork have to do; one that somebody changes is taken up again."""
     text = fork.store.meta(CHECKPOINT)
     record = json.loads(text) if text else {"pending": []}

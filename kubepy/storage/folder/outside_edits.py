@@ -97,7 +97,7 @@ class OutsideEdits:
                     self._folder.sync_all()  # the rows of a new index count as DURABLE
                 # A new index begins beyond what the one before can have reached, so that a resource version from then
                 # is never taken for one of now. Milliseconds go by faster than revisions.
-                revision = max(len(outcomes), int(self._now * 1000))
+                revision = max(revision + 1, len(outcomes), int(self._now * 1000))
                 self._database.set_counter("compacted", revision)
                 self._database.set_built()
             edits = self._number(outcomes, problems, revision)

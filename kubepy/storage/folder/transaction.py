@@ -66,7 +66,7 @@ class FolderTransaction(BufferedTransaction[Row]):
             if entry.deleted_at:
                 self._revision += 1
                 entry.deleted_at = self._revision
-            if entry.json is not None:
+            if entry.is_there:
                 self._revision += 1
             entry.revision = self._revision
             if entry.object is not None:
@@ -135,8 +135,10 @@ class FolderTransaction(BufferedTransaction[Row]):
         for key in edits.retained:  # the file is written again like that of any object that changes
             kept, known = edits.rows.pop(key), self._database.row(key)
             assert known is not None
+            assert kept.json is not None
             entry = self._remember(key, known)
-            entry.json, entry.revision = kept.json, kept.revision
+            entry.revision = kept.revision
+            entry.set(self._decoder.object(key, kept.json, kept.revision), kept.json)
             self._touched[key] = None
             self._tombstones[key] = known._replace(json=None)
             edits.log = [logged for logged in edits.log if Key(*logged[2:5]) != key]

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from kubepy.api import errors
@@ -37,7 +38,7 @@ from kubepy.apiserver.server import Rehearsal, RequestScope, Server
 from kubepy.apiserver.settings import MINIMAL, ClusterSettings
 from kubepy.apiserver.transaction import IMPLIED, RequestTransaction, with_implied
 from kubepy.lazy import lazy_imports
-from kubepy.storage import Change, CompactedError, ConflictError, Key, Problem, Snapshot
+from kubepy.storage import Change, CompactedError, ConflictError, Key, ObjectStream, Problem, Snapshot
 
 if TYPE_CHECKING:
     from kubepy.storage.interfaces import Store, Transaction
@@ -62,6 +63,7 @@ WEBHOOK_CONFIGURATIONS = tuple(f"{type_}webhookconfigurations.admissionregistrat
 PODS = GroupVersionResource.parse("pods")
 BINDINGS, COMPONENT_STATUSES = "bindings", "componentstatuses"
 REVIEW_GROUPS = ("authentication.k8s.io", "authorization.k8s.io")
+SELECTED_TOGETHER = 100  # objects of a stream
 _WRITE, _DELETE = WriteOptions(), DeleteOptions()
 
 
@@ -210,6 +212,25 @@ class Client:
         options = ListOptions(label_selector, field_selector)
         return self._list(Request("list", _named(resource), namespace or "", options=options))
 
+    def stream(self, resource: str | GroupVersionResource, *, namespace: str | None = None, label_selector: str = "",
+               field_selector: str = "") -> Iterator[Object]:
+        """Return the same objects one by one, for whoever does not need them all at once; raises at once as ``list``.
+
+        Objects of some kinds, which have to be seen together, are listed as ``list`` does it.
+        """
+        options = ListOptions(label_selector, field_selector)
+        wanted, request = self._resolve(Request("list", _named(resource), namespace or "", options=options))
+        is_as_stored = (request.resource.group, request.resource.version or wanted.version) == (wanted.group,
+                                                                                                wanted.version)
+        if (self._batch or not is_as_stored or wanted.custom or wanted.computed_from
+                or wanted.key in (*IMPLIED, COMPONENT_STATUSES)):
+            return iter(self._list(request).items)
+        stream = self._store.stream(wanted.key, request.namespace or None)
+        self._warn_of(stream)
+        self._selected(wanted, request, [])  # raises for selectors that cannot be read
+        chunks = iter(lambda: list(islice(stream.objects, SELECTED_TOGETHER)), [])
+        return chain.from_iterable(self._selected(wanted, request, chunk) for chunk in chunks)
+
     def create(self, resource: str | GroupVersionResource, obj: Object, *, namespace: str = "",
                options: CreateOptions = _WRITE) -> Object:
         """Create an object; returns it as stored.
@@ -290,15 +311,19 @@ class Client:
             subjects = self._list(request._replace(resource=_named(resource.computed_from)))
             return subjects._replace(items=self._metrics_of(resource, subjects.items))
         namespace = request.namespace or None
-        revision, objects, problems = self._snapshot(resource.key, namespace)
+        snapshot = self._snapshot(resource.key, namespace)
+        revision, objects, problems = snapshot
         if resource.key == COMPONENT_STATUSES:
             objects = metrics.component_statuses()
         if resource.key in IMPLIED and (implied_objects := self._implied_objects()):
             missing = implied_objects.missing(resource.key, namespace, objects, self._stored)
             objects = with_implied(objects, missing)
-        for problem in problems:
-            self.warn(self._store.describe(problem))
+        self._warn_of(snapshot)
         return ObjectList(self._chosen(resource, request, objects), str(revision), problems)
+
+    def _warn_of(self, snapshot: Snapshot | ObjectStream) -> None:
+        for problem in snapshot.problems:
+            self.warn(self._store.describe(problem))
 
     def choose(self, request: Request, objects: Objects) -> ChosenObjects:
         """Return stored objects as a list or watch shows them: in the version of the request, and None for each that

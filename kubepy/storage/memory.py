@@ -33,6 +33,7 @@ from kubepy.storage.model import (
     LoggedChange,
     LoggedChanges,
     Object,
+    ObjectStream,
     Problem,
     Removal,
     Snapshot,
@@ -481,6 +482,11 @@ class MemoryStore:
         state, now = self._state, self._now()
         records = state.records(resource, namespace)
         return Snapshot(state.revision, [record.object for record in records if record.is_alive(now)])
+
+    def stream(self, resource: str, namespace: str | None = None) -> ObjectStream:
+        """Return the same objects one by one."""
+        snapshot = self.list(resource, namespace)
+        return ObjectStream(snapshot.revision, iter(snapshot.objects))
 
     def revision(self) -> int:
         """Return the newest revision."""

@@ -15,13 +15,24 @@ from kubepy.storage.errors import FolderError, LockTimeoutError
 from kubepy.storage.folder import index
 from kubepy.storage.folder import settings as cluster_settings
 from kubepy.storage.folder.access import Access
-from kubepy.storage.folder.database import Row
+from kubepy.storage.folder.database import DamagedError, Row
 from kubepy.storage.folder.files import StateFolder
 from kubepy.storage.folder.manifest import Decoder
 from kubepy.storage.folder.paths import is_folder_path
-from kubepy.storage.folder.reader import Reader, read_changes, read_logged_changes
+from kubepy.storage.folder.reader import FolderView, Reader, read_changes, read_logged_changes
 from kubepy.storage.folder.scan import EVERYTHING
-from kubepy.storage.model import Admit, Change, CommittedChanges, Key, LoggedChanges, Object, Problem, Removal, Snapshot
+from kubepy.storage.model import (
+    Admit,
+    Change,
+    CommittedChanges,
+    Key,
+    LoggedChanges,
+    Object,
+    ObjectStream,
+    Problem,
+    Removal,
+    Snapshot,
+)
 
 with lazy_imports():
     from kubepy.storage import memory, timeline
@@ -40,6 +51,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 Names = list[str]
+RowList = list[Row]
 Changes = list[Change]
 Problems = list[Problem]
 TimelineEntries = list["TimelineEntry"]
@@ -191,8 +203,29 @@ class FolderStore:
     def list(self, resource: str, namespace: str | None = None) -> Snapshot:
         """Return the objects of a resource (in one namespace, or None: everywhere)."""
         view = self._reader.view_list(resource, namespace)
-        rows = (view.rows[key] for key in sorted(view.rows))
-        return Snapshot(view.revision, [self._object(row) for row in rows if self._is_alive(row)], tuple(view.problems))
+        return Snapshot(view.revision, self._decoder.objects(self._alive_rows(view)), tuple(view.problems))
+
+    @_reads
+    def stream(self, resource: str, namespace: str | None = None) -> ObjectStream:
+        """Return the same objects one by one; as text they are in memory until it is their turn."""
+        view = self._reader.view_list(resource, namespace)
+        return ObjectStream(view.revision, self._decoded(self._alive_rows(view)), tuple(view.problems))
+
+    def _alive_rows(self, view: FolderView) -> RowList:
+        """Return the rows of a view in key order, without objects whose time is over."""
+        return [row for key in sorted(view.rows) if self._is_alive(row := view.rows[key])]
+
+    def _decoded(self, rows: RowList) -> Iterator[Object]:
+        """Decode rows; takes each from the list, so that its text does not outlive its object."""
+        rows.reverse()
+        while rows:
+            row = rows.pop()
+            try:
+                yield self._decoder.passing(row)
+            except DamagedError:
+                self._access.renew()
+                if (obj := self.get(row.key)) is not None:
+                    yield obj
 
     @_reads
     def revision(self) -> int:

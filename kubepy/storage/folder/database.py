@@ -33,6 +33,7 @@ with lazy_imports():
     from kubepy.storage import timeline
 
 if TYPE_CHECKING:
+    from kubepy.storage.links import Lookup
     from kubepy.storage.timeline import TimelineEntry
 
 DURABLE = 0
@@ -40,6 +41,7 @@ WRITTEN = 1
 PENDING = 2
 
 MAX_REVISION = 2**62
+BUSY_SECONDS = 10.0  # how long SQLite waits for another process that writes
 SCHEMA_VERSION = 4
 # Made when it is first needed: indexes of earlier versions have none.
 TIMELINE_SCHEMA = """
@@ -236,10 +238,6 @@ class RowSummaries:
         self._read()
         return list(self._rows.values())
 
-    def has(self, key: Key) -> bool:
-        self._read()
-        return key in self._rows
-
     def _read(self) -> None:
         # The version is read before the rows: a commit between the two shows in the next version.
         (version,) = self._connection.execute("PRAGMA data_version").fetchone()
@@ -275,11 +273,12 @@ class Database:
     def __init__(self, path: str) -> None:
         self.path = path
         self.in_memory = path == ":memory:"
-        self.connection = sqlite3.connect(path, timeout=10.0, isolation_level=None,
+        self.connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None,
                                           check_same_thread=False)  # threads of a Python program take turns
         self.connection.execute("PRAGMA cache_size = -65536")  # KiB at most; SQLite's own limit is below our usual size
         self.identity = None if self.in_memory else identity(path)
         self._summaries = RowSummaries(self.connection)
+        self._links: set[str] | None = None  # the names of those that have an index
 
     def create(self, revision: int = 0) -> None:
         """Make the tables. ``revision``: the newest one of those that cannot be told any more."""
@@ -290,11 +289,16 @@ class Database:
 
     def snapshot_copy(self) -> Database:
         """Return a connection that sees the present state for ever, and that any thread may use."""
+        copy = self.new_connection()
+        copy.connection.execute("BEGIN")
+        copy.counter("revision")  # the snapshot is that of the first read
+        return copy
+
+    def new_connection(self) -> Database:
+        """Return another connection, which any thread may use; to an index in memory it is a copy."""
         copy = Database(self.path)
         if self.in_memory:
             self.connection.backup(copy.connection)
-        copy.connection.execute("BEGIN")
-        copy.counter("revision")  # the snapshot is that of the first read
         return copy
 
     def is_current(self) -> bool:
@@ -341,24 +345,29 @@ class Database:
         rows = self._select("resource = ? AND namespace = ? AND name = ?", key)
         return rows[0] if rows else None
 
-    def existing_row(self, key: Key) -> Row | None:
-        """Return the row of a key, for the holder of the lock. Raises DamagedError also where a scan finds the row, but
-        the look-up by its key does not."""
-        row = self.row(key)
-        if row is None and self._summaries.has(key):
-            raise DamagedError(f"the row of {key.resource} {key.name} cannot be looked up")
-        return row
+    def require_absent(self, keys: Iterable[Key]) -> None:
+        """Read through all rows, past SQLite's index of keys. Raises DamagedError where there is a row of a key which
+        the look-up by that key has not found."""
+        missing = set(keys)
+        if missing and any(missing & {Key(*names)} for names in self.connection.execute(
+                "SELECT resource, namespace, name FROM objects NOT INDEXED")):
+            raise DamagedError("a row cannot be looked up by its key")
 
     def row_summaries(self) -> list[Row]:
         """Return all rows, tombstones included, in no order; ``json`` is "" where there is some."""
         return self._summaries.all()
 
+    def summaries(self, resource: str, namespace: str | None) -> list[Row]:
+        """Return the rows of a resource in a namespace (None: in all), in no order; ``json`` is "" where there is
+        some."""
+        where, values = _place(resource, namespace)
+        return [Row._make(columns) for columns in self.connection.execute(
+            f"SELECT {COLUMNS_WITHOUT_JSON} FROM objects WHERE {where}", values)]
+
     def rows(self, resource: str | None = None, namespace: str | None = None) -> list[Row]:
         """Return the rows of a resource (None: of all) in a namespace (None: in all), tombstones included, in key
         order. Raises DamagedError."""
-        columns = {"resource": resource, "namespace": namespace}
-        values = {column: value for column, value in columns.items() if value is not None}
-        return self._select(" AND ".join(f"{column} = ?" for column in values) or "TRUE", tuple(values.values()))
+        return self._select(*_place(resource, namespace))
 
     def pending(self) -> list[Row]:
         """Return the rows that are PENDING, in key order. Raises DamagedError."""
@@ -370,6 +379,47 @@ class Database:
             f"SELECT resource, namespace, name, revision FROM objects WHERE state > 0 AND state = {WRITTEN}")
         return [(Key(*key), revision) for *key, revision in selected]
 
+    def make_links(self, links: Iterable[Lookup]) -> None:
+        """Make the indexes of links that are missing, from the rows."""
+        present = self._index_names()
+        if missing := [link for link in links if f"link_{link.name}" not in present]:
+            with self.write(durable=False):
+                for link in missing:
+                    self.connection.execute(
+                        f"CREATE INDEX IF NOT EXISTS link_{link.name} ON objects "
+                        f"({link.expression}, resource, namespace, name) WHERE {link.condition}")
+
+    def has_index(self, link: Lookup) -> bool:
+        """Return whether a link has its index."""
+        if self._links is None or link.name not in self._links:
+            self._links = {name.removeprefix("link_") for name in self._index_names()}
+        return link.name in self._links
+
+    def linked(self, link: Lookup, value: str, resource: str | None = None, namespace: str | None = None) -> list[Row]:
+        """Return the live rows that a link finds by a value (of one resource, in one namespace), in key order; without
+        its index all rows are looked at. Raises DamagedError."""
+        narrowed = {"resource": resource, "namespace": namespace}
+        chosen = {column: text for column, text in narrowed.items() if text is not None}
+        where = " AND ".join([f"{link.expression} = ?", link.condition, *(f"{column} = ?" for column in chosen)])
+        return self._select(where, (value, *chosen.values()),
+                            f"objects INDEXED BY link_{link.name}" if self.has_index(link) else "objects")
+
+    def link_values(self, link: Lookup) -> list[tuple[Key, str]]:
+        """Return the keys of all live rows that a link finds, with their values, in no order."""
+        selected = self.connection.execute(
+            f"SELECT {link.expression}, resource, namespace, name FROM objects WHERE {link.condition}")
+        return [(Key(*key), value) for value, *key in selected]
+
+    def _index_names(self) -> set[str]:
+        return {name for (name,) in self.connection.execute("SELECT name FROM sqlite_master WHERE type = 'index'")}
+
+    def keys(self, resource: str, limit: int | None = None) -> list[Key]:
+        """Return the keys of the live rows of a resource, at most so many, in key order."""
+        selected = self.connection.execute(
+            "SELECT resource, namespace, name FROM objects WHERE resource = ? AND json IS NOT NULL "
+            "ORDER BY resource, namespace, name LIMIT ?", (resource, -1 if limit is None else limit))
+        return list(map(Key._make, selected))
+
     def expired(self, now: float) -> list[Row]:
         """Return the rows whose time is over, in key order. Raises DamagedError."""
         return self._select("expires IS NOT NULL AND expires <= ?", (now,))
@@ -379,11 +429,11 @@ class Database:
         (first,) = self.connection.execute("SELECT min(expires) FROM objects WHERE expires > ?", (now,)).fetchone()
         return None if first is None else float(first)
 
-    def _select(self, where: str, values: tuple[str | float, ...] = ()) -> list[Row]:
+    def _select(self, where: str, values: tuple[str | float, ...] = (), table: str = "objects") -> list[Row]:
         """Return rows in key order. Raises DamagedError for one whose checksum or type of a column is wrong."""
         rows: list[Row] = []
         for *columns, stored_checksum in self.connection.execute(
-                f"SELECT {COLUMNS}, checksum FROM objects WHERE {where} ORDER BY resource, namespace, name", values):
+                f"SELECT {COLUMNS}, checksum FROM {table} WHERE {where} ORDER BY resource, namespace, name", values):
             row = Row._make(columns)
             is_sound = type(row.digest) is bytes and isinstance(row.expires, float | None)
             if stored_checksum != checksum(row) or not is_sound:
@@ -570,12 +620,33 @@ class Database:
         """Return the names of the values of a table."""
         return [name for (name,) in self.connection.execute(f"SELECT name FROM {table}").fetchall()]
 
+    def try_to_remember(self, name: str, value: str) -> None:
+        """Set a value of the table ``internal``, unless another process writes now or this one cannot write here."""
+        if self.in_memory:
+            return
+        self.connection.execute("PRAGMA busy_timeout = 0")
+        try:
+            with self.write(durable=False):
+                self.set_value("internal", name, value)
+        except sqlite3.OperationalError as error:
+            if is_damage(error):
+                raise
+        finally:
+            self.connection.execute(f"PRAGMA busy_timeout = {BUSY_SECONDS * 1000:.0f}")
+
     def set_value(self, table: str, name: str, value: str | None) -> None:
         if value is None:
             self.connection.execute(f"DELETE FROM {table} WHERE name = ?", (name,))
         else:
             row = (name, value, zlib.crc32(f"{name}={value}".encode()))
             self.connection.execute(f"INSERT OR REPLACE INTO {table} VALUES (?, ?, ?)", row)
+
+
+def _place(resource: str | None, namespace: str | None) -> tuple[str, tuple[str, ...]]:
+    """Return the condition for the rows of a resource (None: of all) in a namespace (None: in all), and its values."""
+    columns = {"resource": resource, "namespace": namespace}
+    values = {column: value for column, value in columns.items() if value is not None}
+    return " AND ".join(f"{column} = ?" for column in values) or "TRUE", tuple(values.values())
 
 
 def identity(path: str) -> tuple[int, int] | None:

@@ -34,7 +34,7 @@ from kubepy.apiserver.request import (
 )
 from kubepy.apiserver.server import Rehearsal, RequestScope, Server
 from kubepy.apiserver.settings import MINIMAL, ClusterSettings
-from kubepy.apiserver.transaction import IMPLIED, RequestTransaction, with_implied
+from kubepy.apiserver.transaction import IMPLIED, BatchMemory, RequestTransaction, with_implied
 from kubepy.lazy import lazy_imports
 from kubepy.storage import Change, CompactedError, ConflictError, Key, Problem, Snapshot
 
@@ -78,9 +78,10 @@ class ObjectList(NamedTuple):
 class Batch:
     """Many requests in one transaction (see :meth:`Client.batch`)."""
 
-    def __init__(self, transaction: Transaction, events: Events) -> None:
+    def __init__(self, transaction: Transaction, events: Events, memory: BatchMemory | None = None) -> None:
         self.transaction = transaction
         self.events = events
+        self.memory = memory
 
     def drain(self) -> Events:
         """Return the changes since the last call, in order.
@@ -568,7 +569,7 @@ class Client:
             news = [event for event in events if event.old is not event.new and (
                 event.old is None or event.new is None
                 or event.old["metadata"]["resourceVersion"] != event.new["metadata"]["resourceVersion"])]
-            batch = self._batch = Batch(transaction, news)
+            batch = self._batch = Batch(transaction, news, BatchMemory())
             self._server.webhooks.begin_batch()
             try:
                 yield batch
@@ -599,7 +600,7 @@ class Client:
         if self._batch:
             events, first = self._batch.events, len(self._batch.events)
             yield RequestTransaction(self._store, self._batch.transaction, events, self._implied_objects(),
-                                     dry_run=dry_run)
+                                     self._batch.memory, dry_run=dry_run)
         else:
             events, first = [], 0
             with self._storage_transaction() as transaction:

@@ -27,14 +27,14 @@ class BatchMemory:
     (``kubepy.apiserver.requests.podbatches``).
 
     :ivar version: the number of writes in the batch of anything but pods and events.
-    :ivar accepted: the pods that the batch has stored last, as requests made and checked them.
+    :ivar accepted: the pods that batches have stored last, as requests made and checked them.
     :ivar made: by what a creation depends on, the version at that time and the pod that was made.
     :ivar is_simple: the namespaces in which nothing but the usual plugins has a say about pods, at a version.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, accepted: dict[Key, Object]) -> None:
         self.version = 0
-        self.accepted: dict[Key, Object] = {}
+        self.accepted = accepted
         self.made: dict[bytes, tuple[int, Object]] = {}
         self.is_simple: dict[str, int] = {}
 
@@ -138,8 +138,12 @@ class RequestTransaction:
 
     def _note(self, event: WatchEvent) -> None:
         self._events.append(event)
-        if self.memory is not None and event.key.resource not in (PODS, EVENTS):
+        if self.memory is None:
+            return
+        if event.key.resource not in (PODS, EVENTS):
             self.memory.version += 1
+        elif event.new is None:
+            self.memory.accepted.pop(event.key, None)
 
     def charge(self, charges: Iterable[tuple[Object, Object]]) -> None:
         """Write ResourceQuotas, given as they were and as they are after the request; a dry run uses nothing."""

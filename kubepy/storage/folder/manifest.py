@@ -68,11 +68,18 @@ class Decoder:
         known = self._objects.get(key)
         if known is not None and known[1] == revision and known[0] == text:
             return known[2]
+        return self.put(key, text, revision, from_json(text, revision))
+
+    def put(self, key: Key, text: str, revision: int, obj: Object) -> Object:
+        """Remember the object of a row."""
         if len(self._objects) >= MAX_DECODED:
             self._objects.clear()
-        obj = from_json(text, revision)
         self._objects[key] = text, revision, obj
         return obj
+
+    def forget(self, key: Key) -> None:
+        """Forget an object that was deleted."""
+        self._objects.pop(key, None)
 
 
 def to_file(text: str, plain: Object | None = None) -> bytes:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from kubepy.api import errors
 from kubepy.api.clock import Clock, Ids, format_exact_time
@@ -35,7 +35,7 @@ from kubepy.apiserver.request import (
 from kubepy.apiserver.server import Rehearsal, RequestScope, Server
 from kubepy.apiserver.settings import MINIMAL, ClusterSettings
 from kubepy.apiserver.transaction import IMPLIED, RequestTransaction, with_implied
-from kubepy.lazy import lazy_imports
+from kubepy.lazy import NamedTuple, lazy_imports
 from kubepy.storage import Change, CompactedError, ConflictError, Key, Problem, Snapshot
 
 if TYPE_CHECKING:

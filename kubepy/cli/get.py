@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from kubepy.api.meta import Object
 from kubepy.api.scheme import Resource
 from kubepy.cli.errors import CliError, raise_all, raise_together
@@ -13,7 +11,7 @@ from kubepy.cli.runtime.command import command
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.infos import Info, Result
 from kubepy.cli.runtime.tables import format_lines, lines
-from kubepy.lazy import lazy_imports
+from kubepy.lazy import NamedTuple, lazy_imports
 from kubepy.quoting import printable
 
 with lazy_imports():

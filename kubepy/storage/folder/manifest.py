@@ -6,9 +6,9 @@ from __future__ import annotations
 import json
 import math
 import re
-from typing import Any, NamedTuple
+from typing import Any
 
-from kubepy.lazy import lazy_imports
+from kubepy.lazy import NamedTuple, lazy_imports
 from kubepy.quoting import quote
 from kubepy.storage.folder.database import DamagedError
 from kubepy.storage.folder.paths import path_of

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum, auto
-from typing import NamedTuple
 
+from kubepy.lazy import NamedTuple
 from kubepy.storage.errors import CompactedError
 from kubepy.storage.folder.access import Access
 from kubepy.storage.folder.compare import (

@@ -19,6 +19,7 @@ from kubepy.storage.model import (
     LoggedChange,
     Object,
     Objects,
+    coalesce,
     to_json,
 )
 from kubepy.storage.timeline import TimelineEntry, TimelineRecorder
@@ -316,8 +317,8 @@ class BufferedTransaction(Generic[Stored]):
     def committed(self) -> CommittedChanges:
         """Return the changes as those hear of them who listen to the store."""
         changes = []
-        for revision, change_type, *names, last in self.log():
-            entry = self._entries[key := Key(*names)]
+        for revision, change_type, *names, last in coalesce(self.log()):
+            entry = self._entry(key := Key(*names))
             text = entry.json if last is None else last
             assert text is not None
             changes.append(LoggedChange(revision, change_type, key, text, entry.expires))

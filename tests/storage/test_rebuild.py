@@ -15,6 +15,7 @@ import pytest
 
 from kubepy.storage import CompactedError, FolderError, Key, NoClusterError
 from kubepy.storage.errors import RemovedIndexError
+from kubepy.storage.folder.database import Row, checksum
 from kubepy.storage.folder.outside_edits import OutsideEdits
 from kubepy.storage.folder.store import FolderStore
 
@@ -169,6 +170,18 @@ def test_damaged_index_is_made_anew(
         write_until_made_anew(again)
     assert again.get(key("a"))["data"] == {"a": "1"}  # type: ignore[index]
     assert names(again.list("configmaps").objects) == ["a", "b"][: 1 + writes_first]
+
+
+def test_stream_reads_file_where_row_holds_no_object(folder: Path, open_store: Callable[..., FolderStore]) -> None:
+    store = open_store()
+    create(store, config_map("a"), config_map("b"))
+    store.close()
+    with sqlite3.connect(folder / ".kubepy/index.db") as connection:
+        broken = Row(*key("b"), 2, "[]")
+        connection.execute("UPDATE objects SET json = '[]', checksum = ? WHERE name = 'b'", (checksum(broken),))
+    connection.close()
+    objects = open_store().stream("configmaps").objects
+    assert [obj["data"] for obj in objects] == [{"a": "1"}, {"a": "1"}]
 
 
 def write_until_made_anew(store: FolderStore) -> None:

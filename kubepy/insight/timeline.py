@@ -10,7 +10,7 @@ order.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -25,7 +25,7 @@ from kubepy.apiserver.cluster import LocalCluster
 from kubepy.apiserver.settings import FINEST, is_too_exact
 from kubepy.apiserver.views import BUDGETS, VIEWS, WORKLOADS, PodView, WorkloadView, from_stored, view
 from kubepy.insight import Bounds, Course, Numbers, Step, Timeline
-from kubepy.insight.availability import extremes, judge
+from kubepy.insight.availability import Availability, extremes, judge
 from kubepy.insight.bounds import Budgets, bounds_of, desired_of
 from kubepy.insight.steps import AVAILABLE, CREATED, ENDED, OUTSIDE, READY, TERMINATING, UNAVAILABLE, Action, actions
 from kubepy.quoting import printable
@@ -522,22 +522,28 @@ def step_document(step: Step, start: datetime) -> Object:
 
 
 def workload_document(course: Course, timeline: Timeline) -> Object:
-    """Return the course of a workload: the extremes of its numbers, its bounds, and all numbers."""
+    """Return the course of a workload: its worst moments, and all of them."""
     judged = judge(course)
-    worst, last = extremes(judged), judged[-1].numbers
 
     def at(step: int) -> str:
         return format_exact_time(timeline.steps[step - 1].at if step else timeline.since)
 
-    bounds = worst.lowest.bounds
-    return {"resource": course.key.resource, "namespace": course.key.namespace, "name": course.key.name,
-            "desired": last.desired, "minAvailable": worst.lowest.numbers.available,
-            "maxUnavailable": worst.most_unavailable, "maxSurge": worst.most_surge, "updated": last.updated,
-            "bounds": {"step": worst.lowest.step, "at": at(worst.lowest.step), "desired": worst.lowest.numbers.desired,
-                       "minAvailable": worst.lowest.required, "maxUnavailable": bounds.max_unavailable,
-                       "maxSurge": bounds.max_surge,
-                       "budget": bounds.budget if worst.lowest.required is not None else ""},
+    document = worst_document(course.key, judged)
+    step = document["bounds"]["step"]
+    return {**document, "bounds": {"step": step, "at": at(step), **document["bounds"]},
             "numbers": [{"step": step, "at": at(step), "desired": numbers.desired, "pods": numbers.pods,
                          "ready": numbers.ready, "available": numbers.available, "unavailable": numbers.unavailable,
                          "surge": numbers.surge, "updated": numbers.updated, "required": required}
                         for step, numbers, _, required, *_ in judged]}
+
+
+def worst_document(key: Key, judged: Sequence[Availability]) -> Object:
+    """Return what a workload was at its worst, and the bounds of that moment."""
+    lowest, most_unavailable, most_surge, _ = extremes(judged)
+    last, bounds = judged[-1].numbers, lowest.bounds
+    return {"resource": key.resource, "namespace": key.namespace, "name": key.name, "desired": last.desired,
+            "minAvailable": lowest.numbers.available, "maxUnavailable": most_unavailable, "maxSurge": most_surge,
+            "updated": last.updated,
+            "bounds": {"step": lowest.step, "desired": lowest.numbers.desired, "minAvailable": lowest.required,
+                       "maxUnavailable": bounds.max_unavailable, "maxSurge": bounds.max_surge,
+                       "budget": bounds.budget if lowest.required is not None else ""}}

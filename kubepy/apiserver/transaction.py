@@ -71,21 +71,24 @@ class RequestTransaction:
             return stored
         return with_implied(stored, self._implied.missing(resource, namespace, stored, self._transaction.list))
 
-    def create(self, key: Key, obj: Object) -> Object:
-        """Store a new object and return it. Raises AlreadyExists, in other words if that one is being deleted."""
+    def create(self, key: Key, obj: Object, *, is_plain: bool = False) -> Object:
+        """Store a new object and return it. Raises AlreadyExists, in other words if that one is being deleted.
+
+        :param is_plain: as for a transaction of storage.
+        """
         if self.dry_run or key.resource in IMPLIED:
             if (existing := self.get(key)) is not None:
                 raise _already_exists(key, existing)
             if self.dry_run:
                 return obj
         try:
-            stored = self._transaction.create(key, obj)
+            stored = self._transaction.create(key, obj, is_plain=is_plain)
         except ExistsError:
             raise _already_exists(key, self.require(key)) from None
         self._events.append(WatchEvent(key, None, stored))
         return stored
 
-    def update(self, key: Key, obj: Object, old: Object) -> Object:
+    def update(self, key: Key, obj: Object, old: Object, *, is_plain: bool = False) -> Object:
         """Replace ``old``, the object as this transaction read it; an implied one is stored now.
 
         Raises NotFound, Conflict.
@@ -96,7 +99,8 @@ class RequestTransaction:
             obj = {**obj, "metadata": dict(obj["metadata"])}
         try:
             is_implied = key.resource in IMPLIED and self._transaction.get(key) is None and self.get(key) is not None
-            stored = self._transaction.create(key, obj) if is_implied else self._transaction.update(key, obj)
+            stored = (self._transaction.create(key, obj) if is_implied
+                      else self._transaction.update(key, obj, is_plain=is_plain))
         except MissingError:
             raise errors.not_found(key.resource, key.name) from None
         except ConflictError:

@@ -74,7 +74,7 @@ def bind(scope: RequestScope, body: Object) -> Object:
                          ("labels", {**(metadata.get("labels") or {}), **topology})):
         if added:
             bound["metadata"][field] = {**(pod["metadata"].get(field) or {}), **added}
-    return scope.transaction.update(scope.key, bound, pod)
+    return scope.transaction.update(scope.key, bound, pod, is_plain=True)
 
 
 def _binding_problems(target: Object) -> list[errors.FieldError]:

@@ -6,7 +6,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from kubepy.lazy import lazy_imports
@@ -21,6 +21,7 @@ with lazy_imports():
     from kubepy.storage.folder import commit_files, locks, outside_edits, recovery
 
 if TYPE_CHECKING:
+    from kubepy.storage.links import NewLinks
     from kubepy.storage.timeline import NewRecorder, TimelineRecorder
 
 T = TypeVar("T")
@@ -45,13 +46,16 @@ class Access:
         self._settings: tuple[Stamp, Object, bool] | None = None  # read at a stamp, which may be racy
         self._unwritable: FolderError | None = None
         self._warn: Callable[[str], None] | None = None
-        self._is_locked = False
+        self._lock: locks.Lock | None = None  # the folder's, while this process has it
+        self._newest = 1  # the newest revision of the indexes that were removed
         self._damage = ""  # the warning of a damaged index
         self._damaged: tuple[int, int] | None = None  # the file of an index that is not to be opened again
 
     def connect(self, admit: Admit | None, removal: Removal | None, now: Callable[[], float],
-                new_recorder: NewRecorder | None = None) -> None:
-        """Take the functions of the API server, the cluster's time, and a function for its timeline."""
+                new_recorder: NewRecorder | None = None, links: NewLinks = tuple) -> None:
+        """Take the functions of the API server, the cluster's time, a function for its timeline, and what objects are
+        looked up by."""
+        self.links = links
         self.now = now
         self.recorder: Callable[[], TimelineRecorder | None] = new_recorder or (lambda: None)
         self.examiner = Examiner(self.folder, admit, removal, now)
@@ -86,7 +90,7 @@ class Access:
             was_only_locked_out = self._database.in_memory and self._unwritable is None
             if not was_only_locked_out and not self._database.is_replaced():
                 return self._database
-            self.close()
+            self._let_go()
         self._database = self._open_existing()
         if self._database is None:
             self.try_catch_up()
@@ -179,20 +183,20 @@ class Access:
             self._check_settings()
             index.make_own_folder(self.folder.root)
             was_left = lock.acquire_in_turn(timeout) if timeout else lock.acquire(0)
-        self._is_locked = True
+        self._lock = lock
         try:
             with self.errors():
                 self._catch_up(was_left)
             yield
         finally:
-            self._is_locked = False
+            self._lock = None
             lock.release()
 
     def _catch_up(self, was_left: bool) -> None:
         """Finish commits and record edits, in an index that can be written. ``was_left``: the last holder of the lock
         died with it."""
         if self._database is not None and (self._database.in_memory or self._database.is_replaced()):
-            self.close()
+            self._let_go()
         if self._database is None:
             self._database = self._open_existing()
         database = self._database or self._create()
@@ -210,10 +214,27 @@ class Access:
         if self.record_outside_edits():
             recovery.Recovery(database, self.folder, self.boot).run(unclean=False)
 
-    def _create(self) -> Database:
+    def _let_go(self) -> None:
+        """Close an index that was removed, or one in memory; those that come after it go on from its revisions."""
+        with suppress(sqlite3.Error):
+            self._newest = max(self._newest, self.opened().counter("revision"))
         self.close()
-        self._database = index.create(self.folder.root)
+
+    def _create(self) -> Database:
+        """Make a new index. Others read it before the files are in it: its counter is never 0, the resource version
+        that everything matches, and its first revisions are beyond those of the index before."""
+        self.close()
+        try:
+            self._database = index.create(self.folder.root, max(self._newest, int(self.now() * 1000) - 1))
+        except FolderError as error:
+            self._check_lock(error)
+            raise
         return self._database
+
+    def _check_lock(self, cause: Exception | None = None) -> None:
+        """Raise RemovedIndexError where the lock of this process was removed: another one may have it now."""
+        if self._lock and self._lock.is_lost():
+            raise RemovedIndexError(f"{self.own_path('')} was removed while it was written to") from cause
 
     def record_outside_edits(self) -> bool:
         """Record edits from outside in the index; return whether there are PENDING rows now.
@@ -246,6 +267,7 @@ class Access:
     def check_in_place(self, database: Database) -> None:
         """Refuse to commit to an index that was removed meanwhile. Raises RemovedIndexError."""
         settings.check_cluster(self.folder)
+        self._check_lock()
         if database.is_replaced():
             raise RemovedIndexError(f"{self.own_path('')} was removed while it was written to")
 
@@ -292,7 +314,7 @@ class Access:
     def renew(self) -> None:
         """Make the damaged index anew from the files; in memory if another process has the lock."""
         self._warn_of_damage()
-        if self._is_locked:
+        if self._lock:
             self.rebuild()
             return
         self.close()

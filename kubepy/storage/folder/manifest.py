@@ -75,9 +75,16 @@ class Decoder:
         return obj
 
 
-def to_file(text: str) -> bytes:
-    """Return the content of an object's file in canonical form, from the JSON of its row."""
-    return yaml.dump(_without_managers(text)).encode()
+def to_file(text: str, plain: Object | None = None) -> bytes:
+    """Return the content of an object's file in canonical form, from the JSON of its row.
+
+    :param plain: the object with its resourceVersion, where it holds nothing but what the JSON does.
+    """
+    if plain is None:
+        return yaml.dump(_without_managers(text)).encode()
+    metadata = {name: value for name, value in plain["metadata"].items()
+                if name not in ("managedFields", "resourceVersion")}
+    return yaml.dump({**plain, "metadata": metadata}).encode()
 
 
 def to_edited_file(text: str, present: bytes) -> bytes:

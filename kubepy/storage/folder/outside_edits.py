@@ -85,7 +85,7 @@ class OutsideEdits:
                     self._folder.sync_all()  # the rows of a new index count as DURABLE
                 # A new index begins beyond what the one before can have reached, so that a resource version from then
                 # is never taken for one of now. Milliseconds go by faster than revisions.
-                self._revision = max(len(outcomes), int(self._now * 1000))
+                self._revision = max(self._revision + 1, len(outcomes), int(self._now * 1000))
                 self._database.set_counter("compacted", self._revision)
                 self._database.set_built()
             for outcome in sorted(outcomes, key=_order):

@@ -54,7 +54,7 @@ class FolderTransaction(BufferedTransaction[Row]):
             if entry.deleted_at:
                 self._revision += 1
                 entry.deleted_at = self._revision
-            if entry.json is not None:
+            if entry.is_there:
                 self._revision += 1
             entry.revision = self._revision
             if entry.object is not None:

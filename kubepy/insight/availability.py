@@ -47,12 +47,14 @@ class Extremes(NamedTuple):
 
     :ivar lowest: that at which it lacked the most pods; where it never lacked any, that with the fewest available
         ones. Of a workload that never came up, the last one.
+    :ivar allowed_surge: what the strategy allowed at the moment of the largest surge.
     :ivar is_up: whether it has come up at any time.
     """
 
     lowest: Availability
     most_unavailable: int
     most_surge: int
+    allowed_surge: int | None
     is_up: bool
 
 
@@ -70,8 +72,10 @@ def extremes(judged: Sequence[Availability]) -> Extremes:
     there = [moment for moment in judged if moment.numbers.desired and not moment.bounds.is_leaving] or judged[-1:]
     counting = [moment for moment in there if moment.counts]
     lowest = min(counting or there[-1:], key=badness)
+    surging = max((moment for moment in there if not moment.is_shrinking), default=lowest,
+                  key=lambda moment: (moment.numbers.surge > (moment.bounds.max_surge or 0), moment.numbers.surge))
     return Extremes(lowest, max(moment.numbers.unavailable for moment in counting or there[-1:]),
-                    max((moment.numbers.surge for moment in there if not moment.is_shrinking), default=0),
+                    surging.numbers.surge if not surging.is_shrinking else 0, surging.bounds.max_surge,
                     bool(counting) or lowest.required is not None)
 
 

@@ -539,11 +539,11 @@ def workload_document(course: Course, timeline: Timeline) -> Object:
 
 def worst_document(key: Key, judged: Sequence[Availability]) -> Object:
     """Return what a workload was at its worst, and the bounds of that moment."""
-    lowest, most_unavailable, most_surge, _ = extremes(judged)
+    lowest, most_unavailable, most_surge, allowed_surge, _ = extremes(judged)
     last, bounds = judged[-1].numbers, lowest.bounds
     return {"resource": key.resource, "namespace": key.namespace, "name": key.name, "desired": last.desired,
             "minAvailable": lowest.numbers.available, "maxUnavailable": most_unavailable, "maxSurge": most_surge,
             "updated": last.updated,
             "bounds": {"step": lowest.step, "desired": lowest.numbers.desired, "minAvailable": lowest.required,
-                       "maxUnavailable": bounds.max_unavailable, "maxSurge": bounds.max_surge,
+                       "maxUnavailable": bounds.max_unavailable, "maxSurge": allowed_surge,
                        "budget": bounds.budget if lowest.required is not None else ""}}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 ADDED = "ADDED"
@@ -70,6 +70,16 @@ class Snapshot(NamedTuple):
 
     revision: int
     objects: Objects
+    problems: tuple[Problem, ...] = ()
+
+
+class ObjectStream(NamedTuple):
+    """A snapshot whose objects are decoded while they are iterated over, which is possible once; none of them is kept.
+
+    The fields are those of a Snapshot."""
+
+    revision: int
+    objects: Iterator[Object]
     problems: tuple[Problem, ...] = ()
 
 

@@ -19,6 +19,7 @@ from kubepy.storage.model import (
     LoggedChange,
     Object,
     Objects,
+    coalesce,
     to_json,
 )
 from kubepy.storage.timeline import TimelineEntry, TimelineRecorder
@@ -293,7 +294,8 @@ class BufferedTransaction(Generic[Stored]):
 
     def is_empty(self) -> bool:
         """Return whether there is nothing to commit."""
-        return not any(True for _ in self.changed())
+        return not any(entry.is_there or entry.before is not None
+                       for entry in map(self._entries.__getitem__, self._touched))
 
     def changed(self) -> Iterable[StoredChange[Stored]]:
         """Return the changes in key order, without objects that were made and deleted within the transaction."""
@@ -316,8 +318,8 @@ class BufferedTransaction(Generic[Stored]):
     def committed(self) -> CommittedChanges:
         """Return the changes as those hear of them who listen to the store."""
         changes = []
-        for revision, change_type, *names, last in self.log():
-            entry = self._entries[key := Key(*names)]
+        for revision, change_type, *names, last in coalesce(self.log()):
+            entry = self._entry(key := Key(*names))
             text = entry.json if last is None else last
             assert text is not None
             changes.append(LoggedChange(revision, change_type, key, text, entry.expires))

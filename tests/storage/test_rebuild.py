@@ -15,7 +15,9 @@ import pytest
 
 from kubepy.storage import CompactedError, FolderError, Key, NoClusterError
 from kubepy.storage.errors import RemovedIndexError
+from kubepy.storage.folder.database import Row, checksum
 from kubepy.storage.folder.outside_edits import OutsideEdits
+from kubepy.storage.folder.scan import Extents
 from kubepy.storage.folder.store import FolderStore
 
 from .conftest import config_map, create, file_of, key, names
@@ -57,12 +59,12 @@ def test_index_without_its_rows_shows_versions_that_nothing_matches(
     versions: list[str] = []
     record = OutsideEdits.record
 
-    def record_after_other_reads(edits: OutsideEdits, *, same_boot: bool) -> bool:
+    def record_after_other_reads(edits: OutsideEdits, extents: Extents, *, same_boot: bool) -> bool:
         monkeypatch.undo()
         shown = other.get(key("a"))
         assert shown is not None
         versions.extend((shown["metadata"]["resourceVersion"], str(other.revision())))
-        return record(edits, same_boot=same_boot)
+        return record(edits, extents, same_boot=same_boot)
 
     monkeypatch.setattr(OutsideEdits, "record", record_after_other_reads)
     [recorded] = store.list("configmaps").objects
@@ -169,6 +171,18 @@ def test_damaged_index_is_made_anew(
         write_until_made_anew(again)
     assert again.get(key("a"))["data"] == {"a": "1"}  # type: ignore[index]
     assert names(again.list("configmaps").objects) == ["a", "b"][: 1 + writes_first]
+
+
+def test_stream_reads_file_where_row_holds_no_object(folder: Path, open_store: Callable[..., FolderStore]) -> None:
+    store = open_store()
+    create(store, config_map("a"), config_map("b"))
+    store.close()
+    with sqlite3.connect(folder / ".kubepy/index.db") as connection:
+        broken = Row(*key("b"), 2, "[]")
+        connection.execute("UPDATE objects SET json = '[]', checksum = ? WHERE name = 'b'", (checksum(broken),))
+    connection.close()
+    objects = open_store().stream("configmaps").objects
+    assert [obj["data"] for obj in objects] == [{"a": "1"}, {"a": "1"}]
 
 
 def write_until_made_anew(store: FolderStore) -> None:

@@ -15,12 +15,15 @@ from kubepy.storage.folder import index, settings
 from kubepy.storage.folder.compare import Examiner
 from kubepy.storage.folder.database import DamagedError, Database, Stamp, is_damage
 from kubepy.storage.folder.files import StateFolder, is_racy
+from kubepy.storage.folder.paths import is_folder_path
+from kubepy.storage.folder.scan import EVERYTHING, Extents
 from kubepy.storage.model import Admit, Object, Removal
 
 with lazy_imports():
     from kubepy.storage.folder import commit_files, locks, outside_edits, recovery
 
 if TYPE_CHECKING:
+    from kubepy.storage.folder.outside_edits import OutsideEdits
     from kubepy.storage.links import NewLinks
     from kubepy.storage.timeline import NewRecorder, TimelineRecorder
 
@@ -173,8 +176,8 @@ class Access:
     # --- catching up ---
 
     @contextmanager
-    def locked(self, timeout: float) -> Iterator[None]:
-        """Hold the folder's lock, with every commit finished and every edit from outside recorded.
+    def locked(self, timeout: float, extents: Extents = EVERYTHING) -> Iterator[None]:
+        """Hold the folder's lock, with every commit finished and every edit from outside in some extents recorded.
 
         ``timeout``: seconds that one other process may hold it, 0 for not at all. Raises LockTimeoutError, FolderError.
         """
@@ -186,13 +189,13 @@ class Access:
         self._lock = lock
         try:
             with self.errors():
-                self._catch_up(was_left)
+                self._catch_up(was_left, extents)
             yield
         finally:
             self._lock = None
             lock.release()
 
-    def _catch_up(self, was_left: bool) -> None:
+    def _catch_up(self, was_left: bool, extents: Extents) -> None:
         """Finish commits and record edits, in an index that can be written. ``was_left``: the last holder of the lock
         died with it."""
         if self._database is not None and (self._database.in_memory or self._database.is_replaced()):
@@ -203,15 +206,18 @@ class Access:
         try:
             with self.index_errors():
                 database.check_log()
-                self._recover(database, was_left)
+                self._recover(database, was_left, extents)
         except DamagedError:
             self._warn_of_damage()
             self._recover(self._create(), was_left)
 
-    def _recover(self, database: Database, was_left: bool) -> None:
+    def _recover(self, database: Database, was_left: bool, extents: Extents = EVERYTHING) -> None:
         settings.finish(database, self.folder)  # before the rows, by which the next process knows that there is work
+        is_usual = not was_left and database.is_built() and self.is_same_boot(database)
         recovery.Recovery(database, self.folder, self.boot).run(unclean=was_left)
-        if self.record_outside_edits():
+        if not is_usual or any(map(is_folder_path, database.problems())):  # folders may be within reach again
+            extents = EVERYTHING
+        if extents and self.record_outside_edits(extents):
             recovery.Recovery(database, self.folder, self.boot).run(unclean=False)
 
     def _let_go(self) -> None:
@@ -236,23 +242,25 @@ class Access:
         if self._lock and self._lock.is_lost():
             raise RemovedIndexError(f"{self.own_path('')} was removed while it was written to") from cause
 
-    def record_outside_edits(self) -> bool:
+    def record_outside_edits(self, extents: Extents = EVERYTHING) -> bool:
         """Record edits from outside in the index; return whether there are PENDING rows now.
 
         For the holder of the lock, or for an index in memory.
         """
-        assert self._database is not None
-        same_boot = self.is_same_boot(self._database)
-        edits = outside_edits.OutsideEdits(self._database, self.examiner, self.now(), self.recorder())
-        return edits.record(same_boot=same_boot)
+        return self.outside_edits().record(extents, same_boot=self.is_same_boot(self.opened()))
 
-    def try_catch_up(self) -> bool:
-        """Catch up unless another process has the lock, or this process cannot write here; return whether it did."""
+    def outside_edits(self) -> OutsideEdits:
+        """Return what finds the edits from outside that the index does not have."""
+        return outside_edits.OutsideEdits(self.opened(), self.examiner, self.now(), self.recorder())
+
+    def try_catch_up(self, extents: Extents = EVERYTHING) -> bool:
+        """Catch up in some extents, unless another process has the lock, or this process cannot write here; return
+        whether it did."""
         if self._database is not None and self._database.in_memory:
-            self.record_outside_edits()
+            self.record_outside_edits(extents if self._database.is_built() else EVERYTHING)
             return True
         try:
-            with self.locked(0):
+            with self.locked(0, extents):
                 return True
         except LockTimeoutError:
             return False

@@ -71,7 +71,7 @@ class Commit(NamedTuple):
     :ivar revision: the newest after them.
     :ivar meta: values of the table ``meta``.
     :ivar settings: a change of ``kubepy.yaml`` that is staged.
-    :ivar write_timeline: writes the entries of the timeline.
+    :ivar write_history: writes the entries of the timeline, and what else has happened before.
     """
 
     writes: list[ObjectWrite]
@@ -79,7 +79,7 @@ class Commit(NamedTuple):
     revision: int
     meta: Mapping[str, str | None]
     settings: SettingsEdit | None
-    write_timeline: Callable[[Database], None] = lambda database: None
+    write_history: Callable[[Database], None] = lambda database: None
 
 
 class Staged(NamedTuple):
@@ -241,7 +241,7 @@ class Journal:
             database.put(row for row in rows if row.json is not None or row.expires is None)
             database.remove(row.key for row in rows if row.json is None and row.expires is not None)
             database.log(commit.log)
-            commit.write_timeline(database)
+            commit.write_history(database)
             database.set_counter("revision", commit.revision)
             for name, value in commit.meta.items():
                 database.set_value("meta", name, value)

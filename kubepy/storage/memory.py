@@ -20,7 +20,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 from kubepy.storage.errors import CompactedError, LockTimeoutError
-from kubepy.storage.links import Keys, Lookup, LinkedObjects, LinkEntries, NewLinks, Places, Values, link_values
+from kubepy.storage.links import Keys, LinkedObjects, LinkEntries, Lookup, NewLinks, Places, Values, link_values
 from kubepy.storage.model import (
     DELETED,
     LOG_LENGTH,
@@ -258,7 +258,8 @@ class StoreState(NamedTuple):
         values: dict[Key, tuple[Values, Values]] = {}
         for record, obj, before in changes:
             if record.json is not None:
-                record.links = link_values(self.links, record.key, record.object if obj is None else obj)
+                record.links = link_values(self.links, record.key, record.object if obj is None else obj,
+                                           record.json)
             values[record.key] = before.links if before is not None else (), record.links
         return self.linked.changed(values)
 

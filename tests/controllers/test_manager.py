@@ -61,7 +61,7 @@ class Toy:
         self.copier = Copier(context, resource)
         checkpoints = CheckpointStore(lambda: store.meta("toy"), lambda text: store.set_meta("toy", text))
         self.manager = Manager(lab.client, context.informers, lab.cluster.clock, [self.copier],
-                               resources=store.resources, checkpoints=checkpoints)
+                               view=store.view(), checkpoints=checkpoints)
 
 
 def copies(lab: Lab) -> list[str]:

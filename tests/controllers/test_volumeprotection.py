@@ -20,8 +20,7 @@ class Run:
         self.client = self.cluster.client
         informers = Informers()
         own = [PVCProtectionController(Context(self.client, informers, self.cluster.clock))]
-        resources = self.cluster.store.resources
-        self.manager = Manager(self.client, informers, self.cluster.clock, own, resources=resources)
+        self.manager = Manager(self.client, informers, self.cluster.clock, own, view=self.cluster.store.view())
 
     def settle(self) -> None:
         assert self.manager.run_until_settled().failures == []

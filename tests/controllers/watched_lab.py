@@ -163,7 +163,7 @@ class WatchedLab(Lab):
         made = self.witnesses(Context(cluster.client, informers, cluster.clock, cluster.scheme), crash_at)
         checkpoints = CheckpointStore(lambda: store.meta(CHECKPOINT), lambda text: store.set_meta(CHECKPOINT, text),
                                       identity(reconciler_names(cluster.settings), cluster.settings))
-        manager = Manager(cluster.client, informers, cluster.clock, made, resources=store.resources,
+        manager = Manager(cluster.client, informers, cluster.clock, made, view=store.view(),
                           checkpoints=checkpoints)
         with suppress(Crash):
             manager.run_until_settled()

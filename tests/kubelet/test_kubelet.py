@@ -27,8 +27,8 @@ class Run:
         self.client = self.cluster.client
         informers = Informers()
         context = Context(self.client, informers, self.cluster.clock)
-        own, resources = [Kubelet(context)], self.cluster.store.resources
-        self.manager = Manager(self.client, informers, self.cluster.clock, own, resources=resources)
+        own = [Kubelet(context)]
+        self.manager = Manager(self.client, informers, self.cluster.clock, own, view=self.cluster.store.view())
 
     def settle(self) -> None:
         assert self.manager.run_until_settled().failures == []

@@ -35,7 +35,7 @@ class Run:
         context = Context(self.client, informers, self.cluster.clock)
         kept = CheckpointStore(lambda: store.meta("checkpoint"), lambda text: store.set_meta("checkpoint", text))
         self.manager = Manager(self.client, informers, self.cluster.clock, [Kubelet(context), Scheduler(context)],
-                               resources=store.resources, checkpoints=kept)  # fmt: skip
+                               view=store.view(), checkpoints=kept)  # fmt: skip
 
     def settle(self) -> None:
         assert self.manager.run_until_settled().failures == []

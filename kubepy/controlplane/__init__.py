@@ -153,8 +153,8 @@ def build_manager(cluster: LocalCluster, among: Collection[str] = NAMES) -> Mana
         lambda: store.meta(CHECKPOINT), lambda text: store.set_meta(CHECKPOINT, text),
         identity([name for name in reconciler_names(cluster.settings) if name in among], cluster.settings))
     reconcilers = new_reconcilers(context, cluster.logger, among)
-    return managers.Manager(context.client, context.informers, cluster.clock, reconcilers, view=store.view(),
-                            is_served=scheme.is_served, checkpoints=checkpoints)
+    return managers.Manager(context.client, context.informers, cluster.clock, reconcilers,
+                            source=managers.ListWatch(store.view(), scheme.is_served), checkpoints=checkpoints)
 
 
 @contextmanager

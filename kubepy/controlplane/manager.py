@@ -54,6 +54,16 @@ class CheckpointStore(NamedTuple):
     identity: Sequence[str] = ()
 
 
+class ListWatch(NamedTuple):
+    """The objects that controllers work with, as the store has recorded them.
+
+    ``is_served``: tells of which resources; files of a kind that nothing defines are left alone.
+    """
+
+    view: RecordedView
+    is_served: Callable[[str], bool] = lambda resource: True
+
+
 class Horizon(NamedTuple):
     """How far time goes on while the controllers work.
 
@@ -84,21 +94,17 @@ class Horizon(NamedTuple):
 class Manager:
     """Runs reconcilers over one cluster.
 
-    :param view: shows what the store has recorded; informers read from it.
-    :param is_served: tells whether there are objects of a resource; files of a kind that nothing defines are left
-        alone.
+    :param source: the objects that informers read.
     :param checkpoints: keeps the manager's checkpoint; without, it reconciles every object when it starts.
     """
 
     def __init__(self, client: Client, informers: Informers, clock: Clock, reconcilers: Sequence[Reconciler], *,
-                 view: RecordedView, is_served: Callable[[str], bool] = lambda resource: True,
-                 checkpoints: CheckpointStore | None = None) -> None:
+                 source: ListWatch, checkpoints: CheckpointStore | None = None) -> None:
         self._client = client
         self._informers = informers
         self._clock = clock
         self._reconcilers = reconcilers
-        self._view = view
-        self._is_served = is_served
+        self._view, self._is_served = source
         self._checkpoints = checkpoints
         self.commits_each_turn = False  # for whoever watches: pods are seen Pending before they run
         self.is_awaited: Callable[[], bool] = lambda: False  # another writer waits: a batch ends after a sync

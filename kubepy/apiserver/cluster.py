@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from kubepy.api.clock import Clock, Ids, draw_seed
 from kubepy.api.errors import AlreadyExists, Forbidden, NotFound
@@ -18,7 +18,7 @@ from kubepy.apiserver.kinds import new_strategy
 from kubepy.apiserver.server import Server
 from kubepy.apiserver.settings import FULL, parse_settings
 from kubepy.apiserver.strategies import Strategy
-from kubepy.lazy import lazy_imports
+from kubepy.lazy import NamedTuple, lazy_imports
 from kubepy.storage import FolderError, Key, NoClusterError, Problem
 from kubepy.storage.folder.paths import encode, path_of
 from kubepy.storage.folder.store import FolderStore
@@ -44,7 +44,8 @@ FAULTS_SEED = "faults.seed"  # in the store's meta values: the seed of faults fo
 # The resources of the objects whose steps the timeline has (``kubepy.apiserver.views``).
 ON_TIMELINE = frozenset((
     "controllerrevisions.apps", "cronjobs.batch", "daemonsets.apps", "deployments.apps", "jobs.batch", "namespaces",
-    "nodes", "persistentvolumeclaims", "pods", "replicasets.apps", "replicationcontrollers", "statefulsets.apps"))
+    "nodes", "persistentvolumeclaims", "poddisruptionbudgets.policy", "pods", "replicasets.apps",
+    "replicationcontrollers", "statefulsets.apps"))
 UNFINISHED = "unfinished"  # in the store's meta values: the cluster is being made
 FOREVER = 1e10  # seconds
 # Resources that are kept in the index alone, and are gone after so many seconds of cluster time: what changes all the

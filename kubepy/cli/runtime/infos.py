@@ -6,14 +6,13 @@ Upstream: ``cli-runtime/pkg/resource/{visitor,result}.go``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
 
 from kubepy.api.meta import Object
 from kubepy.api.scheme import Resource
 from kubepy.cli.errors import AggregateError, CliError, is_expected, raise_all
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.options import DEFAULT_NAMESPACE
-from kubepy.lazy import lazy_imports
+from kubepy.lazy import NamedTuple, lazy_imports
 from kubepy.quoting import printable, quote
 
 with lazy_imports():
@@ -159,7 +158,7 @@ class Result:
         not_found: list[Exception] = []
         for info in self._entries:
             if isinstance(info, Exception):
-                not_found += self._counted(info)
+                not_found.append(info)
                 continue
             try:
                 self._visit(info, act)
@@ -167,7 +166,12 @@ class Result:
                 if not is_expected(error):
                     raise
                 errors += self._counted(error)
-        return [*errors, AggregateError(not_found)] if not_found else errors
+        return errors + self.in_one(not_found)
+
+    def in_one(self, errors: Sequence[Exception]) -> list[Exception]:
+        """Return errors of finding objects as one, without those that do not count."""
+        counted = [kept for error in errors for kept in self._counted(error)]
+        return [AggregateError(counted)] if counted else []
 
     def _visit(self, info: Info, act: Act) -> None:
         if self._prepare:

@@ -16,8 +16,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from kubepy.insight import Course, Step, Timeline
+from kubepy.insight.availability import JOBS
 from kubepy.storage import Key
 
 PODS, NODES = "pods", "nodes"
@@ -33,7 +35,6 @@ STATE_BEFORE = {  # of a pod that was there before its first step
     "available": READY}
 _WAITING = {"ContainerCreating": STARTING, "PodInitializing": STARTING}  # reasons to wait that are no failure
 _OWN_OWNER = {"replicasets.apps": "deployments.apps", "jobs.batch": "cronjobs.batch"}
-JOBS = ("jobs.batch", "cronjobs.batch")
 
 
 @dataclass(eq=False)
@@ -147,13 +148,15 @@ class TopControllers:
     """The top controllers of a timeline's objects."""
 
     def __init__(self, timeline: Timeline) -> None:
-        self._owners = {step.key: _owner_key(step) for step in (*timeline.present, *timeline.steps) if step.owner}
+        self._owners = {step.key: _owner_key(step.owner, step.key.namespace)
+                        for step in (*timeline.present, *timeline.steps) if step.owner}
         self._workloads = {course.key for course in timeline.courses}
 
     def top(self, step: Step) -> Key:
-        """Return the workload at the top of an object's owners: the object itself if it has none."""
+        """Return the workload at the top of an object's owners, or one below that was asked for: the object itself if
+        it has none."""
         key, seen = step.key, set[Key]()
-        while key not in seen:
+        while key not in seen and key not in self._workloads:
             seen.add(key)
             key = self._owners.get(key) or self._by_name(key, step.revision) or key
         return key
@@ -169,9 +172,10 @@ class TopControllers:
         return above if is_certain or above in self._workloads else None
 
 
-def _owner_key(step: Step) -> Key:
-    resource, _, name = step.owner.partition("/")
-    return Key(resource, step.key.namespace, name)
+@lru_cache(10_000)
+def _owner_key(owner: str, namespace: str) -> Key:
+    resource, _, name = owner.partition("/")
+    return Key(resource, namespace, name)
 
 
 def link_successors(bars: Iterable[Bar], course: Course | None, steps: int) -> None:

@@ -112,8 +112,9 @@ def stage(folder: StateFolder, row: Row, number: int, *, sync: bool, before: str
     temporary = f"{parent_of(path)}/{TEMPORARY_PREFIX}{number}{TEMPORARY_SUFFIX}"
     mode = 0o600 if row.resource in PRIVATE else 0o666
     stamp, racy = folder.write_temporary(temporary, data, mode, sync=sync)
-    described = (digest_of(data), int(racy), row.state, row.replaces, row.managers, canonical, row.expires)
-    return Staged(Row(*row[:5], *stamp, *described), temporary)
+    row = Row(*row[:5], *stamp, digest=digest_of(data), racy=int(racy), state=row.state, replaces=row.replaces,
+              managers=row.managers, canonical=canonical, expires=row.expires)
+    return Staged(row, temporary)
 
 
 def _content_of(folder: StateFolder, row: Row, before: str | None, plain: Object | None) -> tuple[bytes, int]:

@@ -101,7 +101,8 @@ def test_pods_of_one_template_are_as_if_each_was_made_alone(
 @pytest.mark.parametrize("metadata", [
     {"annotations": {"a": "b"}}, {"ownerReferences": [OWNER, OWNER]}, {"labels": {"a": "not valid!"}},
     {"generateName": "x" * 70 + "-"}, {"generateName": "Not-A-Name-"}, {"name": "fixed"},
-    {"finalizers": ["a/b", "a/b"]}, {"namespace": "other"}, {"managedFields": []}, {"labels": {"a": 1}}, {"annotations": None}], ids=str)
+    {"finalizers": ["a/b", "a/b"]}, {"namespace": "other"},
+    {"managedFields": []}, {"labels": {"a": 1}}, {"annotations": None}], ids=str)
 def test_unusual_metadata_is_as_if_each_was_made_alone(monkeypatch: pytest.MonkeyPatch, metadata: Object) -> None:
     assert_same(monkeypatch, lambda client: [creator(client)(pod({}, node, **metadata)) for node in "abc"])
 

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from kubepy.api import errors
 from kubepy.api.clock import Clock, Ids, format_exact_time
@@ -36,8 +36,8 @@ from kubepy.apiserver.request import (
 )
 from kubepy.apiserver.server import Rehearsal, RequestScope, Server
 from kubepy.apiserver.settings import MINIMAL, ClusterSettings
-from kubepy.apiserver.transaction import IMPLIED, RequestTransaction, with_implied
-from kubepy.lazy import lazy_imports
+from kubepy.apiserver.transaction import IMPLIED, BatchMemory, RequestTransaction, with_implied
+from kubepy.lazy import NamedTuple, lazy_imports
 from kubepy.storage import Change, CompactedError, ConflictError, Key, ObjectStream, Problem, Snapshot
 
 if TYPE_CHECKING:
@@ -81,9 +81,11 @@ class ObjectList(NamedTuple):
 class Batch:
     """Many requests in one transaction (see :meth:`Client.batch`)."""
 
-    def __init__(self, transaction: Transaction, events: Events) -> None:
+    def __init__(self, transaction: Transaction, events: Events, memory: BatchMemory | None = None) -> None:
         self.transaction = transaction
         self.events = events
+        self.memory = memory
+        self.requests: RequestTransaction | None = None
 
     def drain(self) -> Events:
         """Return the changes since the last call, in order.
@@ -105,6 +107,7 @@ class Client:
         self.on_write: Callable[[Key, Object | None], None] | None = None  # is told of each request that has written
         self.event_memories: dict[str, Any] = {}  # of recorders of events, by component; the manager keeps them
         self._since: int | None = None
+        self._accepted: dict[Key, Object] = {}  # the pods that batches have written
         self._tokens: tokens.Tokens | None = None
 
     @property
@@ -463,8 +466,11 @@ class Client:
                 problems := validation_metadata.validate_field_manager(manager)):
             raise errors.invalid(f"{request.verb.capitalize()}Options.meta.k8s.io", "", problems)
         if self._batch:
-            with self._scope(request) as scope:
-                result = carry_out(scope)
+            first = len(self._batch.events)
+            resource, request = self._resolve(request)
+            scope = RequestScope(self._server, self._batched(_is_dry_run(request)), request, resource)
+            result = carry_out(scope)
+            self._notice_definitions(self._batch.events, first)
             return self._result(scope, result)
         with Rehearsal(self._server) as run:
             while True:
@@ -503,9 +509,7 @@ class Client:
     def _scope(self, request: Request) -> Iterator[RequestScope]:
         """Open a transaction for a request that writes."""
         resource, request = self._resolve(request)
-        options = request.options
-        dry_run = isinstance(options, (WriteOptions, DeleteOptions)) and options.dry_run
-        with self.transaction(dry_run) as transaction:
+        with self.transaction(_is_dry_run(request)) as transaction:
             yield RequestScope(self._server, transaction, request, resource)
 
     def list_stored(self, resource: str, namespace: str | None = None) -> Objects:
@@ -597,7 +601,7 @@ class Client:
             news = [event for event in events if event.old is not event.new and (
                 event.old is None or event.new is None
                 or event.old["metadata"]["resourceVersion"] != event.new["metadata"]["resourceVersion"])]
-            batch = self._batch = Batch(transaction, news)
+            batch = self._batch = Batch(transaction, news, BatchMemory(self._accepted))
             self._server.webhooks.begin_batch()
             try:
                 yield batch
@@ -627,12 +631,27 @@ class Client:
         """Open the transaction of one request; the Client's own requests and the recorders of events use it."""
         if self._batch:
             events, first = self._batch.events, len(self._batch.events)
-            yield RequestTransaction(self._store, self._batch.transaction, events, self._implied_objects(),
-                                     dry_run=dry_run)
+            yield self._batched(dry_run)
         else:
             events, first = [], 0
             with self._storage_transaction() as transaction:
                 yield RequestTransaction(self._store, transaction, events, self._implied_objects(), dry_run=dry_run)
+        self._notice_definitions(events, first)
+
+    def _batched(self, dry_run: bool) -> RequestTransaction:
+        """Return the transaction of a request in the batch that is open: all that are no dry runs share one."""
+        batch = self._batch
+        assert batch is not None
+        if batch.requests is None or dry_run:
+            requests = RequestTransaction(self._store, batch.transaction, batch.events, self._implied_objects(),
+                                          batch.memory, dry_run=dry_run)
+            if dry_run:
+                return requests
+            batch.requests = requests
+        return batch.requests
+
+    def _notice_definitions(self, events: Events, first: int) -> None:
+        """Read custom kinds anew after the write of a definition, among the events from the first one on."""
         if any(events[index].key.resource == CRDS for index in range(first, len(events))):
             self.forget_custom_kinds()
 
@@ -666,6 +685,11 @@ class Client:
         with self.joined():
             if moment > self.clock.now():
                 self.clock.move_to(moment)
+
+
+def _is_dry_run(request: Request) -> bool:
+    options = request.options
+    return isinstance(options, (WriteOptions, DeleteOptions)) and options.dry_run
 
 
 def _named(resource: str | GroupVersionResource) -> GroupVersionResource:

@@ -8,7 +8,7 @@ transaction that it runs in; :class:`Attributes` add the objects that admission 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, Self, cast
+from typing import Any, Self, cast
 
 from kubepy.api import errors
 from kubepy.api.clock import Clock, Ids
@@ -18,7 +18,7 @@ from kubepy.apiserver.request import Request
 from kubepy.apiserver.settings import ClusterSettings, parse_settings
 from kubepy.apiserver.strategies import Strategy
 from kubepy.apiserver.transaction import RequestTransaction
-from kubepy.lazy import lazy_imports
+from kubepy.lazy import NamedTuple, lazy_imports
 from kubepy.storage import Key
 
 with lazy_imports():
@@ -247,13 +247,21 @@ class RequestScope(NamedTuple):
 
     def create(self, obj: Object) -> Object:
         """Store a new object; returns it as stored. Raises AlreadyExists."""
-        return self.transaction.create(self.key, self._to_storage(obj), is_plain=self._is_plain(obj))
+        is_plain = self._is_plain(obj)
+        stored = self.transaction.create(self.key, self._to_storage(obj), is_plain=is_plain)
+        if is_plain:
+            self.transaction.accept(self.key, stored)
+        return stored
 
     def update(self, obj: Object, old: Object) -> Object:
         """Replace ``old``, which :meth:`get` has returned; returns the object as stored. Raises NotFound, Conflict."""
         if self.resource.custom:
             return self.transaction.update(self.key, self._to_storage(obj), self.transaction.require(self.key))
-        return self.transaction.update(self.key, obj, old, is_plain=self._is_plain(obj))
+        is_plain = self._is_plain(obj)
+        stored = self.transaction.update(self.key, obj, old, is_plain=is_plain)
+        if is_plain:
+            self.transaction.accept(self.key, stored)
+        return stored
 
     def _is_plain(self, obj: Object) -> bool:
         """Tell whether decoding has made every value of an object; fields of managers are kept as they were sent."""

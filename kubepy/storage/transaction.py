@@ -294,7 +294,8 @@ class BufferedTransaction(Generic[Stored]):
 
     def is_empty(self) -> bool:
         """Return whether there is nothing to commit."""
-        return not any(True for _ in self.changed())
+        return not any(entry.is_there or entry.before is not None
+                       for entry in map(self._entries.__getitem__, self._touched))
 
     def changed(self) -> Iterable[StoredChange[Stored]]:
         """Return the changes in key order, without objects that were made and deleted within the transaction."""

@@ -17,6 +17,7 @@ from kubepy.storage import CompactedError, FolderError, Key, NoClusterError
 from kubepy.storage.errors import RemovedIndexError
 from kubepy.storage.folder.database import Row, checksum
 from kubepy.storage.folder.outside_edits import OutsideEdits
+from kubepy.storage.folder.scan import Extents
 from kubepy.storage.folder.store import FolderStore
 
 from .conftest import config_map, create, file_of, key, names
@@ -58,12 +59,12 @@ def test_index_without_its_rows_shows_versions_that_nothing_matches(
     versions: list[str] = []
     record = OutsideEdits.record
 
-    def record_after_other_reads(edits: OutsideEdits, *, same_boot: bool) -> bool:
+    def record_after_other_reads(edits: OutsideEdits, extents: Extents, *, same_boot: bool) -> bool:
         monkeypatch.undo()
         shown = other.get(key("a"))
         assert shown is not None
         versions.extend((shown["metadata"]["resourceVersion"], str(other.revision())))
-        return record(edits, same_boot=same_boot)
+        return record(edits, extents, same_boot=same_boot)
 
     monkeypatch.setattr(OutsideEdits, "record", record_after_other_reads)
     [recorded] = store.list("configmaps").objects

@@ -7,9 +7,9 @@ import json
 import math
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-from kubepy.lazy import lazy_imports
+from kubepy.lazy import NamedTuple, lazy_imports
 from kubepy.quoting import quote
 from kubepy.storage.folder.database import DamagedError, Row
 from kubepy.storage.folder.paths import path_of
@@ -67,13 +67,13 @@ class Decoder:
 
     def object(self, key: Key, text: str, revision: int) -> Object:
         """Return the object of a row. Raises DamagedError."""
-        return self._known(key, text, revision) or self._remember(key, text, revision, from_json(text, revision))
+        return self._known(key, text, revision) or self.remember(key, text, revision, from_json(text, revision))
 
     def objects(self, rows: Sequence[Row]) -> list[Object]:
         """Return the objects of live rows. Raises DamagedError."""
         known = [self._known(row.key, row.json or "", row.revision) for row in rows]
         unknown = [row for row, obj in zip(rows, known, strict=True) if obj is None]
-        decoded = iter([self._remember(row.key, row.json or "", row.revision, obj)
+        decoded = iter([self.remember(row.key, row.json or "", row.revision, obj)
                         for row, obj in zip(unknown, _decode_together(unknown), strict=True)])
         return [next(decoded) if obj is None else obj for obj in known]
 
@@ -86,11 +86,16 @@ class Decoder:
         known = self._objects.get(key)
         return known[2] if known is not None and known[1] == revision and known[0] == text else None
 
-    def _remember(self, key: Key, text: str, revision: int, obj: Object) -> Object:
+    def remember(self, key: Key, text: str, revision: int, obj: Object) -> Object:
+        """Keep the object of a row, which is not decoded again then; return it."""
         if len(self._objects) >= MAX_DECODED:
             self._objects.clear()
         self._objects[key] = text, revision, obj
         return obj
+
+    def forget(self, key: Key) -> None:
+        """Forget an object that was deleted."""
+        self._objects.pop(key, None)
 
 
 def _decode_together(rows: Sequence[Row]) -> Iterator[Object]:

@@ -343,6 +343,8 @@ class Cluster:
             its pods, of a namespace all that was in it. "": all of the cluster.
         :param since: a moment (``"2026-01-01T12:00:00Z"`` or a datetime), or how long ago (``"30m"``, a timedelta,
             seconds). None: as far as it is kept.
+
+        Raises NotFound for an object that is not there, and was not.
         """
         key = None
         if kind or name:
@@ -351,7 +353,10 @@ class Cluster:
         with self._open():
             local = self._catch_up()
             start = None if since is None else _start(since, local.clock.now())
-            return timeline.timeline_document(timeline.read_timeline(local, start, subject=key))
+            read = timeline.read_timeline(local, start, subject=key)
+            if key is not None and not read.steps:
+                local.client.get(key.resource, key.name, namespace=key.namespace)  # NotFound, if it never was there
+            return timeline.timeline_document(read)
 
     def _catch_up(self) -> LocalCluster:
         """Let the controllers do what is due now, unless they are left to others; return the open cluster."""
@@ -665,11 +670,8 @@ def _seconds(duration: timedelta | str | float) -> float:
 
 def _start(since: datetime | timedelta | str | float, now: datetime) -> datetime:
     """Return the moment at which a timeline is to begin. Raises ValueError."""
-    if isinstance(since, str) and since[4:5] == "-":
-        try:
-            since = parse_time(since)
-        except ValueError:
-            raise ValueError(f"since={since!r}: must be a time such as {FIRST_MOMENT}, or a duration") from None
+    if isinstance(since, str):
+        return timeline.start_of(since, now)
     if isinstance(since, datetime):
         if since.tzinfo is None:
             raise ValueError(f"since={since!r}: a datetime needs a time zone")

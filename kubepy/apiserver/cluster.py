@@ -37,14 +37,15 @@ with lazy_imports():
     from kubepy.api.values import goformat
     from kubepy.apiserver import bootstrap, views
     from kubepy.apiserver.requests import handwritten
-    from kubepy.storage import memory, timeline
+    from kubepy.storage import links, memory, timeline
     from kubepy.storage.folder import copying
 
 FAULTS_SEED = "faults.seed"  # in the store's meta values: the seed of faults for which nobody has chosen one
 # The resources of the objects whose steps the timeline has (``kubepy.apiserver.views``).
 ON_TIMELINE = frozenset((
     "controllerrevisions.apps", "cronjobs.batch", "daemonsets.apps", "deployments.apps", "jobs.batch", "namespaces",
-    "nodes", "persistentvolumeclaims", "pods", "replicasets.apps", "replicationcontrollers", "statefulsets.apps"))
+    "nodes", "persistentvolumeclaims", "poddisruptionbudgets.policy", "pods", "replicasets.apps",
+    "replicationcontrollers", "statefulsets.apps"))
 UNFINISHED = "unfinished"  # in the store's meta values: the cluster is being made
 FOREVER = 1e10  # seconds
 # Resources that are kept in the index alone, and are gone after so many seconds of cluster time: what changes all the
@@ -78,7 +79,7 @@ class LocalCluster:
     def __init__(self, store: Store) -> None:
         self.store = store  # outside this package only for fsck and the composition root
         self.keeps_timeline = False  # all of it, however long it gets
-        store.connect(self._admit, self._removed, self._now, self._new_recorder)
+        store.connect(self._admit, self._removed, self._now, self._new_recorder, object_links)
         self.settings = parse_settings(store.settings())
         self.clock = Clock(self.settings.clock)
         self.ids = Ids(self.settings.seed, self.clock)
@@ -289,6 +290,25 @@ class LocalCluster:
 
 def _folder_store(folder: Path | str, lock_timeout: float) -> FolderStore:
     return FolderStore(folder, volatile=VOLATILE, lock_timeout=lock_timeout)
+
+
+def object_links() -> tuple[links.Lookup, ...]:
+    """Return what controllers look objects up by (``kubepy.runtime.informers``)."""
+    events, pods = ("events",), ("pods",)
+    claimed = ("controllerrevisions.apps", "jobs.batch", "pods", "replicasets.apps")  # owners adopt such objects
+    link, presence = links.Lookup, links.LinkKind.PRESENCE
+    return (
+        link("uid", "metadata.uid", others=events),
+        link("owner", "metadata.ownerReferences[0].uid", others=events),
+        link("owned_twice", "metadata.ownerReferences[1].uid", others=events, kind=presence),
+        link("orphan", "metadata.ownerReferences[0].controller", claimed, kind=links.LinkKind.ABSENCE),
+        link("node", "spec.nodeName", pods),
+        link("phase", "status.phase", pods, usual="Running"),
+        link("address", "status.podIP", pods),
+        link("affinity", "spec.affinity.podAffinity", pods, kind=presence),
+        link("anti_affinity", "spec.affinity.podAntiAffinity", pods, kind=presence),
+        link("nominated", "status.nominatedNodeName", pods),
+    )
 
 
 def reconcile_rbac(client: Client) -> None:

@@ -68,6 +68,7 @@ class WorkloadView(NamedTuple):
     :ivar is_observed: its controller has seen the present spec.
     :ivar scheduled: on how many nodes there should be a pod of a DaemonSet.
     :ivar failure: the reason for which it does not come on.
+    :ivar labels: those of its template, as JSON: budgets select by them.
     """
 
     uid: str
@@ -85,6 +86,17 @@ class WorkloadView(NamedTuple):
     strategy: str = ""
     max_surge: int | str | None = None
     max_unavailable: int | str | None = None
+    labels: str = ""
+
+
+class BudgetView(NamedTuple):
+    """A PodDisruptionBudget. It makes no steps, but sets bounds. ``selector``: as JSON, "" for none."""
+
+    uid: str
+    is_terminating: bool
+    min_available: int | str | None = None
+    max_unavailable: int | str | None = None
+    selector: str = ""
 
 
 class ControllerRevisionView(NamedTuple):
@@ -223,7 +235,18 @@ def view_workload(obj: Object) -> WorkloadView:
         (status.get("observedGeneration") or 0) >= (metadata.get("generation") or 0),
         status.get("desiredNumberScheduled") or 0,
         failing.get("reason") or "" if is_stuck or failing.get("status") == "True" else "",
-        strategy.get("type") or "", rolling.get("maxSurge"), rolling.get("maxUnavailable"))
+        strategy.get("type") or "", rolling.get("maxSurge"), rolling.get("maxUnavailable"),
+        _json(((spec.get("template") or NO_STATUS).get("metadata") or NO_STATUS).get("labels")))
+
+
+def view_budget(budget: Object) -> BudgetView:
+    spec = budget.get("spec") or NO_STATUS
+    return BudgetView(*_identity(budget), spec.get("minAvailable"), spec.get("maxUnavailable"),
+                      _json(spec.get("selector")))
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":")) if value is not None else ""
 
 
 def view_controller_revision(revision: Object) -> ControllerRevisionView:
@@ -252,12 +275,14 @@ def view_simple(obj: Object) -> SimpleView:
     return SimpleView(*_identity(obj), bool((obj.get("spec") or NO_STATUS).get("suspend")))
 
 
-AnyView = PodView | NodeView | WorkloadView | ControllerRevisionView | JobView | ClaimView | SimpleView
+AnyView = PodView | NodeView | WorkloadView | BudgetView | ControllerRevisionView | JobView | ClaimView | SimpleView
+BUDGETS = "poddisruptionbudgets.policy"
 WORKLOADS = ("daemonsets.apps", "deployments.apps", "replicasets.apps", "replicationcontrollers", "statefulsets.apps")
 VIEWS: Mapping[str, Any] = {
     "pods": (view_pod, PodView), "nodes": (view_node, NodeView),
     **dict.fromkeys(WORKLOADS, (view_workload, WorkloadView)),
     "controllerrevisions.apps": (view_controller_revision, ControllerRevisionView),
+    BUDGETS: (view_budget, BudgetView),
     "jobs.batch": (view_job, JobView), "cronjobs.batch": (view_simple, SimpleView),
     "namespaces": (view_simple, SimpleView), "persistentvolumeclaims": (view_claim, ClaimView)}
 WITH_DIGEST = frozenset(WORKLOADS)

@@ -15,7 +15,8 @@ from typing import IO, NamedTuple
 
 from kubepy.api.values.goformat import format_duration
 from kubepy.cli.runtime.terminal import Colour, Painter, can_print, shortened, width_of
-from kubepy.insight import Bounds, Course, Numbers, Step
+from kubepy.insight import Course, Step
+from kubepy.insight.availability import at_step, judge
 from kubepy.insight.plans import Plan, PlannedWorkload, Runs
 from kubepy.insight.why.causes import CAUSES
 from kubepy.quoting import printable
@@ -104,6 +105,7 @@ class PlanText:
         self._courses = {workload.key: workload.course for workload in plan.workloads}
         self._tops = plan.tops
         self._time_width = 0
+        self._judged = {key: judge(course) for key, course in self._courses.items()}
         self._beside: dict[Key, str] = {}  # the availability that stands beside the last line about a workload
 
     # --- parts
@@ -213,14 +215,15 @@ class PlanText:
 
     def availability(self, course: Course, wave: Wave) -> tuple[str, str]:
         """Return how many pods of a workload are available after a wave, plain and painted; in a part, the fewest."""
-        during = [numbers_at(course, wave.end)]
+        judged = self._judged[course.key]
+        during = [at_step(judged, wave.end)]
         if wave.first != wave.last:
-            during += [numbers for step, numbers in course.numbers if wave.begin < step <= wave.end]
-        numbers = min(during, key=lambda numbers: numbers.available - numbers.desired)
+            during += [moment for moment in judged if wave.begin < moment.step <= wave.end]
+        lowest = min(during, key=lambda moment: moment.numbers.available - moment.numbers.desired)
+        numbers, bound = lowest.numbers, lowest.required
         most = max(state.desired for _, state in course.numbers)
         if not numbers.desired or course.key.resource in RUN_OUT:
             return "", ""
-        bound = least(course.bounds, numbers)
         digits = len(str(most))
         text = f"{f'{numbers.available}/{numbers.desired}':>{2 * digits + 1}} "
         cells = BAR_WIDTH if self._width >= NARROW else 0
@@ -229,7 +232,7 @@ class PlanText:
         end = f" min {bound:<{digits}}" if bound is not None else ""
         colour = Colour.GREEN
         if numbers.available < numbers.desired:
-            colour = Colour.RED if bound is not None and numbers.available < bound else Colour.YELLOW
+            colour = Colour.RED if lowest.lacking else Colour.YELLOW
         return text + bar + end, text + self._paint(bar, colour) + end
 
     def text_of(self, line: WaveLine, room: int) -> str:
@@ -288,9 +291,9 @@ class PlanText:
             if number:
                 yield f"{number} {plural('pod') if number > 1 else 'pod'} {word}"
         if end.desired and not is_gone and workload.key.resource not in RUN_OUT:
-            bound = least(workload.course.bounds, end)
-            budget = f" by {workload.course.bounds.budget}" if workload.course.bounds.budget else ""
-            yield (f"lowest {workload.lowest}/{end.desired}"
+            numbers, bounds, bound = workload.lowest[1:4]
+            budget = f" by {bounds.budget}" if bounds.budget else ""
+            yield (f"lowest {numbers.available}/{numbers.desired}"
                    + (f" (min {bound}{budget})" if bound is not None else ""))
 
     def reasons(self, workload: PlannedWorkload) -> Iterator[str]:
@@ -382,18 +385,6 @@ def repetition(forms: Sequence[object], begins: Sequence[float], start: int) -> 
         if times * period > 2 and times > 1:
             return period, times
     return 0, 0
-
-
-def numbers_at(course: Course, count: int) -> Numbers:
-    """Return the numbers of a workload after so many steps."""
-    return next((numbers for steps, numbers in reversed(course.numbers) if steps <= count), course.numbers[0][1])
-
-
-def least(bounds: Bounds, numbers: Numbers) -> int | None:
-    """Return how many pods must stay available, by a budget or the strategy; None where nothing says so."""
-    if bounds.min_available is not None:
-        return bounds.min_available
-    return max(numbers.desired - bounds.max_unavailable, 0) if bounds.max_unavailable is not None else None
 
 
 def moment(seconds: float, at_once: str = "at once") -> str:

@@ -6,12 +6,17 @@ asks ``kubectl_complete-kubepy`` to complete the plugin's words (``kubectl/pkg/c
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Sequence
 from io import TextIOWrapper
 
 from kubepy.cli.names import KUBECTL, KUBEPY, PLUGIN
+
+# Objects of Python between two searches for cycles of unused ones (gc.set_threshold). Commands make many objects and
+# hardly any such cycle: with Python's own 700, listing 25,000 pods takes twice the time.
+GC_THRESHOLDS = (50_000, 20, 10)
 
 # What the first word of a process stands for: the program's name in messages, and the words before the given ones.
 _CALLED: dict[str, tuple[str, list[str]]] = {
@@ -23,6 +28,7 @@ _CALLED: dict[str, tuple[str, list[str]]] = {
 
 def run() -> int:
     """Run the process's own command line; returns the exit status."""
+    gc.set_threshold(*GC_THRESHOLDS)
     if None in (sys.stdin, sys.stdout, sys.stderr):
         for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
             if getattr(sys, name) is None:  # the shell has closed it (``>&-``)

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
-from datetime import datetime, timedelta
 
-from kubepy.api.clock import EPOCH, format_exact_time
-from kubepy.api.values.goformat import parse_span
-from kubepy.cli.clock import parse_moment
+from kubepy.api.clock import format_exact_time
 from kubepy.cli.errors import CliError, SilentExit
 from kubepy.cli.runtime.builder import Builder
 from kubepy.cli.runtime.command import command
@@ -19,9 +15,9 @@ from kubepy.cli.runtime.options import AllNamespacesOptions, SelectorOptions, ou
 from kubepy.cli.runtime.output import document
 from kubepy.cli.timeline_text import TimelineText
 from kubepy.insight import Timeline
-from kubepy.insight.timeline import read_timeline, timeline_document
+from kubepy.insight.timeline import read_timeline, start_of, timeline_document
 from kubepy.lazy import lazy_imports
-from kubepy.quoting import printable, quote
+from kubepy.quoting import quote
 from kubepy.storage import Key
 
 with lazy_imports():
@@ -69,7 +65,11 @@ def timeline(factory: Factory, options: TimelineOptions) -> None:
                        f"formats are: {','.join(RENDERERS)}")
     infos = named_objects(factory, options)
     factory.catch_up()
-    since = start_of(options.since, factory.cluster.clock.now()) if options.changed("since") else None
+    try:
+        now = factory.cluster.clock.now()
+        since = start_of(options.since, now, "--since") if options.changed("since") else None
+    except ValueError as error:
+        raise CliError(str(error)) from None
     subjects = [Key(info.resource.key, info.namespace if info.resource.namespaced else "", info.name)
                 for info in infos]
     if not options.args and factory.namespace_given and not options.all_namespaces:
@@ -80,7 +80,7 @@ def timeline(factory: Factory, options: TimelineOptions) -> None:
     if options.output != "text":
         factory.print(RENDERERS[options.output](shown), end="")
     elif shown.steps:
-        factory.print("\n".join(TimelineText(factory.stdout, shown).lines()))
+        factory.print("\n".join(TimelineText(factory.stdout, shown, subjects=subjects).lines()))
     else:
         factory.say(nothing_happened(factory, shown, options.since))
 
@@ -105,20 +105,6 @@ def named_objects(factory: Factory, options: TimelineOptions) -> list[Info]:
                     else f"No resources found in {factory.namespace} namespace.")
         raise SilentExit(0)
     return infos
-
-
-def start_of(text: str, now: datetime) -> datetime:
-    """Return the moment that ``--since`` means: a time, or how long ago. Raises CliError."""
-    if re.match(r"\d{4}-", text):
-        return parse_moment(text)
-    try:
-        seconds = parse_span(text)
-    except ValueError:
-        raise CliError(f"--since={printable(text)} is neither a time such as 2026-01-01T12:00:00Z nor a duration such "
-                       "as 30m or 2d") from None
-    if seconds < 0:
-        raise CliError(f"--since must not be negative: {printable(text)}")
-    return now - min(timedelta(seconds=seconds), now - EPOCH)
 
 
 def nothing_happened(factory: Factory, shown: Timeline, since: str) -> str:

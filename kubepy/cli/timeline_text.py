@@ -10,18 +10,18 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby, pairwise
 from typing import IO, NamedTuple
 
 from kubepy.api.clock import format_exact_time
 from kubepy.api.values.goformat import format_duration
 from kubepy.cli.runtime.terminal import Colour, Painter, can_print, shortened, width_of
-from kubepy.insight import Course, Numbers, Step, Timeline
+from kubepy.insight import Course, Step, Timeline
+from kubepy.insight.availability import JOBS, Availability, Extremes, badness, extremes, judge
 from kubepy.insight.picture import (
     AVAILABLE,
     FAILED,
-    JOBS,
     PENDING,
     PODS,
     READY,
@@ -41,13 +41,14 @@ MAX_WORKLOADS = 20
 MAX_EVENTS, LAST_EVENTS = 20, 8  # lines of what else happened, and how many of those are the last
 WIDEST_MOMENT = 10  # columns that a moment gets on average where there is room
 NAME_SHARE, LONGEST_NODE = 0.36, 14  # of the width, for the names of pods; characters of the name of a node
+SHORTEST_NAME = 20  # characters of a name that is cut
 LEVELS, PLAIN_LEVELS = "0▁▂▃▄▅▆▇█", "0123456789#"  # from none to all
 RISING = (PENDING, STARTING, READY)
 SYMBOLS = {PENDING: ".", STARTING: ":", TERMINATING: "-", FAILED: "!", SUCCEEDED: "*"}
 MEANINGS = {".": "pending", ":": "started, not ready", "a": "ready, not available yet", "A": "available",
             "-": "terminating", "!": "failed", "*": "succeeded"}
 REVISION_COLOURS = (Colour.BLUE, Colour.YELLOW, Colour.MAGENTA, Colour.CYAN, Colour.GREEN)
-ONCE = ("created", "ready")  # of many nodes or namespaces at one moment, told in one line
+ONCE = ("adopted", "created", "orphaned", "ready")  # of many objects at one moment, told in one line
 UNTOLD = ("created", "scheduled", "started", "ready", "available", "unavailable", "terminating", "deleted",
           "succeeded")  # of pods
 PARTS = ("replicasets.apps", "controllerrevisions.apps")  # their steps show in those of the pods
@@ -81,9 +82,8 @@ class Columns:
     :ivar most: how many moments the fullest column stands for.
     """
 
-    def __init__(self, timeline: Timeline, lives: Sequence[Life], room: int) -> None:
+    def __init__(self, timeline: Timeline, lives: Sequence[Life], room: int, *, has_before: bool) -> None:
         ends = list(_sub_moments(timeline.steps, lives))
-        has_before = any(life.bar.start < 0 for life in lives)
         count = max(room - has_before, 1)
         self.most = -(-len(ends) // count)
         if self.most > 1:
@@ -227,43 +227,27 @@ def _common(cells: Iterable[Cell]) -> Cell:
 # --- availability -------------------------------------------------------------------------------------------------
 
 
-class Level(NamedTuple):
-    """How many pods of a workload are available in a column: the fewest, unless they have only become more."""
-
-    available: int
-    desired: int
-
-
-def levels_of(course: Course, columns: Columns) -> list[Level]:
-    """Return the level of each column."""
-    levels, position, now = [], 0, course.numbers[0][1]
+def levels_of(judged: Sequence[Availability], columns: Columns) -> list[Availability]:
+    """Return how a workload stood in each column: at its worst, unless its available pods have only become more."""
+    levels, position, now = [], 0, judged[0]
     for end in columns.ends:
-        before, lowest = now.available, now.available
-        while position < len(course.numbers) and course.numbers[position][0] <= end:
-            now = course.numbers[position][1]
-            lowest = min(lowest, now.available)
+        before, during = now, []
+        while position < len(judged) and judged[position].step <= end:
+            now = judged[position]
+            during.append(now)
             position += 1
-        levels.append(Level(lowest if lowest < before else now.available, now.desired))
+        worst = min(during, key=badness, default=now)
+        levels.append(worst if worst.numbers.available < before.numbers.available else now)
     return levels
 
 
-def come_up(course: Course, levels: Iterable[Level | Numbers]) -> Iterator[bool]:
-    """Yield for each level whether the workload has had enough pods since it was made, or made larger: what it lacks
-    before that says nothing about its rollouts."""
-    is_up, bound, desired = True, course.bounds.min_available, course.numbers[0][1].desired
-    for level in levels:
-        is_up = level.available >= min(bound or 0, level.desired) or (is_up and 0 < level.desired <= desired)
-        desired = level.desired
-        yield is_up and level.desired > 0
-
-
-def level_text(level: Level, levels: str) -> str:
-    """Return a character for a level: its number, or where that has several digits, how full it is."""
-    if max(level) < 10:
-        return str(level.available) if max(level) else " "
-    if level.available >= level.desired:
+def level_text(available: int, desired: int, levels: str) -> str:
+    """Return a character for a number of pods: itself, or where it has several digits, how full the workload is."""
+    if max(available, desired) < 10:
+        return str(available) if available or desired else " "
+    if available >= desired:
         return levels[-1]
-    return levels[max(level.available * (len(levels) - 1) // level.desired, min(level.available, 1))]
+    return levels[max(available * (len(levels) - 1) // desired, min(available, 1))]
 
 
 # --- the text -----------------------------------------------------------------------------------------------------
@@ -273,10 +257,12 @@ class TimelineText:
     """The text of a timeline for one stream.
 
     :ivar max_rows: about how many rows of pods it has at most.
+    :ivar subjects: what was asked for: its steps are told even where those of its kind are not.
     """
 
-    def __init__(self, stream: IO[str], timeline: Timeline, max_rows: int = MAX_ROWS) -> None:
-        self._timeline, self._max_rows = timeline, max_rows
+    def __init__(self, stream: IO[str], timeline: Timeline, max_rows: int = MAX_ROWS,
+                 subjects: Collection[Key] = ()) -> None:
+        self._timeline, self._max_rows, self._subjects = timeline, max_rows, set(subjects)
         self._paint = Painter(stream)
         self._width = width_of(stream)
         self._levels = LEVELS if can_print(stream, LEVELS) else PLAIN_LEVELS
@@ -297,7 +283,10 @@ class TimelineText:
         self._node_width = min(max((len(bar.node) for bar in bars), default=0), LONGEST_NODE)
         self._node_width = max(self._node_width, len("50 nodes"))
         room = self._width - self._name_width - self._node_width - 4
-        self._columns = Columns(timeline, lives, max(room, 10))
+        self._judged = {course.key: judge(course) for course in timeline.courses}
+        lacks_at_first = any(judged[0].lacking for judged in self._judged.values())
+        self._columns = Columns(timeline, lives, max(room, 10), has_before=lacks_at_first or any(
+            bar.start < 0 for bar in bars))
         self._used: set[str] = set()
         self._has_levels = False
 
@@ -332,9 +321,9 @@ class TimelineText:
 
     def _workload(self, key: Key, limit: int) -> Iterator[str]:
         course = next((course for course in self._timeline.courses if course.key == key), None)
-        name = f"{key.resource}/{key.name}" if key.name else "pods of no workload"
         place = f" in {key.namespace}" if key.namespace else ""
-        yield self._paint(printable(f"{name}{place}"), Colour.BOLD)
+        parts = (f"{key.resource}/", key.name, place) if key.name else ("", "pods of no workload", place)
+        yield self._paint(name_cut(*parts, self._width), Colour.BOLD)
         for line in filled(list(self._facts(key, course)), ", ", self._width):
             yield self._paint(line, Colour.DIM)
         yield self._line("", "", self._columns.axis())
@@ -349,7 +338,7 @@ class TimelineText:
             numbers = [numbers for _, numbers in course.numbers]
             desired = list(dict.fromkeys(entry.desired for entry in numbers if entry.desired or entry.pods)) or [0]
             yield f"desired {' to '.join(map(str, [desired[0], desired[-1]][:len(desired)]))}"
-            yield from _bound_facts(course)
+            yield from _bound_facts(extremes(self._judged[key]), len(desired))
             there = sum(life.bar.start < 0 for life in self._lives[key])
             if numbers[0].pods > there:
                 yield f"pods without a change, not shown: {numbers[0].pods - there}"
@@ -358,16 +347,17 @@ class TimelineText:
                 yield f"{chr(ord('A') + number % 26)} = {printable(revision)}"
 
     def _availability(self, course: Course) -> Iterator[str]:
-        levels, bound = levels_of(course, self._columns), course.bounds.min_available
-        self._has_levels |= any(max(level) > 9 for level in levels)
-        below = [is_up and level.available < min(bound or 0, level.desired)
-                 for level, is_up in zip(levels, come_up(course, levels), strict=True)]
-        text = [self._paint(level_text(level, self._levels) * width, Colour.RED if is_below else Colour.GREEN)
-                for level, width, is_below in zip(levels, self._columns.widths, below, strict=True)]
-        yield self._line("available", "" if bound is None else f"min {bound}", "".join(text))
-        if any(below):
-            marks = ("^" * width if is_below else " " * width
-                     for width, is_below in zip(self._columns.widths, below, strict=True))
+        levels = levels_of(self._judged[course.key], self._columns)
+        self._has_levels |= any(max(level.numbers.available, level.numbers.desired) > 9 for level in levels)
+        text = [self._paint(level_text(level.numbers.available, level.numbers.desired, self._levels) * width,
+                            Colour.RED if level.lacking else Colour.GREEN)
+                for level, width in zip(levels, self._columns.widths, strict=True)]
+        required = sorted({level.required for level in levels if level.required is not None})
+        bound = "-".join(map(str, dict.fromkeys((required[0], required[-1])))) if required else ""
+        yield self._line("available", f"min {bound}" if required else "", "".join(text))
+        if any(level.lacking for level in levels):
+            marks = (("^" if level.lacking else " ") * width
+                     for level, width in zip(levels, self._columns.widths, strict=True))
             yield self._line("", "too few", self._paint("".join(marks).rstrip(), Colour.RED))
 
     def _line(self, name: str, node: str, cells: str) -> str:
@@ -406,10 +396,11 @@ class TimelineText:
             times, names = (list(dict.fromkeys(entry)) for entry in zip(*entries, strict=True))
             more = f" and {len(names) - 1} more" if len(names) > 1 else ""
             often = f" ({len(entries)} times, last at {times[-1]})" if len(times) > 1 else ""
-            groups.append((times[0], printable(f"{resource}/{names[0]}{more} {action}"
-                                               f"{': ' if reason else ''}{reason}{often}")))
-        width = max((len(after) for after, _ in groups), default=0)
-        lines = [shortened(f"  {after:{width}} {text}", self._width) for after, text in groups]
+            reason = f": {reason}" if reason else ""
+            groups.append((times[0], f"{resource}/", names[0], f"{more} {action}{reason}{often}"))
+        width = max((len(after) for after, *_ in groups), default=0)
+        lines = [shortened(name_cut(f"  {after:{width}} {kind}", name, text, self._width), self._width)
+                 for after, kind, name, text in groups]
         if len(lines) > MAX_EVENTS:
             lines[MAX_EVENTS - LAST_EVENTS:-LAST_EVENTS] = [f"  ... {len(lines) - MAX_EVENTS} more"]
         return lines
@@ -417,7 +408,7 @@ class TimelineText:
     def _is_told(self, step: Step) -> bool:
         if step.key.resource == PODS:
             return step.action not in UNTOLD
-        return step.key.resource not in PARTS
+        return step.key.resource not in PARTS or step.key in self._subjects
 
     def _legend(self) -> list[str]:
         signs = {sign if sign in MEANINGS else "A" if sign.isupper() else "a" for sign in self._used - {" "}}
@@ -430,20 +421,18 @@ class TimelineText:
         return ["", *lines] if lines else []
 
 
-def _bound_facts(course: Course) -> Iterator[str]:
-    """Yield what became of the bounds of a workload."""
-    numbers, bounds = [numbers for _, numbers in course.numbers], course.bounds
-    source = f"budget {bounds.budget}" if bounds.budget else "maxUnavailable"
-    allowed = "" if bounds.min_available is None else f" (allowed {bounds.min_available} by {source})"
-    wanted = [entry for entry in numbers if entry.desired]
-    last = next((entry.desired for entry in reversed(wanted)), 0)  # the number that the bounds are about
-    up = [entry.available for entry, is_up in zip(numbers, come_up(course, numbers), strict=True)
-          if is_up and entry.desired == last]
-    lowest = min(up or [entry.available for entry in wanted], default=0)
-    yield f"lowest available {lowest}{allowed}"
-    most = max((entry.surge for entry in wanted), default=0)
-    if most or bounds.max_surge is not None:
-        yield f"most surge {most}{'' if bounds.max_surge is None else f' (allowed {bounds.max_surge})'}"
+def _bound_facts(worst: Extremes, sizes: int) -> Iterator[str]:
+    """Yield what became of the bounds of a workload. ``sizes``: how many it had."""
+    numbers, bounds, required = worst.lowest[1:4]
+    if worst.is_up:
+        allowed = "" if required is None else (
+            f" (allowed {required} by {f'budget {bounds.budget}' if bounds.budget else 'maxUnavailable'})")
+        yield f"lowest available {numbers.available}{f' of {numbers.desired}' if sizes > 1 else ''}{allowed}"
+    else:
+        yield f"available {numbers.available}, has not come up"
+    if worst.most_surge or bounds.max_surge is not None:
+        yield (f"most surge {worst.most_surge}"
+               + ("" if bounds.max_surge is None else f" (allowed {bounds.max_surge})"))
 
 
 def filled(parts: Sequence[str], separator: str, width: int) -> list[str]:
@@ -456,6 +445,12 @@ def filled(parts: Sequence[str], separator: str, width: int) -> list[str]:
         else:
             lines.append(text)
     return [line.rstrip() for line in lines]
+
+
+def name_cut(before: str, name: str, after: str, width: int) -> str:
+    """Return three texts as one, the name cut in its middle where they have no room; some of it is left."""
+    before, name, after = map(printable, (before, name, after))
+    return f"{before}{_middle_cut(name, max(width - len(before) - len(after), SHORTEST_NAME))}{after}"
 
 
 def _middle_cut(text: str, width: int) -> str:

@@ -2,10 +2,10 @@
 
 All three speak of one model, which is defined here. A :class:`Step` is what one object did at one moment; a
 :class:`Timeline` has the steps between two moments, and the :class:`Course` of each workload: its numbers after each
-step, beside the bounds that its spec and its budgets set. The timeline of what happened is read from the journal that
-storage keeps (``timeline``); that of a plan is the same, read from a fork on which the controllers have worked
-(``prediction``). ``why`` finds out why an object is not where it should be. Nothing here writes to the cluster that is
-asked about.
+step, and the bounds that its spec and its budgets set at that moment. The timeline of what happened is read from the
+journal that storage keeps (``timeline``); that of a plan is the same, read from a fork on which the controllers have
+worked (``prediction``). ``why`` finds out why an object is not where it should be. Nothing here writes to the cluster
+that is asked about.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ class Numbers(NamedTuple):
     :ivar available: of those, how many have been ready for ``minReadySeconds``.
     :ivar updated: of those that stay, how many have the newest revision.
     :ivar terminating: how many do not stay.
+    :ivar staying: how many are not terminating.
     """
 
     desired: int = 0
@@ -59,36 +60,42 @@ class Numbers(NamedTuple):
         return max(self.desired - self.available, 0)
 
     @property
+    def staying(self) -> int:
+        return self.pods - self.terminating
+
+    @property
     def surge(self) -> int:
-        return max(self.pods - self.terminating - self.desired, 0)
+        return max(self.staying - self.desired, 0)
 
 
 class Bounds(NamedTuple):
-    """What a workload's spec and the budgets of its pods allow while it is rolled out; None: no bound.
+    """What a workload's spec and the budgets of its pods allow at one moment; None: no bound.
 
     :ivar min_available: how many pods must stay available.
     :ivar max_unavailable: how many of the desired pods may be unavailable, by the strategy.
     :ivar max_surge: how many pods there may be beyond the desired ones.
     :ivar budget: the PodDisruptionBudget that says ``min_available``, "" where the strategy does.
+    :ivar is_leaving: the workload is being deleted, so that nothing is required of it.
     """
 
     min_available: int | None = None
     max_unavailable: int | None = None
     max_surge: int | None = None
     budget: str = ""
+    is_leaving: bool = False
 
 
 class Course(NamedTuple):
-    """How one workload fared.
+    """How one workload fared. ``availability.judge`` compares its numbers with its bounds.
 
     :ivar key: the workload: that which no other workload controls (a Deployment, not its ReplicaSets).
     :ivar numbers: (number of steps so far, numbers): those at the beginning (0), then each time they change.
-    :ivar bounds: those at the end.
+    :ivar bounds: likewise: those at the beginning, then each time the spec, a budget or the size changes them.
     """
 
     key: Key
     numbers: tuple[tuple[int, Numbers], ...]
-    bounds: Bounds = Bounds()
+    bounds: tuple[tuple[int, Bounds], ...] = ((0, Bounds()),)
 
 
 class Timeline(NamedTuple):

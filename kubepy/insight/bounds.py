@@ -1,20 +1,21 @@
-"""The bounds of a workload: how many pods there should be, how many of them may be away or too many, and what budgets
-for disruptions say."""
+"""The bounds of a workload at a moment: how many pods there should be, how many of them may be away or too many, and
+what budgets for disruptions say."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from contextlib import suppress
+from functools import lru_cache
 from typing import Any
 
-from kubepy.api.meta import Object, controller_of, name_of
 from kubepy.api.selectors import SelectorError, from_label_selector
 from kubepy.api.values.gonumbers import scaled_value
-from kubepy.apiserver.cluster import LocalCluster
-from kubepy.apiserver.views import WORKLOADS, JobView, WorkloadView, view_workload
+from kubepy.apiserver.views import BUDGETS, WORKLOADS, BudgetView, JobView, WorkloadView
 from kubepy.insight import Bounds
 from kubepy.storage import Key
 
-BUDGETS, DAEMON_SETS = "poddisruptionbudgets.policy", "daemonsets.apps"
+DAEMON_SETS = "daemonsets.apps"
 
 
 def desired_of(seen: Any) -> int:
@@ -28,21 +29,26 @@ def desired_of(seen: Any) -> int:
     return (seen.scheduled or seen.replicas) if isinstance(seen, WorkloadView) else 0
 
 
-def bounds_of(cluster: LocalCluster, key: Key, seen: Any, desired: int, *, rolled: bool, evicted: bool) -> Bounds:
-    """Return the bounds of a workload.
+def bounds_of(key: Key, seen: Any, desired: int, budgets: Budgets, *, is_rolling: bool, is_evicted: bool) -> Bounds:
+    """Return the bounds of a workload at one moment.
 
-    :param seen: its view.
-    :param rolled: its template has changed meanwhile.
-    :param evicted: a pod was evicted meanwhile. A rollout does not ask budgets, and an eviction asks nothing else.
+    :param seen: its view, None if it is gone.
+    :param is_rolling: pods of an older template are being replaced.
+    :param is_evicted: evicted pods are not replaced yet. A rollout does not ask budgets, and an eviction asks nothing
+        else.
     """
+    if seen is None or seen.is_terminating:
+        return Bounds(is_leaving=True)
     if not isinstance(seen, WorkloadView):
         return Bounds()
     by_strategy = strategy_bounds(key, seen, desired)
-    by_budget = budget_bounds(cluster, key, desired)
-    if by_budget is None or (rolled and not evicted) or (not evicted and by_strategy.min_available is not None):
-        return by_strategy._replace(min_available=None) if evicted and not rolled else by_strategy
+    if not is_evicted and by_strategy.min_available is not None:
+        return by_strategy
+    by_budget = budgets.strictest(key, desired)
+    if by_budget is None:
+        return by_strategy._replace(min_available=None) if is_evicted and not is_rolling else by_strategy
     least, budget = by_budget
-    if rolled and by_strategy.min_available is not None and by_strategy.min_available <= least:
+    if is_rolling and by_strategy.min_available is not None and by_strategy.min_available <= least:
         return by_strategy
     return by_strategy._replace(min_available=least, budget=budget)
 
@@ -65,48 +71,60 @@ def strategy_bounds(key: Key, seen: WorkloadView, desired: int) -> Bounds:
     return Bounds(desired - unavailable, unavailable, surge)
 
 
-def budget_bounds(cluster: LocalCluster, key: Key, desired: int) -> tuple[int, str] | None:
-    """Return how many pods of a workload must stay healthy by the strictest PodDisruptionBudget that selects them, and
-    its name; None without one. Of a budget over several workloads, the others are taken to have all their pods."""
-    budgets = cluster.store.list(BUDGETS, key.namespace).objects
-    workloads = dict(workloads_in(cluster, key.namespace)) if budgets else {}
-    if key not in workloads:
-        return None
-    leasts = []
-    for budget in budgets:
-        selected = {other: obj for other, obj in workloads.items() if selects(budget, obj)}
-        if key in selected:
-            others = sum(desired_of(view_workload(obj)) for other, obj in selected.items() if other != key)
-            has_daemon_set = any(other.resource == DAEMON_SETS for other in selected)
-            least = least_healthy(budget["spec"], others + desired, has_daemon_set)
-            leasts.append((max(min(least - others, desired), 0), name_of(budget)))
-    return max(leasts, key=lambda least: least[0], default=None)
+class Budgets:
+    """The PodDisruptionBudgets of a moment, and the workloads whose pods they are about."""
+
+    def __init__(self) -> None:
+        self._budgets = dict[Key, BudgetView]()
+        self._workloads = dict[Key, WorkloadView]()
+        self._known = dict[tuple[Key, int], tuple[int, str] | None]()
+
+    def replace(self, key: Key, seen: Any) -> None:
+        """Take in the view of an object, None if it is gone."""
+        views = self._budgets if key.resource == BUDGETS else self._workloads
+        if key.resource == BUDGETS or key.resource in WORKLOADS:
+            self._known.clear()
+            if seen is not None:
+                views[key] = seen
+            else:
+                views.pop(key, None)
+
+    def strictest(self, key: Key, desired: int) -> tuple[int, str] | None:
+        """Return how many pods of a workload must stay healthy by the strictest budget that selects them, and its name;
+        None without one. Of a budget over several workloads, the others are taken to have all their pods."""
+        if (key, desired) not in self._known:
+            leasts = list(self._leasts(key, desired)) if key in self._workloads else []
+            self._known[key, desired] = max(leasts, key=lambda least: least[0], default=None)
+        return self._known[key, desired]
+
+    def _leasts(self, key: Key, desired: int) -> Iterator[tuple[int, str]]:
+        for budget, seen in sorted(self._budgets.items()):
+            if budget.namespace != key.namespace or not is_selected(seen.selector, self._workloads[key].labels):
+                continue
+            others = {other: workload for other, workload in self._workloads.items() if other != key
+                      and other.namespace == key.namespace and not workload.owner
+                      and is_selected(seen.selector, workload.labels)}
+            total = sum(desired_of(workload) for workload in others.values())
+            has_daemon_set = any(other.resource == DAEMON_SETS for other in (key, *others))
+            least = least_healthy(seen, total + desired, has_daemon_set)
+            yield max(min(least - total, desired), 0), budget.name
 
 
-def workloads_in(cluster: LocalCluster, namespace: str) -> Iterator[tuple[Key, Object]]:
-    """Yield the workloads of a namespace that no other controls."""
-    for resource in WORKLOADS:
-        for obj in cluster.store.list(resource, namespace).objects:
-            if controller_of(obj) is None:
-                yield Key(resource, namespace, name_of(obj)), obj
+@lru_cache(1000)
+def is_selected(selector: str, labels: str) -> bool:
+    """Return whether a label selector matches labels, both as JSON."""
+    with suppress(SelectorError):
+        return from_label_selector(json.loads(selector or "null")).matches(json.loads(labels or "null") or {})
+    return False
 
 
-def selects(budget: Object, workload: Object) -> bool:
-    """Return whether a budget is about the pods of a workload."""
-    labels = ((workload["spec"].get("template") or {}).get("metadata") or {}).get("labels")
-    try:
-        return from_label_selector((budget.get("spec") or {}).get("selector")).matches(labels or {})
-    except SelectorError:
-        return False
-
-
-def least_healthy(spec: Object, total: int, has_daemon_set: bool) -> int:
+def least_healthy(budget: BudgetView, total: int, has_daemon_set: bool) -> int:
     """Return how many of so many pods a budget wants healthy.
 
     All of them where its controller cannot compute it: a DaemonSet has no scale, by which it counts the pods that there
     should be, unless ``minAvailable`` is a number.
     """
-    away, least = spec.get("maxUnavailable"), spec.get("minAvailable")
+    away, least = budget.max_unavailable, budget.min_available
     if away is None and not isinstance(least, str):
         return least or 0
     if has_daemon_set:

@@ -17,6 +17,7 @@ from kubepy.api.objects.pods import get_condition, phase_of
 from kubepy.api.values.goformat import format_duration
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.insight import Course, Numbers
+from kubepy.insight.availability import Availability, extremes, judge
 from kubepy.insight.prediction import Prediction
 from kubepy.insight.timeline import timeline_document
 from kubepy.insight.why import Why, why_document
@@ -72,9 +73,9 @@ class PlannedWorkload(NamedTuple):
         return self.why and (self.why.chain[-1].key if self.why.chain else self.why.key)
 
     @property
-    def lowest(self) -> int:
-        """The fewest pods that are available at any time."""
-        return min(numbers.available for _, numbers in self.course.numbers)
+    def lowest(self) -> Availability:
+        """The moment at which it lacks most, or has the fewest available pods."""
+        return extremes(judge(self.course)).lowest
 
 
 class Plan(NamedTuple):
@@ -284,7 +285,8 @@ def summarise(plans: Sequence[Plan]) -> Runs:
     for key in dict.fromkeys(planned.key for plan in plans for planned in plan.workloads):
         same = [planned for plan in plans for planned in plan.workloads if planned.key == key]
         times = [planned.finished_after for planned in same if planned.finished_after is not None]
-        workloads.append(WorkloadRuns(key, len(times), spread(times), min(planned.lowest for planned in same)))
+        workloads.append(WorkloadRuns(key, len(times), spread(times), min(
+            planned.lowest.numbers.available for planned in same)))
     finished = [plan.finished_after for plan in plans if plan.finishes]
     return Runs(len(plans), len(finished), spread(finished), tuple(workloads))
 

@@ -9,28 +9,36 @@ order.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import lru_cache
 from heapq import heappop, heappush
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
-from kubepy.api.clock import EPOCH, format_exact_time, later, parse_time
+from kubepy.api.clock import CLOCK_YEARS, EPOCH, format_exact_time, later, parse_time
 from kubepy.api.meta import Object
-from kubepy.api.values.goformat import format_duration
+from kubepy.api.values.goformat import format_duration, parse_span
 from kubepy.apiserver.cluster import LocalCluster
-from kubepy.apiserver.views import VIEWS, WORKLOADS, PodView, WorkloadView, from_stored, view
-from kubepy.insight import Course, Numbers, Step, Timeline
-from kubepy.insight.bounds import bounds_of, desired_of
+from kubepy.apiserver.settings import FINEST, is_too_exact
+from kubepy.apiserver.views import BUDGETS, VIEWS, WORKLOADS, PodView, WorkloadView, from_stored, view
+from kubepy.insight import Bounds, Course, Numbers, Step, Timeline
+from kubepy.insight.availability import extremes, judge
+from kubepy.insight.bounds import Budgets, bounds_of, desired_of
 from kubepy.insight.steps import AVAILABLE, CREATED, ENDED, OUTSIDE, READY, TERMINATING, UNAVAILABLE, Action, actions
+from kubepy.quoting import printable
 from kubepy.storage import Key
 from kubepy.storage.timeline import SECOND, TimelineEntry, microseconds
 
 WITH_COURSES = frozenset((*WORKLOADS, "jobs.batch", "cronjobs.batch"))
 LONGEST_CHAIN = 10  # of owners, where files by hand make a circle of them
 SKEW = 1.0  # seconds by which the system's time may go back without the timeline beginning anew
-SYNC_SECONDS = 2.0  # in which, in the system's time, a DaemonSet's controller writes its status after the pods
+SYNC_SECONDS = 2.0  # in which, in the system's time, a DaemonSet's controller writes its status after the pods, and
+# git writes its files
+
+EVICTION = "EvictionByEvictionAPI"  # who deletes pods for other reasons asks no budget
 
 Views = dict[Key, Any]
 Entries = list[TimelineEntry]
@@ -52,6 +60,7 @@ def read_timeline(cluster: LocalCluster, since: datetime | None = None, *, after
     first = microseconds((since - EPOCH).total_seconds()) if since is not None and after_revision is None else None
     entries = fork.store.timeline(since=first, after=after_revision or 0)
     entries = list(without_earlier_times(entries, until, 0.0 if own_time else SKEW))
+    entries = list(edits_at_once(entries, 0.0 if own_time else SYNC_SECONDS))
     views = views_before(fork, entries)
     subjects = () if subject is None else (subject,) if isinstance(subject, Key) else subject
     replay = Replay(views, entries, subjects, 0.0 if own_time else SYNC_SECONDS)
@@ -60,8 +69,26 @@ def read_timeline(cluster: LocalCluster, since: datetime | None = None, *, after
     replay.run(entries, until)
     if since is None and replay.steps:
         start = replay.steps[0].at
-    return Timeline(start, max(until, start), tuple(replay.steps), tuple(replay.courses(fork)),
-                    tuple(replay.present))
+    return Timeline(start, max(until, start), tuple(replay.steps), tuple(replay.courses()), tuple(replay.present))
+
+
+def start_of(since: str, now: datetime, name: str = "since") -> datetime:
+    """Return the moment that a text means: a time, or how long ago. Raises ValueError, which begins with the name."""
+    if is_too_exact(since):
+        raise ValueError(f"{name}={printable(since)}: {FINEST}")
+    try:
+        if re.match(r"\d{4}-", since):
+            start = parse_time(since)
+            if start.year not in CLOCK_YEARS:
+                raise ValueError(since)
+            return start
+        seconds = parse_span(since)
+    except ValueError:
+        raise ValueError(f"{name}={printable(since)} is neither a time such as 2026-01-01T12:00:00Z nor a duration "
+                         "such as 30m or 2d") from None
+    if seconds < 0:
+        raise ValueError(f"{name} must not be negative: {printable(since)}")
+    return now - min(timedelta(seconds=seconds), now - EPOCH)
 
 
 def moment(entry: TimelineEntry) -> datetime:
@@ -85,6 +112,15 @@ def without_earlier_times(entries: Entries, until: datetime, skew: float) -> Ite
     for entry in entries[start:]:
         newest = min(max(newest, entry.at), limit)
         yield entry if entry.at == newest else entry._replace(at=newest)
+
+
+def edits_at_once(entries: Entries, seconds: float) -> Iterator[TimelineEntry]:
+    """Yield entries; those from outside that follow each other within so many seconds get the time of the first."""
+    began: TimelineEntry | None = None
+    for entry in entries:
+        if began is None or not entry.is_outside or entry.at > began.at + seconds * SECOND:
+            began = entry if entry.is_outside else None
+        yield entry if began is None else entry._replace(at=began.at)
 
 
 def views_before(cluster: LocalCluster, entries: Iterable[TimelineEntry]) -> Views:
@@ -136,10 +172,12 @@ class Replay:
         self._newest: dict[Key, str | None] = {}  # the newest revision, by workload
         self._unobserved: set[Key] = set()  # workloads whose controller has not seen their present template
         self._numbers: dict[Key, list[tuple[int, Numbers]]] = {}
+        self._bounds: dict[Key, list[tuple[int, Bounds]]] = {}
+        self._budgets = Budgets()
         self._touched: dict[Key, None] = {}
         self._last: Views = {}  # workloads as they were last
-        self._rolled: set[Key] = set()  # workloads with a changed template
-        self._evicted: set[Key] = set()  # workloads with an evicted pod
+        self._rolling: set[Key] = set()  # workloads whose pods of older templates are being replaced
+        self._evicted: dict[Key, dict[Key, str]] = {}  # evicted pods (their uids) of workloads, until replaced
         self._scheduled: dict[Key, int] = {}  # of DaemonSets: what their status is about to say
         self._raises = scheduled_raises(entries, sync_seconds)
 
@@ -150,6 +188,7 @@ class Replay:
         for key, seen in self._views.items():
             if owner := owner_key(key, seen):
                 self._owned.setdefault(owner, {})[key] = None
+            self._budgets.replace(key, seen)
         for key, seen in self._views.items():
             if isinstance(seen, PodView):
                 due = self._available_at(key, seen)
@@ -158,20 +197,27 @@ class Replay:
                 elif due is not None:
                     self._wait(due, key)
                 self._count(key)
+                self._note_eviction(key, seen)
                 if self._is_asked(key):
                     name = AVAILABLE if key in self._available and not seen.is_terminating else action_before(seen)
                     self.present.append(Step(start, name, key, seen.owner, seen.node, seen.revision, seen.reason))
         for key in self._views:
             if key.resource in WITH_COURSES and self._top(key) == key:
-                self._numbers[key] = [(0, self._numbers_of(key))]
+                numbers = self._numbers_of(key)
+                self._numbers[key], self._bounds[key] = [(0, numbers)], [(0, self._bounds_of(key, numbers))]
 
     def run(self, entries: Entries, until: datetime) -> None:
-        """Do all writes again, and let time go on to a moment."""
-        for number, entry in enumerate(entries):
+        """Do all writes again, and let time go on to a moment. What comes from outside at one moment is one change: the
+        numbers between its writes never were."""
+        tops: list[Key] = []
+        for number, (entry, following) in enumerate(zip_longest(entries, entries[1:])):
             at = moment(entry)
             self._let_time_pass(at)
             self._scheduled.update(self._raises.get(number, ()))
-            self._write(entry, at)
+            tops += self._write(entry, at)
+            if not (entry.is_outside and following is not None and following.is_outside and following.at == entry.at):
+                self._note_numbers(tops)
+                tops.clear()
         self._let_time_pass(until)
 
     def _let_time_pass(self, until: datetime) -> None:
@@ -184,7 +230,8 @@ class Replay:
                 self._step(at, key, seen, Action(AVAILABLE))
                 self._note_numbers([self._top(key)])
 
-    def _write(self, entry: TimelineEntry, at: datetime) -> None:
+    def _write(self, entry: TimelineEntry, at: datetime) -> list[Key]:
+        """Do a write again; returns the workloads whose numbers or bounds it may have changed."""
         key = entry.key
         before = self._views.get(key)
         after = from_stored(key.resource, entry.after) if entry.after is not None else None
@@ -200,12 +247,13 @@ class Replay:
             self._judge(pod, at)
         if key.resource != "pods":
             self._follow_workload(key, before, after, tops[-1])
-        elif isinstance(after, PodView) and after.disruption:
-            self._evicted.add(tops[-1])
-        self._note_numbers(tops)
+        elif isinstance(after, PodView):
+            self._note_eviction(key, after)
+        return tops if key.resource != BUDGETS else [top for top in self._touched if top.namespace == key.namespace]
 
     def _replace(self, key: Key, before: Any, after: Any) -> None:
         """Put one view in place of another."""
+        self._budgets.replace(key, after)
         if (old := owner_key(key, before)) and old in self._owned:
             self._owned[old].pop(key, None)
         if owner := owner_key(key, after):
@@ -272,7 +320,6 @@ class Replay:
         """Take in what a change of a workload, or of a revision of it, means for the pods of its top."""
         if isinstance(after, WorkloadView) and isinstance(before, WorkloadView):
             if after.template != before.template:
-                self._rolled.add(top)
                 self._unobserved.add(key)
             if after.scheduled != before.scheduled:
                 self._scheduled.pop(key, None)
@@ -325,6 +372,23 @@ class Replay:
             desired = desired_of(seen)
         return Numbers(desired, *self._totals.get(key, NO_POD))
 
+    def _note_eviction(self, key: Key, pod: PodView) -> None:
+        if pod.disruption == EVICTION:
+            self._evicted.setdefault(self._top(key), {})[key] = pod.uid
+
+    def _bounds_of(self, key: Key, numbers: Numbers) -> Bounds:
+        """Return the bounds of a workload that has these numbers."""
+        is_whole = numbers.available >= numbers.desired
+        if numbers.updated < numbers.staying:
+            self._rolling.add(key)
+        elif is_whole:
+            self._rolling.discard(key)
+        if is_whole and not any(pod in self._views and self._views[pod].uid == uid
+                                for pod, uid in self._evicted.get(key, {}).items()):
+            self._evicted.pop(key, None)
+        return bounds_of(key, self._views.get(key), numbers.desired, self._budgets, is_rolling=key in self._rolling,
+                         is_evicted=key in self._evicted)
+
     # --- notes ---
 
     def _note_numbers(self, keys: Iterable[Key]) -> None:
@@ -332,11 +396,16 @@ class Replay:
             if key.resource not in WITH_COURSES or not self._is_asked(key):
                 continue
             self._touched[key] = None
-            numbers, present = self._numbers.setdefault(key, [(0, Numbers())]), self._numbers_of(key)
-            if present != numbers[-1][1]:
-                if numbers[-1][0] == len(self.steps) and len(numbers) > 1:
-                    numbers.pop()
-                numbers.append((len(self.steps), present))
+            present = self._numbers_of(key)
+            self._note(self._numbers.setdefault(key, [(0, Numbers())]), present)
+            self._note(self._bounds.setdefault(key, [(0, Bounds())]), self._bounds_of(key, present))
+
+    def _note(self, values: list[tuple[int, Any]], present: Any) -> None:
+        """Append a value to those before if it differs; of one step, the last one holds."""
+        if present != values[-1][1]:
+            if values[-1][0] == len(self.steps) and len(values) > 1:
+                values.pop()
+            values.append((len(self.steps), present))
 
     def _step(self, at: datetime, key: Key, seen: Any, action: Action) -> None:
         if self._is_asked(key):
@@ -347,16 +416,11 @@ class Replay:
     def _is_asked(self, key: Key) -> bool:
         return self._subjects is None or key in self._subjects
 
-    def courses(self, cluster: LocalCluster) -> Iterator[Course]:
+    def courses(self) -> Iterator[Course]:
         """Yield the courses of the workloads that something happened to, and of the subjects, by key."""
-        keys = {*self._touched, *(self._asked & self._numbers.keys())}
-        for key in sorted(keys):
-            is_top = key in self._asked or self._top(key) == key
-            if is_top and key in self._numbers:
-                seen, numbers = self._views.get(key) or self._last.get(key), self._numbers[key]
-                desired = next((number.desired for _, number in reversed(numbers) if number.desired), 0)
-                yield Course(key, tuple(numbers), bounds_of(cluster, key, seen, desired, rolled=key in self._rolled,
-                                                            evicted=key in self._evicted))
+        for key in sorted({*self._touched, *(self._asked & self._numbers.keys())}):
+            if (key in self._asked or self._top(key) == key) and key in self._numbers:
+                yield Course(key, tuple(self._numbers[key]), tuple(self._bounds[key]))
 
 
 def action_before(pod: PodView) -> str:
@@ -459,15 +523,21 @@ def step_document(step: Step, start: datetime) -> Object:
 
 def workload_document(course: Course, timeline: Timeline) -> Object:
     """Return the course of a workload: the extremes of its numbers, its bounds, and all numbers."""
-    numbers = [number for _, number in course.numbers]
-    last = numbers[-1]
+    judged = judge(course)
+    worst, last = extremes(judged), judged[-1].numbers
+
+    def at(step: int) -> str:
+        return format_exact_time(timeline.steps[step - 1].at if step else timeline.since)
+
+    bounds = worst.lowest.bounds
     return {"resource": course.key.resource, "namespace": course.key.namespace, "name": course.key.name,
-            "desired": last.desired, "minAvailable": min(number.available for number in numbers),
-            "maxUnavailable": max(number.unavailable for number in numbers),
-            "maxSurge": max(number.surge for number in numbers), "updated": last.updated,
-            "bounds": {"minAvailable": course.bounds.min_available, "maxUnavailable": course.bounds.max_unavailable,
-                       "maxSurge": course.bounds.max_surge, "budget": course.bounds.budget},
-            "numbers": [{"step": step, "at": format_exact_time(timeline.steps[step - 1].at if step else timeline.since),
-                         "desired": number.desired, "pods": number.pods, "ready": number.ready,
-                         "available": number.available, "unavailable": number.unavailable, "surge": number.surge,
-                         "updated": number.updated} for step, number in course.numbers]}
+            "desired": last.desired, "minAvailable": worst.lowest.numbers.available,
+            "maxUnavailable": worst.most_unavailable, "maxSurge": worst.most_surge, "updated": last.updated,
+            "bounds": {"step": worst.lowest.step, "at": at(worst.lowest.step), "desired": worst.lowest.numbers.desired,
+                       "minAvailable": worst.lowest.required, "maxUnavailable": bounds.max_unavailable,
+                       "maxSurge": bounds.max_surge,
+                       "budget": bounds.budget if worst.lowest.required is not None else ""},
+            "numbers": [{"step": step, "at": at(step), "desired": numbers.desired, "pods": numbers.pods,
+                         "ready": numbers.ready, "available": numbers.available, "unavailable": numbers.unavailable,
+                         "surge": numbers.surge, "updated": numbers.updated, "required": required}
+                        for step, numbers, _, required, *_ in judged]}

@@ -17,9 +17,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from kubepy.api import errors
-from kubepy.api.clock import later
 from kubepy.api.meta import Object
-from kubepy.api.values.goformat import parse_span
 from kubepy.apiserver.authorization import AttributesRecord
 from kubepy.insight import Timeline
 from kubepy.lazy import lazy_imports
@@ -107,11 +105,11 @@ def timeline_for(application: Application, request: HttpRequest, info: RequestIn
     """Return what a requester may see. Raises Unauthorized, Forbidden, BadRequest."""
     user = authentication.identify(request, info, application, cluster)
     since = None
-    if span := request.parameter("since"):
+    if text := request.parameter("since"):
         try:
-            since = later(cluster.clock.now(), -parse_span(span))
+            since = timelines.start_of(text, cluster.clock.now())
         except ValueError as error:
-            raise errors.BadRequest(f"since: {error}") from None
+            raise errors.BadRequest(str(error)) from None
     rights = listing_rights(cluster, user)
     shown = visible(timelines.read_timeline(cluster, since), rights)
     if since is None:  # the first step may be another one than that of the whole
@@ -147,10 +145,10 @@ def visible(whole: Timeline, may_list: MayList) -> Timeline:
         namespace = course.key.namespace
         if not may_list(course.key.resource, namespace) or not may_list("pods", namespace):
             continue
-        bounds = course.bounds
-        if bounds.budget and not may_list("poddisruptionbudgets.policy", namespace):
-            bounds = bounds._replace(budget="")
+        shows_budgets = may_list("poddisruptionbudgets.policy", namespace)
         numbers = {bisect_right(kept, after - 1): entry for after, entry in course.numbers}
-        courses.append(course._replace(numbers=tuple(numbers.items()), bounds=bounds))
+        bounds = {bisect_right(kept, after - 1): entry if shows_budgets else entry._replace(budget="")
+                  for after, entry in course.bounds}
+        courses.append(course._replace(numbers=tuple(numbers.items()), bounds=tuple(bounds.items())))
     return whole._replace(steps=tuple(whole.steps[number] for number in kept), courses=tuple(courses),
                           present=tuple(pod for pod in whole.present if may_list("pods", pod.key.namespace)))

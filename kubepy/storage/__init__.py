@@ -10,6 +10,7 @@ A store knows nothing of kinds: it sees a :class:`Key` and a dict. A ``Store`` r
     folder/     FolderStore, in a folder of YAML files, one object a file; its map is in the package
     memory      MemoryStore, which is gone with its process: empty, or a fork of another store
     timeline    what writes did to objects, as far back as it is kept
+    links       objects by what is in them: a uid, an owner, a node
     sortedmap   the immutable maps that forks share
     yaml/       YAML as kubectl reads and writes it, and edits of a text that keep its comments
 """

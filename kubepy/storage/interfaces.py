@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
+from kubepy.storage.links import NewLinks, RecordedView
 from kubepy.storage.memory import MemoryStore, StoreState
 from kubepy.storage.model import (
     Admit,
@@ -46,10 +47,10 @@ class Store(Protocol):
         """The state folder that keeps the objects, "" where none does."""
 
     def connect(self, admit: Admit, removal: Removal, now: Callable[[], float],
-                new_recorder: NewRecorder | None = None) -> None:
+                new_recorder: NewRecorder | None = None, links: NewLinks = tuple) -> None:
         """Take what the API server knows of objects that something else than it has written, the cluster's time in
-        seconds since the epoch, and a function for its timeline. Without a cluster, a store has the system's time and
-        no timeline."""
+        seconds since the epoch, a function for its timeline, and what objects are looked up by. Without a cluster, a
+        store has the system's time and no timeline."""
 
     def set_warn(self, warn: Callable[[str], None]) -> None:
         """Take a function for lines to the user, such as that something damaged was made anew."""
@@ -94,6 +95,9 @@ class Store(Protocol):
 
     def recorded_state(self) -> StoreState:
         """Return everything at the newest revision, from which :meth:`logged_changes` goes on."""
+
+    def view(self) -> RecordedView:
+        """Return a view of what is recorded. It sees nothing before its ``refresh``."""
 
     def logged_changes(self, since: int, *, scan: bool) -> tuple[int, LoggedChanges]:
         """Return the newest revision, and what :meth:`changes` does with objects as text.

@@ -12,13 +12,15 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from math import inf
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 from kubepy.storage.errors import CompactedError, LockTimeoutError
+from kubepy.storage.links import Keys, Lookup, LinkedObjects, LinkEntries, NewLinks, Places, Values, link_values
 from kubepy.storage.model import (
     DELETED,
     LOG_LENGTH,
@@ -58,13 +60,14 @@ class MemoryRecord:
     """An object as it is stored: its JSON, which is decoded when the object is first asked for. ``json`` None: it was
     deleted."""
 
-    __slots__ = ("_object", "expires", "json", "key", "revision")
+    __slots__ = ("_object", "expires", "json", "key", "links", "revision")
 
     def __init__(self, key: Key, revision: int, json: str | None, expires: float | None = None) -> None:
         self.key = key
         self.revision = revision
         self.json = json
         self.expires = expires
+        self.links: Values = ()  # its entries in the state's LinkEntries
         self._object: Object | None = None
 
     @property
@@ -102,6 +105,12 @@ class Source(Protocol):
 
     def records(self, resource: str, namespace: str) -> Records:
         """Return the objects of a resource in one namespace."""
+
+    def linked(self, link: Lookup, value: str, resource: str | None, namespace: str | None) -> Iterable[MemoryRecord]:
+        """Return the objects that a link finds, in no order."""
+
+    def names(self, resource: str) -> list[Key]:
+        """Return the keys of the objects of a resource."""
 
     def expiring(self) -> Expiring:
         """Return the volatile objects by the times at which they are over."""
@@ -150,6 +159,14 @@ class ObjectTable:
             self._merged = self._source.records(*self._place).changed(changes)
         return self._merged
 
+    def names(self) -> Iterable[str] | None:
+        """Return the names of all objects, None where they are still with the source."""
+        return None if self._merged is None else [name for name, _ in self._merged.items()]
+
+    def changes(self) -> Iterable[tuple[str, MemoryRecord]]:
+        """Yield what was changed over the source, by name; a record without JSON is of a deleted object."""
+        return self._changed.items()
+
     def changed(self, records: Iterable[MemoryRecord]) -> ObjectTable:
         """Return the table with some objects changed; a record without JSON removes its object."""
         if self._merged is None:
@@ -171,6 +188,8 @@ class StoreState(NamedTuple):
     :ivar expiring: the volatile objects by the times at which they are over; None until the source is asked.
     :ivar timeline: the entries of the timeline by the revisions of their writes, without those of the source.
     :ivar forgotten: the revision of the newest entry that was removed from the timeline.
+    :ivar links: what objects are looked up by.
+    :ivar linked: the entries of the objects, without those that are as the source has them.
     """
 
     settings: Object
@@ -183,6 +202,8 @@ class StoreState(NamedTuple):
     source: Source | None = None
     timeline: SortedMap[int, TimelineEntry] = SortedMap()
     forgotten: int = 0
+    links: tuple[Lookup, ...] = ()
+    linked: LinkEntries = LinkEntries()
 
     def get(self, key: Key) -> MemoryRecord | None:
         table = self.tables.get(key.resource, {}).get(key.namespace)
@@ -195,6 +216,51 @@ class StoreState(NamedTuple):
             table = tables.get(namespace)
             return table.records().values() if table is not None else []
         return [record for name in sorted(tables) for record in tables[name].records().values()]
+
+    def keys(self, resource: str) -> Iterator[Key]:
+        """Yield the keys of the objects of a resource, in key order."""
+        tables = self.tables.get(resource, {})
+        by_namespace: dict[str, list[str]] = {}
+        if self.source is not None and any(table.names() is None for table in tables.values()):
+            for key in self.source.names(resource):
+                by_namespace.setdefault(key.namespace, []).append(key.name)
+        for namespace in sorted(tables):
+            names = tables[namespace].names()
+            if names is None:
+                changes = dict(tables[namespace].changes())
+                present = {*by_namespace.get(namespace, ()), *changes}
+                names = [name for name in sorted(present) if name not in changes or changes[name].json is not None]
+            yield from (Key(resource, namespace, name) for name in names)
+
+    def find(self, name: str, value: str, resource: str | None = None,
+             namespace: str | None = None) -> list[MemoryRecord]:
+        """Return the objects that a link finds by a value (of one resource, in one namespace), in key order."""
+        found = [record for key in self.linked.keys(name, value, resource, namespace)
+                 if (record := self.get(key)) is not None]
+        if self.source is None:
+            return found
+        link = next(link for link in self.links if link.name == name)
+        older = (record for record in self.source.linked(link, value, resource, namespace)
+                 if (present := self.get(record.key)) is not None and present.revision == record.revision)
+        return sorted([*found, *older], key=lambda record: record.key)
+
+    def with_links(self, links: Sequence[Lookup]) -> StoreState:
+        """Return the state in which objects are looked up by these links."""
+        if self.links == tuple(links):
+            return self
+        state = self._replace(links=tuple(links), linked=LinkEntries())
+        records = [record for tables in self.tables.values() for table in tables.values()
+                   for _, record in table.changes()]
+        return state._replace(linked=state._link((record, None, None) for record in records if record.json is not None))
+
+    def _link(self, changes: Iterable[tuple[MemoryRecord, Object | None, MemoryRecord | None]]) -> LinkEntries:
+        """Return the entries after changes: the new record, its object if that is known, and the record before."""
+        values: dict[Key, tuple[Values, Values]] = {}
+        for record, obj, before in changes:
+            if record.json is not None:
+                record.links = link_values(self.links, record.key, record.object if obj is None else obj)
+            values[record.key] = before.links if before is not None else (), record.links
+        return self.linked.changed(values)
 
     def entries(self, since: int) -> list[LogEntry]:
         """Return the entries of the change log after a revision, oldest first. Raises CompactedError."""
@@ -255,12 +321,15 @@ class StoreState(NamedTuple):
                              forgotten=present[-len(kept) - 1].revision)
 
     def changed(self, changes: Iterable[StoredChange[MemoryRecord]], log: Iterable[LogEntry],
-                revision: int) -> StoreState:
-        """Return the state after a commit."""
+                revision: int, objects: Mapping[Key, Object] = MappingProxyType({})) -> StoreState:
+        """Return the state after a commit. ``objects``: those of the changes that are decoded already."""
         places: dict[tuple[str, str], list[MemoryRecord]] = {}
         expiring: list[tuple[tuple[float, Key], bool | None]] = []
+        linked: list[tuple[MemoryRecord, Object | None, MemoryRecord | None]] = []
         for key, before, text, changed_at, expires in changes:
-            places.setdefault((key.resource, key.namespace), []).append(MemoryRecord(key, changed_at, text, expires))
+            record = MemoryRecord(key, changed_at, text, expires)
+            places.setdefault((key.resource, key.namespace), []).append(record)
+            linked.append((record, objects.get(key), before))
             if before is not None and before.expires is not None:
                 expiring.append(((before.expires, key), None))
             if expires is not None and text is not None:
@@ -270,7 +339,8 @@ class StoreState(NamedTuple):
             of_resource = tables.get(resource, {})
             tables[resource] = {**of_resource, namespace: of_resource.get(namespace, ObjectTable()).changed(records)}
         after = self._replace(
-            revision=revision, tables=tables, log=self.log.changed((entry.revision, entry) for entry in log),
+            revision=revision, tables=tables, linked=self._link(linked) if self.links else self.linked,
+            log=self.log.changed((entry.revision, entry) for entry in log),
             expiring=self.all_expiring().changed(expiring) if expiring else self.expiring)
         if revision - after.compacted <= LOG_LENGTH + LOG_SLACK:
             return after
@@ -321,7 +391,8 @@ class MemoryTransaction(BufferedTransaction[MemoryRecord]):
         """Return the state with everything that was changed."""
         state = self._state
         if self._touched:
-            state = state.changed(self.changed(), self.log(), self._revision)
+            objects = {key: obj for key in self._touched if (obj := self._entries[key].object) is not None}
+            state = state.changed(self.changed(), self.log(), self._revision, objects)
         if self.timeline and self._recorder is not None:
             state = state.with_timeline(self.timeline, self._recorder.keep)
         settings = {name: value for name, value in {**state.settings, **self.settings}.items() if value is not None}
@@ -354,10 +425,12 @@ class MemoryStore:
         self._shares_source = False
 
     def connect(self, admit: Admit, removal: Removal, now: Callable[[], float],
-                new_recorder: NewRecorder | None = None) -> None:
-        """Take the cluster's time, and a function for its timeline; nothing edits objects here but transactions."""
+                new_recorder: NewRecorder | None = None, links: NewLinks = tuple) -> None:
+        """Take the cluster's time, a function for its timeline, and what objects are looked up by; nothing edits
+        objects here but transactions."""
         self._now = now
         self._new_recorder = new_recorder
+        self._state = self._state.with_links(links())
 
     def set_warn(self, warn: Callable[[str], None]) -> None:
         """Ignore the function: nothing here can be damaged."""
@@ -387,6 +460,10 @@ class MemoryStore:
         return self._state
 
     recorded_state = state
+
+    def view(self) -> MemoryView:
+        """Return a view of what is committed here."""
+        return MemoryView(self)
 
     # --- reading ---
 
@@ -539,3 +616,45 @@ class MemoryStore:
     def holder(self, name: str) -> str | None:
         """Return the thread that holds a named lock, None when there is none."""
         return self._held.get(name)
+
+
+class MemoryView:
+    """The state of a store in memory at one revision (:class:`kubepy.storage.links.RecordedView`)."""
+
+    def __init__(self, store: MemoryStore) -> None:
+        self._store = store
+        self._state = store.state()
+
+    @property
+    def revision(self) -> int:
+        return self._state.revision
+
+    def refresh(self) -> None:
+        self._state = self._store.state()
+
+    def release(self) -> None:
+        """Do nothing: a state stays as it is, whatever happens to its store."""
+
+    def get(self, key: Key) -> Object | None:
+        record = self._state.get(key)
+        return record.object if record is not None else None
+
+    def get_all(self, keys: Collection[Key]) -> LinkedObjects:
+        return [(key, obj) for key in keys if (obj := self.get(key)) is not None]
+
+    def list(self, resource: str, namespace: str | None = None) -> LinkedObjects:
+        return _with_keys(self._state.records(resource, namespace))
+
+    def linked(self, link: str, value: str, resource: str | None = None,
+               namespace: str | None = None) -> LinkedObjects:
+        return _with_keys(self._state.find(link, value, resource, namespace))
+
+    def keys(self, resource: str, limit: int | None = None) -> Keys:
+        return list(islice(self._state.keys(resource), limit))
+
+    def places(self) -> Places:
+        return [(resource, namespace) for resource, tables in self._state.tables.items() for namespace in tables]
+
+
+def _with_keys(records: Iterable[MemoryRecord]) -> LinkedObjects:
+    return [(record.key, record.object) for record in records]

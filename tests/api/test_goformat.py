@@ -1,4 +1,8 @@
+import json
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from kubepy.api.values.goformat import format_duration, format_value, go_syntax, printable, quote, to_json
 
@@ -46,6 +50,32 @@ def test_to_json_writes_as_go(value, text):
 
 def test_to_json_with_indent_is_indented():
     assert to_json({"a": [1.0], "b": {}}, indent=4) == '{\n    "a": [\n        1\n    ],\n    "b": {}\n}'
+
+
+_TEXTS = st.text(st.sampled_from('ab"\\{}[],:<>&1.e \n\x01\u2028é'), max_size=8) | st.just("10.0.0.1")
+_VALUES = st.recursive(st.none() | st.booleans() | st.integers() | _TEXTS, lambda values: st.lists(values, max_size=4)
+                       | st.dictionaries(_TEXTS, values, max_size=4))
+
+
+@given(_VALUES, st.sampled_from((2, 4)), st.booleans())
+@settings(max_examples=300)
+def test_to_json_with_indent_differs_from_python_in_html_characters_only(value, indent, sort_keys):
+    expected = json.dumps(value, ensure_ascii=False, indent=indent, sort_keys=sort_keys)
+    for character, escape in (("<", "\\u003c"), (">", "\\u003e"), ("&", "\\u0026"), ("\u2028", "\\u2028")):
+        expected = expected.replace(character, escape)
+    assert to_json(value, indent, sort_keys=sort_keys) == expected
+
+
+def test_to_json_of_nested_value_is_indented_by_its_depth():
+    assert f"[\n  {to_json({'a': [1]}, 2, depth=1)}\n]" == to_json([{"a": [1]}], 2)
+
+
+@pytest.mark.parametrize(("number", "text"), [
+    (1.0, "1"), (-0.0, "-0"), (1e-6, "0.000001"), (1e-7, "1e-7"), (2.5e-10, "2.5e-10"), (1e20, "100000000000000000000"),
+    (1e21, "1e+21"), (5e-324, "5e-324"), (1.5e300, "1.5e+300"), (10**30, "1" + "0" * 30), (-5, "-5"),
+])
+def test_to_json_writes_numbers_as_go_wherever_they_stand(number, text):
+    assert to_json({"a": number, "b": ["1.5", number, {}]}) == f'{{"a":{text},"b":["1.5",{text},{{}}]}}'
 
 
 @pytest.mark.parametrize(("seconds", "text"), [

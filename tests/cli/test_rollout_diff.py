@@ -181,6 +181,7 @@ def test_history_without_wide_is_unchanged(cluster: Cluster, kind: str) -> None:
     assert cluster.run(f"rollout history {kind}/web -o wide --revision=2").stdout == (
         cluster.run(f"rollout history {kind}/web --revision=2").stdout)
     assert "unable to match a printer" in cluster.run(f"rollout history {kind}/web -o wide --template=x").stderr
+    assert cluster.run(f"rollout history {kind}/web -o foo").stderr.endswith(",templatefile,wide,yaml\n")
 
 
 class Terminal(io.StringIO):

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kubepy import Cluster
-from kubepy.cli.timeline_text import Level, TimelineText, filled, level_text, short_duration
+from kubepy.cli.timeline_text import TimelineText, filled, level_text, short_duration
 from kubepy.insight import Timeline
 from tests.insight import timelines
 
@@ -86,6 +86,14 @@ def test_timeline_of_objects_has_what_they_own(cluster: Cluster) -> None:
     assert [step["action"] for step in both if step["resource"] == "nodes"] == ["created", "ready", "cordoned"]
 
 
+@pytest.mark.parametrize("words", ["rs", "replicaset/web-8d74df84f"])
+def test_timeline_of_replica_sets_tells_their_steps(cluster: Cluster, words: str) -> None:
+    text = cluster.run(f"timeline {words}", check=True).stdout
+    assert "  0s  replicasets.apps/web-8d74df84f " in text
+    assert "\nreplicasets.apps/web-8d74df84f in default\ndesired 2 to 0, lowest available 1 of 1" in text
+    assert " replicasets.apps/web-8d74df84f scaled: 1 to 0" in text
+
+
 def test_timeline_of_deleted_object_is_still_there(cluster: Cluster) -> None:
     before = len(steps_of(cluster, "deploy/web"))
     cluster.run("delete deploy web", check=True)
@@ -113,8 +121,10 @@ def test_timeline_since_is_inclusive(cluster: Cluster, since: str) -> None:
      "as 30m or 2d"),
     ("--since=", "error: --since= is neither a time such as 2026-01-01T12:00:00Z nor a duration such as 30m or 2d"),
     ("--since=-5s", "error: --since must not be negative: -5s"),
-    ("--since=2026-01-01", 'error: "2026-01-01" is not a time such as 2026-11-20T10:13:48Z: it must have a date, a '
-     "time of day and Z or an offset such as +01:00"),
+    ("--since=2026-01-01", "error: --since=2026-01-01 is neither a time such as 2026-01-01T12:00:00Z nor a duration "
+     "such as 30m or 2d"),
+    ("--since=0001-01-01T00:00:00Z", "error: --since=0001-01-01T00:00:00Z is neither a time such as "
+     "2026-01-01T12:00:00Z nor a duration such as 30m or 2d"),
     ("-o yaml", 'error: unable to match a printer suitable for the output format "yaml", allowed formats are: '
      "text,json,html,svg,trace"),
 ])
@@ -194,15 +204,15 @@ def test_text_of_new_workload_is_not_too_few_before_it_has_come_up() -> None:
 
 def test_text_of_larger_workload_is_not_too_few_before_it_has_come_up() -> None:
     script = timelines.Script()
-    web = timelines.Workload(script, "replicasets.apps", "web", 1, timelines.Bounds(4, 1, 1), [("web-1", "node-1")])
-    web.desired = 5
+    web = timelines.Workload(script, "replicasets.apps", "web", 1, timelines.Bounds(1, 0, 1), [("web-1", "node-1")])
+    web.desired, web.bounds = 5, timelines.Bounds(4, 1, 1)
     web.own("scaled", "1 to 5")
     for number in range(2, 6):
         web.pod(f"web-{number}", "created", "scheduled", "ready", "available")
         script.wait(5)
     text = "\n".join(text_of(script.timeline()))
     assert "too few" not in text
-    assert "desired 1 to 5, lowest available 4 (allowed 4 by maxUnavailable)" in text
+    assert "desired 1 to 5, lowest available 1 of 1 (allowed 1 by maxUnavailable)" in text
 
 
 def test_text_of_events_tells_what_an_owner_does_again_and_again_in_one_line() -> None:
@@ -281,10 +291,10 @@ def test_text_names_from_outside_cannot_steer_the_terminal() -> None:
 
 
 @pytest.mark.parametrize(("level", "text"), [
-    (Level(3, 4), "3"), (Level(0, 0), " "), (Level(0, 20), "0"), (Level(1, 1000), "1"), (Level(19, 20), "9"),
-    (Level(20, 20), "#"), (Level(25, 20), "#"), (Level(10, 20), "5")])
-def test_level_text_is_a_number_or_a_share(level: Level, text: str) -> None:
-    assert level_text(level, "0123456789#") == text
+    ((3, 4), "3"), ((0, 0), " "), ((0, 20), "0"), ((1, 1000), "1"), ((19, 20), "9"), ((20, 20), "#"), ((25, 20), "#"),
+    ((10, 20), "5")])
+def test_level_text_is_a_number_or_a_share(level: tuple[int, int], text: str) -> None:
+    assert level_text(*level, "0123456789#") == text
 
 
 @pytest.mark.parametrize(("seconds", "text"), [
@@ -316,3 +326,15 @@ def test_timeline_changes_no_byte_of_the_folder(tmp_path: Path) -> None:
             assert cluster.run(words, check=True).stdout
             after = contents()
             assert [path for path in after.keys() | before if after.get(path) != before.get(path)] == [], words
+
+
+def test_text_with_long_names_fits_and_keeps_what_happened() -> None:
+    name = "crashing-with-a-very-long-name-that-goes-on-and-on-for-ever"
+    cluster = Cluster.temporary(nodes=1, settings=PACE)
+    cluster.run(f"create deployment {name} --image=c:1", check=True)
+    cluster.run(f"run {name}-pod --image=c:1 --annotations=kubepy.dev/outcome=crash-loop", check=True)
+    cluster.advance("1m")
+    lines = cluster.run("timeline", check=True).stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert any(line.startswith("deployments.apps/crashing") and line.endswith("ever in default") for line in lines)
+    assert any(" pods/crash" in line and "ever-pod waiting: CrashLoopBackOff" in line for line in lines), lines

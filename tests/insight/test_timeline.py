@@ -14,10 +14,11 @@ import pytest
 from kubepy import Cluster
 from kubepy.apiserver.cluster import ON_TIMELINE, LocalCluster
 from kubepy.apiserver.views import VIEWS
-from kubepy.insight import Bounds, Timeline, bounds
+from kubepy.insight import Bounds, Course, Timeline
+from kubepy.insight.bounds import Budgets
 from kubepy.insight.prediction import predict
-from kubepy.insight.steps import CHANGES
-from kubepy.insight.timeline import read_timeline, timeline_document
+from kubepy.insight.steps import CHANGES, NO_STEPS
+from kubepy.insight.timeline import read_timeline, timeline_document, views_before
 from kubepy.storage import Key
 
 from .histories import MANIFEST, counted, history
@@ -51,7 +52,7 @@ def cluster() -> Iterator[Cluster]:
 
 
 def test_resources_of_timeline_are_those_with_views_and_steps() -> None:
-    assert set(VIEWS) == ON_TIMELINE == set(CHANGES)
+    assert set(VIEWS) == ON_TIMELINE == set(CHANGES) | NO_STEPS
 
 
 # --- numbers and steps of random histories ---
@@ -120,7 +121,7 @@ def test_pod_becomes_available_after_min_ready_seconds(cluster: Cluster) -> None
     assert told(timeline)[-4:] == ["+15s available", "+15s scaled 1 to 0", "+15s terminating", "+15s deleted"]
     [course] = timeline.courses
     assert {number.available for _, number in course.numbers} == {1, 2}
-    assert course.bounds == Bounds(1, 0, 1)
+    assert limits(course) == [Bounds(1, 0, 1)]
 
 
 def test_raised_min_ready_seconds_make_pods_unavailable(cluster: Cluster) -> None:
@@ -166,6 +167,10 @@ def test_pod_that_fits_nowhere_waits(cluster: Cluster) -> None:
     assert told(read_timeline(local(cluster), moment)) == ["+0s created", "+0s waiting Unschedulable"]
 
 
+def limits(course: Course) -> list[Bounds]:
+    return [bounds for _, bounds in course.bounds]
+
+
 def test_drain_evicts_and_node_is_cordoned(cluster: Cluster) -> None:
     play(cluster, "create deployment web --image=a --replicas=3", "create pdb web --selector=app=web --min-available=2")
     cluster.advance("1m")
@@ -176,10 +181,18 @@ def test_drain_evicts_and_node_is_cordoned(cluster: Cluster) -> None:
                                   "+0s terminating EvictionByEvictionAPI", "+0s deleted"]
     assert told(timeline)[-1] == "+0s uncordoned"
     [course] = timeline.courses
-    assert course.bounds == Bounds(2, 0, 1, "web")
-    play(cluster, "set image deployment/web a=a:2")
-    assert read_timeline(local(cluster), moment).courses[0].bounds == Bounds(2, 0, 1, "web")  # of both the lower
+    assert limits(course) == [Bounds(3, 0, 1), Bounds(2, 0, 1, "web"), Bounds(3, 0, 1)]
+    play(cluster, "set image deployment/web a=a:2", "delete pdb web", "delete deployment web")
+    [course] = read_timeline(local(cluster), moment).courses
+    assert limits(course) == [Bounds(3, 0, 1), Bounds(2, 0, 1, "web"), Bounds(3, 0, 1), Bounds(is_leaving=True)]
     assert read_timeline(local(cluster), moment + timedelta(seconds=1)).courses == ()
+
+
+def budgets(cluster: Cluster) -> Budgets:
+    present = Budgets()
+    for key, seen in views_before(local(cluster), []).items():
+        present.replace(key, seen)
+    return present
 
 
 @pytest.mark.parametrize(("budget", "least"), [
@@ -189,8 +202,8 @@ def test_drain_evicts_and_node_is_cordoned(cluster: Cluster) -> None:
 ])
 def test_budget_says_how_many_must_be_healthy(cluster: Cluster, budget: str, least: int) -> None:
     play(cluster, "create deployment web --image=a --replicas=3", f"create pdb web --selector=app=web {budget}")
-    assert bounds.budget_bounds(local(cluster), WEB, 3) == (least, "web")
-    assert bounds.budget_bounds(local(cluster), WEB._replace(name="other"), 3) is None
+    assert budgets(cluster).strictest(WEB, 3) == (least, "web")
+    assert budgets(cluster).strictest(WEB._replace(name="other"), 3) is None
 
 
 def test_budget_over_several_workloads_takes_others_as_whole(cluster: Cluster) -> None:
@@ -198,8 +211,8 @@ def test_budget_over_several_workloads_takes_others_as_whole(cluster: Cluster) -
          "patch deployment api -p '{\"spec\":{\"template\":{\"metadata\":{\"labels\":{\"tier\":\"x\"}}}}}'",
          "patch deployment web -p '{\"spec\":{\"template\":{\"metadata\":{\"labels\":{\"tier\":\"x\"}}}}}'",
          "create pdb both --selector=tier=x --max-unavailable=1")
-    assert bounds.budget_bounds(local(cluster), WEB, 3) == (2, "both")
-    assert bounds.budget_bounds(local(cluster), WEB._replace(name="api"), 2) == (1, "both")
+    assert budgets(cluster).strictest(WEB, 3) == (2, "both")
+    assert budgets(cluster).strictest(WEB._replace(name="api"), 2) == (1, "both")
 
 
 def test_node_that_fails_makes_pods_unready_and_evicts_them(cluster: Cluster) -> None:
@@ -292,7 +305,7 @@ def test_rollback_renumbers_controller_revision(cluster: Cluster) -> None:
     assert told(timeline, "controllerrevisions.apps") == ["+0s created", "+0s created", "+0s changed revision 1 to 3"]
     [course] = timeline.courses
     assert course.numbers[-1][1].updated == 3
-    assert course.bounds == Bounds(2, 1, 0)
+    assert limits(course)[-1] == Bounds(2, 1, 0)
     assert max(number.surge for _, number in course.numbers) == 0
 
 

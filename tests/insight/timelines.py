@@ -26,7 +26,7 @@ class Script:
         self.steps.append(Step(self.now, action, key, **fields))
 
     def timeline(self, until: float = 0) -> Timeline:
-        courses = tuple(Course(key, tuple(workload.numbers), workload.bounds)
+        courses = tuple(Course(key, tuple(workload.numbers), tuple(workload.limits))
                         for key, workload in sorted(self.workloads.items()))
         return Timeline(START, self.now + timedelta(seconds=until), tuple(self.steps), courses)
 
@@ -40,7 +40,7 @@ class Workload:
         self.revision = revision
         self.pods = {pod: ["available", node, revision] for pod, node in there}
         self.tally = Counter((state, revision) for state, _, revision in self.pods.values())  # pods, by that
-        self.numbers = [(0, self.count())]
+        self.numbers, self.limits = [(0, self.count())], [(0, self.bounds)]
         script.workloads[self.key] = self
 
     def count(self) -> Numbers:
@@ -86,6 +86,8 @@ class Workload:
         numbers = self.count()
         if numbers != self.numbers[-1][1]:
             self.numbers.append((len(self.script.steps), numbers))
+        if self.bounds != self.limits[-1][1]:
+            self.limits.append((len(self.script.steps), self.bounds))
 
 
 UP = ("scheduled", "ready", "available")

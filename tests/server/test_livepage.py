@@ -73,7 +73,22 @@ def test_timeline_needs_a_token_and_get(api: Api) -> None:
     assert api.get("/timeline", token="").status == 401
     assert api.get("/timeline", token="wrong").status == 401
     assert api.post("/timeline", {}).status == 405
-    assert api.get("/timeline?since=yesterday").json()["message"].startswith("since: ")
+
+
+@pytest.mark.parametrize(("since", "message"), [
+    ("yesterday", "since=yesterday is neither a time such as 2026-01-01T12:00:00Z nor a duration such as 30m or 2d"),
+    ("-1h", "since must not be negative: -1h"),
+])
+def test_timeline_refuses_wrong_since(api: Api, since: str, message: str) -> None:
+    answer = api.get(f"/timeline?since={since}")
+    assert (answer.status, answer.json()["message"]) == (400, message)
+
+
+def test_timeline_since_is_a_time_or_how_long_ago(api: Api) -> None:
+    create_pod(api, "web")
+    assert names(api.get("/timeline?since=2020-01-01T00:00:00Z").json()) == ["web"]
+    assert names(api.get("/timeline?since=1h").json()) == ["web"]
+    assert names(api.get("/timeline?since=2200-01-01T00:00:00Z").json()) == []
 
 
 def test_timeline_shows_everything_to_the_administrator(new_api: Callable[..., Api]) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import cache
 from typing import Any
 
 from kubepy.quoting import printable as printable
@@ -190,41 +191,81 @@ def go_syntax(value: Any) -> str:
     return quote(value) if isinstance(value, str) else format_value(value)
 
 
-def to_json(value: Any, indent: int = 0, *, sort_keys: bool = True) -> str:
+def to_json(value: Any, indent: int = 0, *, sort_keys: bool = True, depth: int = 0) -> str:
     """Format a value as ``json.Marshal`` does: keys sorted, no blanks, ``<``, ``>`` and ``&`` escaped.
 
-    ``indent``: as ``json.MarshalIndent``. Without ``sort_keys`` keys stay in their order, as the fields of a struct.
+    ``indent``: as ``json.MarshalIndent``, of a value so many levels deep in a document. Without ``sort_keys`` keys stay
+    in their order, as the fields of a struct.
     """
-    text = _dumps(value, indent, sort_keys)
-    if _FRACTION.search(text):
-        text = _dumps(_mark_floats(value), indent, sort_keys).replace(f'"{_MARK}', "").replace(f'{_MARK}"', "")
+    text = _ENCODERS[sort_keys](value)
+    if indent or _FRACTION.search(text):
+        text = _laid_out(text, layout_of(indent, depth))
     for character in "<>&\u2028\u2029":
         if character in text:
             text = text.replace(character, f"\\u{ord(character):04x}")
     return text
 
 
-def _dumps(value: Any, indent: int, sort_keys: bool) -> str:
-    if indent:
-        return json.dumps(value, ensure_ascii=False, sort_keys=sort_keys, indent=indent)
-    return json.dumps(value, ensure_ascii=False, sort_keys=sort_keys, separators=(",", ":"))
+_ENCODERS = tuple(json.JSONEncoder(ensure_ascii=False, sort_keys=sort_keys, separators=(",", ":")).encode
+                  for sort_keys in (False, True))
+_STRING = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)"')  # in a JSON text
+_TOKEN = re.compile(r"\{\}|\[\]|[{}\[\],:]|[^{}\[\],:]+")  # between two strings of a JSON text
+_MAX_PIECES = 5_000
 
 
-_MARK = "\ue000float:"  # of private use: does not occur in objects
+class JSONLayout(dict[str, tuple[str, "JSONLayout"]]):
+    """The pieces of JSON text between two strings, at one depth: each as it is written, and the layout after it.
 
+    There are few different ones in many objects, so each is worked out once: Python's own encoder is fast without line
+    breaks only.
 
-def _mark_floats(value: Any) -> Any:
-    """Replace floats by marked texts, as ``encoding/json`` writes them.
-
-    Below 1e-6 and from 1e21 they have an exponent, without its leading zero.
+    :param indent: blanks a level, 0 for a text on one line.
     """
-    if isinstance(value, float):
-        size = abs(value)
-        if size and (size < 1e-6 or size >= 1e21):
-            text = re.sub(r"e-0(\d)$", r"e-\1", _with_exponent(value))
-        else:
-            text = _without_exponent(value)
-        return f"{_MARK}{text}{_MARK}"
-    if isinstance(value, dict):
-        return {key: _mark_floats(item) for key, item in value.items()}
-    return [_mark_floats(item) for item in value] if isinstance(value, list) else value
+
+    def __init__(self, indent: int, depth: int) -> None:
+        self._indent = indent
+        self._depth = depth
+
+    def __missing__(self, piece: str) -> tuple[str, JSONLayout]:
+        text, depth = "", self._depth
+        for token in _TOKEN.findall(piece):
+            if token[-1].isdigit():
+                text += token if token.lstrip("-").isdigit() else _json_float(float(token))
+                continue
+            depth += (token in ("{", "[")) - (token in ("}", "]"))
+            line = "\n" + " " * (self._indent * depth) if self._indent else ""
+            if token in ("}", "]"):
+                text += line + token
+            elif token in ("{", "[", ","):
+                text += token + line
+            else:
+                text += ": " if self._indent and token == ":" else token
+        if len(self) >= _MAX_PIECES:  # numbers are parts of them
+            self.clear()
+        self[piece] = laid_out = text, layout_of(self._indent, depth)
+        return laid_out
+
+
+@cache
+def layout_of(indent: int, depth: int) -> JSONLayout:
+    """Return the only layout of a depth."""
+    return JSONLayout(indent, depth)
+
+
+def _laid_out(text: str, layout: JSONLayout) -> str:
+    """Return a JSON text without blanks with the line breaks of a layout, and its floats as Go writes them."""
+    parts = _STRING.split(text) if "\\" in text else text.split('"')  # every second is a string
+    pieces = []
+    for piece in parts[::2]:
+        written, layout = layout[piece]
+        pieces.append(written)
+    parts[::2] = pieces
+    return '"'.join(parts)
+
+
+def _json_float(value: float) -> str:
+    """Format a float64 as ``encoding/json``: with an exponent below 1e-6 and from 1e21, without its leading zero."""
+    size = abs(value)
+    if size and (size < 1e-6 or size >= 1e21):
+        return re.sub(r"e-0(\d)$", r"e-\1", _with_exponent(value))
+    return _without_exponent(value)

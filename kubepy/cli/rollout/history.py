@@ -19,7 +19,7 @@ from kubepy.cli.runtime.flags import int_flag
 from kubepy.cli.runtime.infos import Info
 from kubepy.cli.runtime.objects import CHANGE_CAUSE
 from kubepy.cli.runtime.options import PrintFlags
-from kubepy.cli.runtime.output import name_printer, printer_for
+from kubepy.cli.runtime.output import FORMATS, name_printer, printer_for
 from kubepy.cli.runtime.tables import Layout, align
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable
@@ -54,6 +54,7 @@ def history(factory: Factory, options: HistoryOptions) -> None:
         raise CliError(f"revision must be a positive integer: {options.revision}")
 
     is_wide = options.output == "wide" and not options.template
+    formats = (*FORMATS, "wide") if options.output != "wide" else FORMATS  # wide goes with no template
 
     def show(info: Info) -> None:
         require_revisions(info.resource, "history", "history viewer")
@@ -64,10 +65,10 @@ def history(factory: Factory, options: HistoryOptions) -> None:
         if is_wide or not options.output:
             heading = f"with revision #{options.revision}" if options.revision else ""
             text = f"{heading}\n{history_text(info.content, revisions, options.revision)}"
-            printer = name_printer(factory, text) if is_wide else printer_for(factory, options, text)
+            printer = name_printer(factory, text) if is_wide else printer_for(factory, options, text, formats=formats)
             printer(info.content)
             return
-        printer = printer_for(factory, options, "", typed=True)
+        printer = printer_for(factory, options, "", formats=formats, typed=True)
         for revision in [_revision(revisions, options.revision)] if options.revision else revisions:
             if revision.source["kind"] == "ReplicaSet":
                 printer(revision.source)

@@ -18,6 +18,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from kubepy.insight import Course, Step, Timeline
+from kubepy.insight.availability import JOBS
 from kubepy.storage import Key
 
 PODS, NODES = "pods", "nodes"
@@ -33,7 +34,6 @@ STATE_BEFORE = {  # of a pod that was there before its first step
     "available": READY}
 _WAITING = {"ContainerCreating": STARTING, "PodInitializing": STARTING}  # reasons to wait that are no failure
 _OWN_OWNER = {"replicasets.apps": "deployments.apps", "jobs.batch": "cronjobs.batch"}
-JOBS = ("jobs.batch", "cronjobs.batch")
 
 
 @dataclass(eq=False)
@@ -151,9 +151,10 @@ class TopControllers:
         self._workloads = {course.key for course in timeline.courses}
 
     def top(self, step: Step) -> Key:
-        """Return the workload at the top of an object's owners: the object itself if it has none."""
+        """Return the workload at the top of an object's owners, or one below that was asked for: the object itself if
+        it has none."""
         key, seen = step.key, set[Key]()
-        while key not in seen:
+        while key not in seen and key not in self._workloads:
             seen.add(key)
             key = self._owners.get(key) or self._by_name(key, step.revision) or key
         return key

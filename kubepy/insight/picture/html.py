@@ -14,6 +14,7 @@ from typing import Any
 
 from kubepy.api.meta import Object
 from kubepy.insight import Course, Timeline
+from kubepy.insight.availability import judge
 from kubepy.insight.picture import PODS
 from kubepy.insight.picture.svg import (
     COLOURS,
@@ -21,7 +22,6 @@ from kubepy.insight.picture.svg import (
     PLOT,
     WIDTH,
     Drawing,
-    allowed,
     body_of,
     caption_of,
     clean,
@@ -34,7 +34,7 @@ from kubepy.insight.picture.svg import (
 )
 from kubepy.insight.timeline import workload_document
 
-COLUMNS = ("Workload", "Namespace", "Desired", "Lowest available", "Must be available", "Most unavailable",
+COLUMNS = ("Workload", "Namespace", "Desired at the end", "Lowest available", "Required then", "Most unavailable",
            "Most surge", "Updated at the end")
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"  # a page that asks for nothing
@@ -118,9 +118,10 @@ def workloads_table(timeline: Timeline) -> str:
 def workload_cells(course: Course, timeline: Timeline) -> list[str]:
     """Return the cells of a workload: the numbers that ``-o json`` has."""
     workload = workload_document(course, timeline)
-    low = allowed(course, course.numbers[-1][1])[0]
-    cells = [workload["namespace"], workload["desired"], workload["minAvailable"], "" if low is None else low,
-             workload["maxUnavailable"], workload["maxSurge"], workload["updated"]]
+    required = workload["bounds"]["minAvailable"]
+    cells = [workload["namespace"], workload["desired"], workload["minAvailable"],
+             "" if required is None else required, workload["maxUnavailable"], workload["maxSurge"],
+             workload["updated"]]
     return [f"{course.key.resource}/{course.key.name}", *map(str, cells)]
 
 
@@ -186,9 +187,10 @@ def times_of(timeline: Timeline) -> list[int]:
 
 
 def course_data(course: Course, top: float, bottom: float) -> list[Any]:
-    """Return [resource/name, namespace, top, bottom, changes, order]: its numbers as differences to those before; the
-    order has the place of each among the distinct ones."""
-    rows, changes = [(after, *numbers) for after, numbers in course.numbers], Distinct()
+    """Return [resource/name, namespace, top, bottom, changes, order]: its numbers, with how many were required (-1:
+    nothing says so), as differences to those before; the order has the place of each among the distinct ones."""
+    rows = [(step, *numbers, -1 if required is None else required) for step, numbers, _, required, *_ in judge(course)]
+    changes = Distinct()
     order = [changes.place(tuple(value - old for value, old in zip(row, before, strict=True)))
-             for before, row in pairwise([(0,) * 7, *rows])]
+             for before, row in pairwise([(0,) * 8, *rows])]
     return [f"{course.key.resource}/{course.key.name}", course.key.namespace, top, bottom, changes.values(), order]

@@ -84,7 +84,8 @@
       clearTimeout(timer);
       if (ended) return;
       if (outcome.status === 401) return ask("The server does not accept this token.");
-      if (outcome.status >= 400 && outcome.status < 500) return ask(outcome.message);
+      if (outcome.status === 403) return ask(outcome.message);
+      if (outcome.status >= 400 && outcome.status < 500) return say(outcome.message);  // another token would not help
       say(outcome.message || "The connection is lost. Trying again …");
       await new Promise(done => setTimeout(done, AGAIN));
     }

@@ -280,8 +280,9 @@ const timelinePage = (() => {
 
   function courseTip(course, number) {
     const row = course.numbers.filter(([after]) => after - 1 <= number).pop() || course.numbers[0];
-    const [, desired, pods, ready, available, updated, terminating] = row;
-    return lines(course[0], [[number < 0 ? "at the beginning" : steps[number].after], [`${available} available of ${desired}`],
+    const [, desired, pods, ready, available, updated, terminating, required] = row;
+    return lines(course[0], [[number < 0 ? "at the beginning" : steps[number].after],
+                             [`${available} available of ${desired}` + (required < 0 ? "" : `, ${required} required`)],
                              [`${ready} ready, ${updated} updated, ${terminating} terminating, ${pods} pods`]]);
   }
 

@@ -17,11 +17,11 @@ from xml.sax.saxutils import escape
 
 from kubepy.api.clock import format_exact_time
 from kubepy.api.values.goformat import format_duration
-from kubepy.insight import Course, Numbers, Timeline
+from kubepy.insight import Course, Timeline
+from kubepy.insight.availability import JOBS, extremes, judge
 from kubepy.insight.picture import (
     AVAILABLE,
     FAILED,
-    JOBS,
     NODES,
     PENDING,
     PODS,
@@ -156,22 +156,6 @@ def draw_charts(drawing: Drawing, top: float) -> float:
     return top
 
 
-def allowed(course: Course, numbers: Numbers) -> tuple[int | None, int]:
-    """Return how many pods must be available, None if that is not said, and how many there may be."""
-    bounds = course.bounds
-    lowest = bounds.min_available
-    if lowest is None and bounds.max_unavailable is not None:
-        lowest = numbers.desired - bounds.max_unavailable
-    most = numbers.desired + (bounds.max_surge or 0 if numbers.desired else 0)
-    return None if lowest is None else max(min(lowest, numbers.desired), 0), most
-
-
-def established(course: Course) -> int:
-    """Return from which of its numbers on a workload can fall below its bound: those since it first was there."""
-    return next((place for place, (_, numbers) in enumerate(course.numbers) if numbers.desired and (
-        not place or numbers.available >= (allowed(course, numbers)[0] or numbers.desired))), len(course.numbers))
-
-
 def quartered(y: float) -> str:
     """Write a height to a quarter of a pixel: of a thousand pods a single one makes no difference."""
     return number(round(y * 4) / 4)
@@ -187,24 +171,24 @@ def runs(values: Iterable[tuple[float, tuple[Any, ...]]]) -> Iterable[tuple[Any,
 def draw_chart(drawing: Drawing, course: Course) -> None:
     """Draw the availability of a workload against its band, with the events of it and of what it owns above."""
     _, ceiling, floor = drawing.charts[course.key]
-    places = [(drawing.scale.x(after - 1), numbers, *allowed(course, numbers)) for after, numbers in course.numbers]
-    begin = places[since][0] if (since := established(course)) < len(places) else PLOT
-    most = max(1, *(max(numbers.pods - numbers.terminating, numbers.available, high) for _, numbers, _, high in places))
-    least = min(min(numbers.available, numbers.desired if low is None else low) for _, numbers, low, _ in places)
+    places = [(drawing.scale.x(moment.step - 1), moment.numbers, moment) for moment in judge(course)]
+    most = max(1, *(max(numbers.staying, numbers.available, moment.most) for _, numbers, moment in places))
+    least = min(min(numbers.available, numbers.desired if moment.required is None else moment.required)
+                for _, numbers, moment in places)
     base = least - max(most - least, 1) if least > most * 0.75 else 0
 
     def y(value: int) -> float:
         return floor - (floor - ceiling) * (max(value, base) - base) / (most - base)
 
-    for x, end, low, high in runs((x, (low, high)) for x, _, low, high in places):
+    for x, end, low, high in runs((x, (moment.required, moment.most)) for x, _, moment in places):
         if low is not None:
             drawing.box("band", x, y(high), end - x, y(min(low, high)) - y(high))
             drawing.stroke("bound", x, y(low), end - x)
-    for x, end, available, low in runs((x, (numbers.available, low)) for x, numbers, low, _ in places):
-        if low is not None and available < low and x >= begin:
+    for x, end, available, lacking in runs((x, (numbers.available, moment.lacking)) for x, numbers, moment in places):
+        if lacking:
             drawing.stroke("low", x, y(available), end - x)
-    for classes, values in (("count", [numbers.pods - numbers.terminating for _, numbers, *_ in places]),
-                            ("line", [numbers.available for _, numbers, *_ in places])):
+    for classes, values in (("count", [numbers.staying for _, numbers, _ in places]),
+                            ("line", [numbers.available for _, numbers, _ in places])):
         line = list(runs((x, (quartered(y(value)),)) for (x, *_), value in zip(places, values, strict=True)))
         drawing.add(classes, f"M0 {line[0][2]}" + "".join(
             f"H{number(end)}{f'V{after[2]}' if after else ''}" for (_, end, _), after in zip_longest(line, line[1:])))
@@ -239,16 +223,14 @@ def summary_of(course: Course, bars: Sequence[Bar] = ()) -> str:
     if course.key.resource in JOBS:
         ends = Counter(state for bar in bars if bar.workload == course.key for _, state in bar.states[-2:])
         return f"{ends[SUCCEEDED]} pod{'' if ends[SUCCEEDED] == 1 else 's'} succeeded, {ends[FAILED]} failed"
-    numbers = [numbers for _, numbers in course.numbers]
-    last, since = numbers[-1], numbers[established(course):]
-    at_end = f"{last.available} of {last.desired} available at the end, {last.updated} updated"
-    if not since:
+    judged = judge(course)
+    worst, last = extremes(judged), judged[-1].numbers
+    lowest, at_end = worst.lowest, f"{last.available} of {last.desired} available at the end, {last.updated} updated"
+    if not worst.is_up:
         return at_end
-    lowest = min(since, key=lambda entry: entry.available - entry.desired)
-    required = allowed(course, lowest)[0]
-    budget = f" by budget {course.bounds.budget}" if course.bounds.budget else ""
-    return (f"at least {lowest.available} of {lowest.desired} available"
-            + (f" ({required} required{budget})" if required is not None else "") + f"; {at_end}")
+    budget = f" by budget {lowest.bounds.budget}" if lowest.bounds.budget else ""
+    return (f"at least {lowest.numbers.available} of {lowest.numbers.desired} available"
+            + (f" ({lowest.required} required{budget})" if lowest.required is not None else "") + f"; {at_end}")
 
 
 # --- nodes --------------------------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ with lazy_imports():
     from kubepy.storage.folder import commit_files, locks, outside_edits, recovery
 
 if TYPE_CHECKING:
+    from kubepy.storage.links import NewLinks
     from kubepy.storage.timeline import NewRecorder, TimelineRecorder
 
 T = TypeVar("T")
@@ -50,8 +51,10 @@ class Access:
         self._damaged: tuple[int, int] | None = None  # the file of an index that is not to be opened again
 
     def connect(self, admit: Admit | None, removal: Removal | None, now: Callable[[], float],
-                new_recorder: NewRecorder | None = None) -> None:
-        """Take the functions of the API server, the cluster's time, and a function for its timeline."""
+                new_recorder: NewRecorder | None = None, links: NewLinks = tuple) -> None:
+        """Take the functions of the API server, the cluster's time, a function for its timeline, and what objects are
+        looked up by."""
+        self.links = links
         self.now = now
         self.recorder: Callable[[], TimelineRecorder | None] = new_recorder or (lambda: None)
         self.examiner = Examiner(self.folder, admit, removal, now)

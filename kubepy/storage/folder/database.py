@@ -33,6 +33,7 @@ with lazy_imports():
     from kubepy.storage import timeline
 
 if TYPE_CHECKING:
+    from kubepy.storage.links import Lookup
     from kubepy.storage.timeline import TimelineEntry
 
 DURABLE = 0
@@ -280,6 +281,7 @@ class Database:
         self.connection.execute("PRAGMA cache_size = -65536")  # KiB at most; SQLite's own limit is below our usual size
         self.identity = None if self.in_memory else identity(path)
         self._summaries = RowSummaries(self.connection)
+        self._links: set[str] | None = None  # the names of those that have an index
 
     def create(self) -> None:
         self.connection.executescript(
@@ -288,11 +290,16 @@ class Database:
 
     def snapshot_copy(self) -> Database:
         """Return a connection that sees the present state for ever, and that any thread may use."""
+        copy = self.new_connection()
+        copy.connection.execute("BEGIN")
+        copy.counter("revision")  # the snapshot is that of the first read
+        return copy
+
+    def new_connection(self) -> Database:
+        """Return another connection, which any thread may use; to an index in memory it is a copy."""
         copy = Database(self.path)
         if self.in_memory:
             self.connection.backup(copy.connection)
-        copy.connection.execute("BEGIN")
-        copy.counter("revision")  # the snapshot is that of the first read
         return copy
 
     def is_current(self) -> bool:
@@ -368,6 +375,47 @@ class Database:
             f"SELECT resource, namespace, name, revision FROM objects WHERE state > 0 AND state = {WRITTEN}")
         return [(Key(*key), revision) for *key, revision in selected]
 
+    def make_links(self, links: Iterable[Lookup]) -> None:
+        """Make the indexes of links that are missing, from the rows."""
+        present = self._index_names()
+        if missing := [link for link in links if f"link_{link.name}" not in present]:
+            with self.write(durable=False):
+                for link in missing:
+                    self.connection.execute(
+                        f"CREATE INDEX IF NOT EXISTS link_{link.name} ON objects "
+                        f"({link.expression}, resource, namespace, name) WHERE {link.condition}")
+
+    def has_index(self, link: Lookup) -> bool:
+        """Return whether a link has its index."""
+        if self._links is None or link.name not in self._links:
+            self._links = {name.removeprefix("link_") for name in self._index_names()}
+        return link.name in self._links
+
+    def linked(self, link: Lookup, value: str, resource: str | None = None, namespace: str | None = None) -> list[Row]:
+        """Return the live rows that a link finds by a value (of one resource, in one namespace), in key order; without
+        its index all rows are looked at. Raises DamagedError."""
+        narrowed = {"resource": resource, "namespace": namespace}
+        chosen = {column: text for column, text in narrowed.items() if text is not None}
+        where = " AND ".join([f"{link.expression} = ?", link.condition, *(f"{column} = ?" for column in chosen)])
+        return self._select(where, (value, *chosen.values()),
+                            f"objects INDEXED BY link_{link.name}" if self.has_index(link) else "objects")
+
+    def link_values(self, link: Lookup) -> list[tuple[Key, str]]:
+        """Return the keys of all live rows that a link finds, with their values, in no order."""
+        selected = self.connection.execute(
+            f"SELECT {link.expression}, resource, namespace, name FROM objects WHERE {link.condition}")
+        return [(Key(*key), value) for value, *key in selected]
+
+    def _index_names(self) -> set[str]:
+        return {name for (name,) in self.connection.execute("SELECT name FROM sqlite_master WHERE type = 'index'")}
+
+    def keys(self, resource: str, limit: int | None = None) -> list[Key]:
+        """Return the keys of the live rows of a resource, at most so many, in key order."""
+        selected = self.connection.execute(
+            "SELECT resource, namespace, name FROM objects WHERE resource = ? AND json IS NOT NULL "
+            "ORDER BY resource, namespace, name LIMIT ?", (resource, -1 if limit is None else limit))
+        return list(map(Key._make, selected))
+
     def expired(self, now: float) -> list[Row]:
         """Return the rows whose time is over, in key order. Raises DamagedError."""
         return self._select("expires IS NOT NULL AND expires <= ?", (now,))
@@ -377,11 +425,11 @@ class Database:
         (first,) = self.connection.execute("SELECT min(expires) FROM objects WHERE expires > ?", (now,)).fetchone()
         return None if first is None else float(first)
 
-    def _select(self, where: str, values: tuple[str | float, ...] = ()) -> list[Row]:
+    def _select(self, where: str, values: tuple[str | float, ...] = (), table: str = "objects") -> list[Row]:
         """Return rows in key order. Raises DamagedError for one whose checksum or type of a column is wrong."""
         rows: list[Row] = []
         for *columns, stored_checksum in self.connection.execute(
-                f"SELECT {COLUMNS}, checksum FROM objects WHERE {where} ORDER BY resource, namespace, name", values):
+                f"SELECT {COLUMNS}, checksum FROM {table} WHERE {where} ORDER BY resource, namespace, name", values):
             row = Row._make(columns)
             is_sound = type(row.digest) is bytes and isinstance(row.expires, float | None)
             if stored_checksum != checksum(row) or not is_sound:

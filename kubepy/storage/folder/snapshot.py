@@ -10,14 +10,16 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from math import inf
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 from weakref import finalize
 
 from kubepy.storage.errors import FolderError
 from kubepy.storage.folder.access import Access
 from kubepy.storage.folder.database import DamagedError, Database, Row
+from kubepy.storage.folder.manifest import from_json
+from kubepy.storage.folder.paths import path_of
 from kubepy.storage.folder.reader import MAX_COMPARISONS, FolderView, Reader
 from kubepy.storage.folder.settings import with_recorded_changes
 from kubepy.storage.memory import Expiring, MemoryRecord, ObjectTable, Records, StoreState
@@ -25,6 +27,9 @@ from kubepy.storage.model import ADDED, DELETED, MODIFIED, Key, LogEntry, Object
 from kubepy.storage.sortedmap import SortedMap
 from kubepy.storage.timeline import NEVER, TimelineEntry
 from kubepy.storage.transaction import StoredChange
+
+if TYPE_CHECKING:
+    from kubepy.storage.links import Keys, Lookup, LinkedObjects, Places
 
 T = TypeVar("T")
 
@@ -42,6 +47,7 @@ class FolderSource:
         self._records: dict[tuple[str, str], Records] = {}
         self._expiring: Expiring | None = None
         self._timeline: list[TimelineEntry] | None = None
+        self._scanned: dict[str, dict[str, list[Key]]] = {}  # by link and value
         self._database = index.snapshot_copy()
         self._close = finalize(self, self._database.close)
         self.revision = self._database.counter("revision")
@@ -83,6 +89,32 @@ class FolderSource:
             records = self._records[resource, namespace] = SortedMap(
                 (row.name, self._objects.get(row.key) or _record(row)) for row in rows if row.json is not None)
         return records
+
+    def linked(self, link: Lookup, value: str, resource: str | None, namespace: str | None) -> list[MemoryRecord]:
+        """Return the objects that a link finds."""
+        if not self.read(lambda database: database.has_index(link)):
+            return self._scanned_for(link, value, resource, namespace)
+        records = []
+        for row in self.read(lambda database: database.linked(link, value, resource, namespace)):
+            record = self._objects.get(row.key)
+            if record is None:
+                record = self._objects[row.key] = _record(row)
+            records.append(record)
+        return records
+
+    def _scanned_for(self, link: Lookup, value: str, resource: str | None, namespace: str | None) -> list[MemoryRecord]:
+        """Return the objects that a link finds whose index is missing: all rows are looked at once."""
+        if link.name not in self._scanned:
+            entries = self._scanned[link.name] = {}
+            for key, text in self.read(lambda database: database.link_values(link)):
+                entries.setdefault(text, []).append(key)
+        keys = (key for key in self._scanned[link.name].get(value, ())
+                if resource in (None, key.resource) and namespace in (None, key.namespace))
+        return [record for key in keys if (record := self.get(key)) is not None]
+
+    def names(self, resource: str) -> list[Key]:
+        """Return the keys of the objects of a resource."""
+        return self.read(lambda database: database.keys(resource))
 
     def expiring(self) -> Expiring:
         """Return the volatile objects by the times at which they are over."""
@@ -181,3 +213,83 @@ def _with_unrecorded_edits(state: StoreState, source: FolderSource, view: Folder
             timeline += recorder.entries(key, revision, recorder.edit_time(), old, new, is_outside=True)
     state = state.changed(changes, log, revision) if changes else state
     return state.with_timeline(timeline, recorder.keep) if timeline and recorder is not None else state
+
+
+class IndexView:
+    """The rows of the index at one revision (:class:`kubepy.storage.links.RecordedView`), read when they are asked for
+    on a connection of their own. SQLite's log grows while others write and the view is not released.
+
+    Objects that lists leave out because of their files are left out here as well.
+    """
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+        self._index: Database | None = None
+        self._source: Database | None = None  # the index as the rest of the process knows it
+        self._is_open = False
+        self._links: dict[str, Lookup] = {}
+        self._left_out: frozenset[str] = frozenset()  # paths
+        self.revision = 0
+
+    def refresh(self) -> None:
+        """Go on to the newest revision; links without an index get theirs."""
+        def begin() -> None:
+            source = self._access.database()
+            if self._source is not source:
+                self.close()
+                self._links = {link.name: link for link in self._access.links()}
+                source.make_links(self._links.values())
+                self._source, self._index = source, source.new_connection()
+            self.release()
+            assert self._index is not None
+            self._index.connection.execute("BEGIN")
+            self._is_open = True
+            self.revision = self._index.counter("revision")
+            self._left_out = frozenset(
+                path for path, (_, problem) in self._index.problems().items() if not problem.keeps_object)
+
+        self._access.run(begin)
+
+    def release(self) -> None:
+        """Let go of what is seen."""
+        if self._is_open and self._index is not None:
+            self._is_open = False
+            self._index.connection.execute("COMMIT")
+
+    def close(self) -> None:
+        """Close the connection."""
+        if self._index is not None:
+            self._index.close()
+        self._index, self._is_open = None, False
+
+    def get(self, key: Key) -> Object | None:
+        row = self._read(lambda index: index.row(key))
+        return next((obj for _, obj in self._objects([row])), None) if row is not None else None
+
+    def get_all(self, keys: Collection[Key]) -> LinkedObjects:
+        return [(key, obj) for key in keys if (obj := self.get(key)) is not None]
+
+    def list(self, resource: str, namespace: str | None = None) -> LinkedObjects:
+        return self._objects(self._read(lambda index: index.rows(resource, namespace)))
+
+    def linked(self, link: str, value: str, resource: str | None = None,
+               namespace: str | None = None) -> LinkedObjects:
+        return self._objects(self._read(lambda index: index.linked(self._links[link], value, resource, namespace)))
+
+    def keys(self, resource: str, limit: int | None = None) -> Keys:
+        return self._read(lambda index: index.keys(resource, limit))
+
+    def places(self) -> Places:
+        return self._read(lambda index: index.places())
+
+    def _read(self, query: Callable[[Database], T]) -> T:
+        """Run a query. A view of an index that is damaged is of no use any more: the next one is of a new index."""
+        assert self._index is not None
+        try:
+            return query(self._index)
+        except (sqlite3.Error, DamagedError, TypeError, ValueError) as error:
+            raise FolderError(f"{self._index.path}: cannot be read: {error}") from error
+
+    def _objects(self, rows: Iterable[Row]) -> LinkedObjects:
+        return [(row.key, from_json(row.json, row.revision)) for row in rows
+                if row.json is not None and not (self._left_out and path_of(row.key) in self._left_out)]

@@ -29,7 +29,9 @@ with lazy_imports():
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from kubepy.storage.folder.snapshot import IndexView
     from kubepy.storage.folder.transaction import FolderTransaction
+    from kubepy.storage.links import NewLinks
     from kubepy.storage.memory import MemoryStore, StoreState
     from kubepy.storage.timeline import NewRecorder, TimelineEntry
 
@@ -101,10 +103,10 @@ class FolderStore:
         return self._folder.root
 
     def connect(self, admit: Admit, removal: Removal, now: Callable[[], float],
-                new_recorder: NewRecorder | None = None) -> None:
-        """Take what the API server knows of objects, the cluster's time in seconds since the epoch, and a function for
-        its timeline."""
-        self._access.connect(admit, removal, now, new_recorder)
+                new_recorder: NewRecorder | None = None, links: NewLinks = tuple) -> None:
+        """Take what the API server knows of objects, the cluster's time in seconds since the epoch, a function for its
+        timeline, and what objects are looked up by."""
+        self._access.connect(admit, removal, now, new_recorder, links)
 
     @_reads
     def settings(self) -> Object:
@@ -147,6 +149,10 @@ class FolderStore:
         """
         state = snapshot.take_snapshot(self._access, self._reader, self.lock_timeout)
         return memory.MemoryStore(state, volatile=self._volatile, now=self._access.now, lock_timeout=self.lock_timeout)
+
+    def view(self) -> IndexView:
+        """Return a view of what is recorded. It sees nothing before its ``refresh``."""
+        return snapshot.IndexView(self._access)
 
     @_reads
     def recorded_state(self) -> StoreState:

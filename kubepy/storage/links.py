@@ -1,0 +1,157 @@
+"""Look objects up by what is in them: a uid, an owner, a node.
+
+A store knows no kinds: the API server gives it :class:`Lookups <Lookup>`, each a path in the JSON of objects and the
+resources that it is for. In the index of a folder a link is an index of SQLite over an expression, so that every write
+keeps it, those of earlier versions of kubepy too; it is made when it is first needed. A store in memory keeps sorted
+entries beside its objects (:class:`LinkEntries`).
+
+Controllers read through a :class:`RecordedView`: all that is recorded at one revision. It shows no edit of a file
+before that is recorded, and so goes with the change log exactly.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from enum import Enum
+from typing import Any, NamedTuple, Protocol
+
+from kubepy.storage.model import Key, Object
+from kubepy.storage.sortedmap import SortedMap
+
+_STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
+LinkedObjects = list[tuple[Key, Object]]
+Keys = list[Key]
+Places = list[tuple[str, str]]
+
+
+class LinkKind(Enum):
+    """The value under which a link finds an object, as an expression of SQLite."""
+
+    TEXT = "json_extract(json, '$.{0}')"  # the text at the path
+    PRESENCE = "CASE WHEN coalesce(json_type(json, '$.{0}'), 'null') <> 'null' THEN '' END"  # "" if there is anything
+    ABSENCE = "CASE WHEN json IS NOT NULL AND json_type(json, '$.{0}') IS NOT 'true' THEN '' END"  # "" unless true
+
+
+class Lookup(NamedTuple):
+    """One way to find objects.
+
+    :ivar name: names its index.
+    :ivar path: where the value is: ``metadata.ownerReferences[0].uid``.
+    :ivar resources: of these only; () for all but ``others``.
+    :ivar usual: a text that is not worth an entry: objects with it are not found by it. Without one it is the empty
+        text.
+    """
+
+    name: str
+    path: str
+    resources: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+    kind: LinkKind = LinkKind.TEXT
+    usual: str = ""
+
+    @property
+    def expression(self) -> str:
+        """The value, as SQLite computes it from a row."""
+        expression = self.kind.value.format(self.path)
+        return f"nullif({expression}, '{self.usual}')" if self.kind is LinkKind.TEXT else expression
+
+    @property
+    def condition(self) -> str:
+        """The rows that have an entry, as a condition of SQLite."""
+        names = ", ".join(f"'{name}'" for name in self.resources or self.others)
+        chosen = f"resource {'IN' if self.resources else 'NOT IN'} ({names}) AND "
+        return f"{chosen if names else ''}{self.expression} IS NOT NULL"
+
+    def includes(self, resource: str) -> bool:
+        """Return whether objects of a resource have entries."""
+        return resource in self.resources if self.resources else resource not in self.others
+
+    def value_of(self, obj: Object) -> str | None:
+        """Return the value under which an object is found, None for an object that is not."""
+        value: Any = obj
+        for name, number in _STEP.findall(self.path):
+            if number:
+                value = value[int(number)] if isinstance(value, list) and len(value) > int(number) else None
+            else:
+                value = value.get(name) if isinstance(value, dict) else None
+        if self.kind is LinkKind.PRESENCE:
+            return None if value is None else ""
+        if self.kind is LinkKind.ABSENCE:
+            return None if value is True else ""
+        return value if isinstance(value, str) and value != self.usual else None
+
+
+NewLinks = Callable[[], Sequence[Lookup]]
+Values = tuple[tuple[str, str], ...]  # names of links with the values of one object
+
+
+def link_values(links: Iterable[Lookup], key: Key, obj: Object) -> Values:
+    """Return the entries of an object."""
+    return tuple((link.name, value) for link in links
+                 if link.includes(key.resource) and (value := link.value_of(obj)) is not None)
+
+
+class LinkEntries(NamedTuple):
+    """The entries of the objects in memory, which never change: (link, value, resource, namespace, name)."""
+
+    entries: SortedMap[tuple[str, ...], bool] = SortedMap()
+
+    def keys(self, link: str, value: str, resource: str | None = None, namespace: str | None = None) -> list[Key]:
+        """Return the keys of the objects with a value (of one resource, in one namespace), in key order."""
+        prefix: tuple[str, ...] = (link, value)
+        for part in (resource, namespace):
+            if part is None:
+                break
+            prefix = (*prefix, part)
+        found: list[Key] = []
+        for entry, _ in self.entries.after(prefix):
+            if entry[:len(prefix)] != prefix:
+                break
+            found.append(Key(*entry[2:]))
+        return found
+
+    def changed(self, changes: Mapping[Key, tuple[Values, Values]]) -> LinkEntries:
+        """Return the entries after a commit. ``changes``: the values of each object before and after it."""
+        edits: list[tuple[tuple[str, ...], bool | None]] = []
+        for key, (before, after) in changes.items():
+            if before != after:
+                edits += [((*value, *key), None) for value in before if value not in after]
+                edits += [((*value, *key), True) for value in after if value not in before]
+        return LinkEntries(self.entries.changed(sorted(edits))) if edits else self
+
+
+class RecordedView(Protocol):
+    """All that a store has recorded at one revision. The objects that come out are shared or new: never change one.
+
+    What files say that is not recorded yet does not show. Raises FolderError where it cannot be read.
+    """
+
+    @property
+    def revision(self) -> int:
+        """The revision of everything that is seen."""
+
+    def refresh(self) -> None:
+        """Go on to the newest revision."""
+
+    def release(self) -> None:
+        """Let go of what is seen; nothing can be read until :meth:`refresh`. Others may need to wait for that."""
+
+    def get(self, key: Key) -> Object | None:
+        """Return an object, None where there is none."""
+
+    def get_all(self, keys: Collection[Key]) -> LinkedObjects:
+        """Return the objects that are there at these keys."""
+
+    def list(self, resource: str, namespace: str | None = None) -> LinkedObjects:
+        """Return the objects of a resource (in one namespace, or None: everywhere), in key order."""
+
+    def linked(self, link: str, value: str, resource: str | None = None,
+               namespace: str | None = None) -> LinkedObjects:
+        """Return the objects that a link finds by a value (of one resource, in one namespace), in key order."""
+
+    def keys(self, resource: str, limit: int | None = None) -> Keys:
+        """Return the keys of the objects of a resource, at most so many, in key order."""
+
+    def places(self) -> Places:
+        """Return the resources and namespaces in which there are objects, in no order."""

@@ -352,6 +352,40 @@ def test_changed_config_is_named_until_restart(change: str) -> None:
     assert told(asked(cluster, "deployments.apps", "web")) == (DONE, "up-to-date")
 
 
+def test_configuration_that_pods_ran_without_is_asked_for_until_it_is_there() -> None:
+    cluster = made(deployment="""
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers:
+      - name: web
+        image: web:1
+        envFrom: [{configMapRef: {name: settings}}, {configMapRef: {name: more, optional: true}}]
+        env: [{name: KEY, valueFrom: {secretKeyRef: {name: keys, key: key}}}]
+""")
+    cluster.advance("1m")
+    steps = {"": "configmap-missing", "create configmap settings --from-literal=a=b": "secret-missing",
+             "create secret generic keys --from-literal=key=value": "up-to-date",
+             "create configmap more --from-literal=a=b": "config-changed",
+             "rollout restart deployment/web": "up-to-date",
+             """patch configmap settings -p '{"data":{"a":"c"}}'""": "config-changed"}
+    helps = []
+    for command, cause in steps.items():
+        if command:
+            cluster.run(command, check=True)
+            cluster.advance("1m")
+        why = asked(cluster, "deployments.apps", "web")
+        assert told(why) == (DONE, cause)
+        helps += [remedy.proven for remedy in why.remedies]
+    assert helps == [False, True, True, True]  # the first leaves the Secret missing
+
+
+
 def test_label_of_config_is_no_change_of_it() -> None:
     cluster = made("create configmap settings --from-literal=a=1", "create secret generic key --from-literal=a=1")
     cluster.run("apply -f -", stdin=WEB, check=True)

@@ -354,7 +354,8 @@ class Budget:
 
 
 def try_remedy(question: Question, asked: Object, words: Words, *, noted: str, budget: Budget) -> Remedy:
-    """Run a command line on a fork, and see whether the object gets there, without the cause that is noted now.
+    """Run a command line on a fork, and see whether the object gets there. What is noted of a done object must be gone
+    then, and nothing else be left to do.
 
     Unless there are many pods, the object must still be there when all has come to rest: it might get there for a
     moment only, between two crashes.
@@ -364,7 +365,7 @@ def try_remedy(question: Question, asked: Object, words: Words, *, noted: str, b
     def helps(fork: LocalCluster) -> bool:
         note = question.scene(fork, NOTES).diagnose(asked_there) if noted and (
             asked_there := question.scene(fork).get(*question.key)) else None
-        return question.is_done(fork, asked) and (note is None or note.cause != noted)
+        return question.is_done(fork, asked) and (note is None or (note.cause != noted and not note.remedies))
 
     def act(fork: LocalCluster) -> None:
         nonlocal status

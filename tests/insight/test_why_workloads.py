@@ -151,11 +151,13 @@ def test_custom_resource_is_as_healthy_as_its_conditions_and_what_it_owns() -> N
     owner = {"apiVersion": "example.com/v1", "kind": "Shop", "name": "one", "controller": True,
              "uid": shop["metadata"]["uid"]}
     cluster.client.patch("deploy/web", {"metadata": {"ownerReferences": [owner]}})
+    change(cluster, "deploy/web", outcome="crash-loop")
+    assert cluster.why("shop/one").cause == "crash-loop"
     change(cluster, "deploy/web", outcome="not-ready")
     answer = cluster.why("shop/one")
     assert (answer.state, answer.cause, names(answer)[:2]) == ("stuck", "not-ready", ["one", "web"])
     condition = {"type": "Ready", "status": "False", "reason": "Broken", "message": "the till is shut."}
-    cluster.run("rollout undo deployment/web", check=True)
+    cluster.run("rollout undo deployment/web --to-revision=1", check=True)
     cluster.client.patch("shop/one", {"status": {"conditions": [condition]}}, type="merge", subresource="status")
     answer = cluster.why("shop/one")
     assert (answer.state, answer.chain[-1].text) == ("stuck", "the till is shut")

@@ -18,7 +18,7 @@ from kubepy.api.meta import Object, annotations_of, controller_of, is_being_dele
 from kubepy.api.objects.pods import is_pod_ready, is_pod_terminal, node_name
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.controlplane import MANAGER_LOCK, OF_SERVER
-from kubepy.insight import Finding
+from kubepy.insight import Finding, Link
 from kubepy.insight.prediction import predict, release
 from kubepy.insight.why import (
     DONE,
@@ -42,7 +42,7 @@ from kubepy.insight.why import (
     workloads,
 )
 from kubepy.insight.why.remedies import pods_of
-from kubepy.insight.why.scene import Diagnoses, Scene, Words, condition_status, merged
+from kubepy.insight.why.scene import Diagnoses, Scene, Words, condition_status, merged, value_at
 from kubepy.runtime.checkpoint import CHECKPOINT, latest
 from kubepy.storage import Key
 
@@ -127,7 +127,7 @@ def answer(question: Question) -> Why:
             state, finding = PROGRESSING, at_first or generic.rolling_out(scene, asked)
         else:
             blamed, is_acted_on = _at_end(question.scene(end), question.key, at_first)
-            state, finding = STUCK, blamed or generic.not_there(scene, asked)
+            state, finding = STUCK, _as_of_now(scene, blamed or generic.not_there(scene, asked))
             if scene.reconciles or (is_acted_on and not reaches):
                 remedies = try_remedies(question, asked, finding)
             else:
@@ -157,6 +157,17 @@ def _at_end(scene: Scene, key: Key, at_first: Finding | None) -> tuple[Finding |
     is_whole = len({link.key for link in at_first.chain}) >= len({link.key for link in at_end.chain}) and (
         len(at_first.remedies) >= len(at_end.remedies))
     return (at_first if is_root or (is_same and is_whole) else at_end), is_same or is_root
+
+
+def _as_of_now(scene: Scene, finding: Finding) -> Finding:
+    """Mark the links that show what will be, and not what is; those of a Job say when that is."""
+    def is_shown(link: Link) -> bool:
+        obj = scene.get(*link.key)
+        return value_at(obj, link.field) == link.value if link.field else obj is not None or not link.value
+
+    return finding._replace(chain=tuple(
+        link if is_shown(link) or link.text.startswith("at ") else link._replace(text=f"{link.text} (later)")
+        for link in finding.chain))
 
 
 # --- running forward ----------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ UNIT := tests/api tests/apiserver tests/controllers tests/insight tests/kubelet 
 ACCEPTANCE := tests/bundles tests/cli tests/clients tests/conformance tests/python tests/torture $(wildcard tests/test_*.py)
 PYTEST := $(BIN)/pytest -n 4 --dist worksteal
 
-.PHONY: demo serve test unit acceptance clients torture bundles check bench pythons completions docs generated clean
+.PHONY: demo serve test unit acceptance clients torture bundles check bench bench-short bench-record bench-parts pythons completions docs generated clean
 
 demo: $(VENV)/.installed
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash tools/demo.sh
@@ -51,18 +51,25 @@ check: $(VENV)/.installed
 	$(MAKE) unit
 	$(BIN)/coverage report
 
+# The table of the README, measured: make bench ROWS="get label-large"; `python -m tests.benchmarks --help` tells more
+ROWS ?=
 bench: $(VENV)/.installed
-	$(BIN)/python tests/benchmarks/start_up.py
-	$(BIN)/python tests/benchmarks/python_api.py
-	$(BIN)/python tests/benchmarks/daemonset_1000_nodes.py
-	$(BIN)/python tests/benchmarks/statefulset_update.py
-	$(BIN)/python tests/benchmarks/fork.py
-	$(BIN)/python tests/benchmarks/plan.py
-	$(BIN)/python tests/benchmarks/serve.py
-	$(BIN)/python tests/benchmarks/min_ready_seconds.py
-	$(BIN)/python tests/benchmarks/seven_days.py
-	$(BIN)/python tests/benchmarks/timeline.py
-	$(BIN)/python tests/benchmarks/why.py
+	$(BIN)/python -m tests.benchmarks $(ROWS)
+
+# The same with small clusters, in a minute; fails when a ratio is worse by a third than in tests/benchmarks/recorded.json
+bench-short: $(VENV)/.installed
+	$(BIN)/python -m tests.benchmarks --short $(ROWS)
+
+# Measure both forms and write them to recorded.json and the README
+bench-record: $(VENV)/.installed
+	$(BIN)/python -m tests.benchmarks --short --record $(ROWS)
+	$(BIN)/python -m tests.benchmarks --record $(ROWS)
+	$(BIN)/python -m tests.benchmarks --readme
+
+# Single parts: serve, plan, timeline and others
+bench-parts: $(VENV)/.installed
+	for part in python_api statefulset_update fork plan serve min_ready_seconds seven_days timeline why; do \
+	  $(BIN)/python tests/benchmarks/$$part.py || exit 1; done
 
 # Environments of other Pythons, with which tests/test_same_bytes.py compares: make pythons PYTHONS="python3.12 python3.13"
 PYTHONS ?= python3.12 python3.13 python3.14

@@ -62,7 +62,10 @@ def owner_references(obj: AnyObject) -> list[OwnerReference]:
 
 def controller_of(obj: AnyObject) -> OwnerReference | None:
     """Return the owner reference with ``controller: true``, if there is one (``metav1.GetControllerOf``)."""
-    return next((ref for ref in owner_references(obj) if ref.get("controller")), None)
+    for reference in obj["metadata"].get("ownerReferences") or ():
+        if reference.get("controller"):
+            return cast("OwnerReference", reference)
+    return None
 
 
 def is_controlled_by(obj: AnyObject, owner: AnyObject) -> bool:

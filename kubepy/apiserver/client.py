@@ -11,9 +11,11 @@ A request is its own transaction, or one of many in a :meth:`Client.batch`. ``ku
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from functools import partial
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from kubepy.api import errors
@@ -34,9 +36,9 @@ from kubepy.apiserver.request import (
 )
 from kubepy.apiserver.server import Rehearsal, RequestScope, Server
 from kubepy.apiserver.settings import MINIMAL, ClusterSettings
-from kubepy.apiserver.transaction import IMPLIED, RequestTransaction, with_implied
+from kubepy.apiserver.transaction import IMPLIED, BatchMemory, RequestTransaction, with_implied
 from kubepy.lazy import lazy_imports
-from kubepy.storage import Change, CompactedError, ConflictError, Key, Problem, Snapshot
+from kubepy.storage import Change, CompactedError, ConflictError, Key, ObjectStream, Problem, Snapshot
 
 if TYPE_CHECKING:
     from kubepy.storage.interfaces import Store, Transaction
@@ -61,6 +63,7 @@ WEBHOOK_CONFIGURATIONS = tuple(f"{type_}webhookconfigurations.admissionregistrat
 PODS = GroupVersionResource.parse("pods")
 BINDINGS, COMPONENT_STATUSES = "bindings", "componentstatuses"
 REVIEW_GROUPS = ("authentication.k8s.io", "authorization.k8s.io")
+SELECTED_TOGETHER = 100  # objects of a stream
 _WRITE, _DELETE = WriteOptions(), DeleteOptions()
 
 
@@ -78,9 +81,11 @@ class ObjectList(NamedTuple):
 class Batch:
     """Many requests in one transaction (see :meth:`Client.batch`)."""
 
-    def __init__(self, transaction: Transaction, events: Events) -> None:
+    def __init__(self, transaction: Transaction, events: Events, memory: BatchMemory | None = None) -> None:
         self.transaction = transaction
         self.events = events
+        self.memory = memory
+        self.requests: RequestTransaction | None = None
 
     def drain(self) -> Events:
         """Return the changes since the last call, in order.
@@ -102,6 +107,7 @@ class Client:
         self.on_write: Callable[[Key, Object | None], None] | None = None  # is told of each request that has written
         self.event_memories: dict[str, Any] = {}  # of recorders of events, by component; the manager keeps them
         self._since: int | None = None
+        self._accepted: dict[Key, Object] = {}  # the pods that batches have written
         self._tokens: tokens.Tokens | None = None
 
     @property
@@ -209,6 +215,25 @@ class Client:
         options = ListOptions(label_selector, field_selector)
         return self._list(Request("list", _named(resource), namespace or "", options=options))
 
+    def stream(self, resource: str | GroupVersionResource, *, namespace: str | None = None, label_selector: str = "",
+               field_selector: str = "") -> Iterator[Object]:
+        """Return the same objects one by one, for whoever does not need them all at once; raises at once as ``list``.
+
+        Objects of some kinds, which have to be seen together, are listed as ``list`` does it.
+        """
+        options = ListOptions(label_selector, field_selector)
+        wanted, request = self._resolve(Request("list", _named(resource), namespace or "", options=options))
+        is_as_stored = (request.resource.group, request.resource.version or wanted.version) == (wanted.group,
+                                                                                                wanted.version)
+        if (self._batch or not is_as_stored or wanted.custom or wanted.computed_from
+                or wanted.key in (*IMPLIED, COMPONENT_STATUSES)):
+            return iter(self._list(request).items)
+        stream = self._store.stream(wanted.key, request.namespace or None)
+        self._warn_of(stream)
+        self._selected(wanted, request, [])  # raises for selectors that cannot be read
+        chunks = iter(lambda: list(islice(stream.objects, SELECTED_TOGETHER)), [])
+        return chain.from_iterable(self._selected(wanted, request, chunk) for chunk in chunks)
+
     def create(self, resource: str | GroupVersionResource, obj: Object, *, namespace: str = "",
                options: CreateOptions = _WRITE) -> Object:
         """Create an object; returns it as stored.
@@ -289,15 +314,19 @@ class Client:
             subjects = self._list(request._replace(resource=_named(resource.computed_from)))
             return subjects._replace(items=self._metrics_of(resource, subjects.items))
         namespace = request.namespace or None
-        revision, objects, problems = self._snapshot(resource.key, namespace)
+        snapshot = self._snapshot(resource.key, namespace)
+        revision, objects, problems = snapshot
         if resource.key == COMPONENT_STATUSES:
             objects = metrics.component_statuses()
         if resource.key in IMPLIED and (implied_objects := self._implied_objects()):
             missing = implied_objects.missing(resource.key, namespace, objects, self._stored)
             objects = with_implied(objects, missing)
-        for problem in problems:
-            self.warn(self._store.describe(problem))
+        self._warn_of(snapshot)
         return ObjectList(self._chosen(resource, request, objects), str(revision), problems)
+
+    def _warn_of(self, snapshot: Snapshot | ObjectStream) -> None:
+        for problem in snapshot.problems:
+            self.warn(self._store.describe(problem))
 
     def choose(self, request: Request, objects: Objects) -> ChosenObjects:
         """Return stored objects as a list or watch shows them: in the version of the request, and None for each that
@@ -437,8 +466,11 @@ class Client:
                 problems := validation_metadata.validate_field_manager(manager)):
             raise errors.invalid(f"{request.verb.capitalize()}Options.meta.k8s.io", "", problems)
         if self._batch:
-            with self._scope(request) as scope:
-                result = carry_out(scope)
+            first = len(self._batch.events)
+            resource, request = self._resolve(request)
+            scope = RequestScope(self._server, self._batched(_is_dry_run(request)), request, resource)
+            result = carry_out(scope)
+            self._notice_definitions(self._batch.events, first)
             return self._result(scope, result)
         with Rehearsal(self._server) as run:
             while True:
@@ -477,9 +509,7 @@ class Client:
     def _scope(self, request: Request) -> Iterator[RequestScope]:
         """Open a transaction for a request that writes."""
         resource, request = self._resolve(request)
-        options = request.options
-        dry_run = isinstance(options, (WriteOptions, DeleteOptions)) and options.dry_run
-        with self.transaction(dry_run) as transaction:
+        with self.transaction(_is_dry_run(request)) as transaction:
             yield RequestScope(self._server, transaction, request, resource)
 
     def list_stored(self, resource: str, namespace: str | None = None) -> Objects:
@@ -516,14 +546,17 @@ class Client:
 
     # --- changes ----------------------------------------------------------------------------------------------------
 
-    def changes(self, since: int) -> tuple[int, Events]:
+    def changes(self, since: int, *, reads: Iterable[Key] | None = None) -> tuple[int, Events]:
         """Return the newest revision, and the changes after another one; ``old`` is always None. Raises Expired.
 
         The clock is brought up to date as well.
+
+        :param reads: the stored objects that are to be read: see :meth:`Store.changes`.
         """
         if self._batch is None:
             self.take_over_time()
-        changes = self._read_changes(self._batch.transaction if self._batch else self._store, since)
+        changes = self._read_changes(
+            self._batch.transaction.changes if self._batch else partial(self._store.changes, reads=reads), since)
         newest = max((change.revision for change in changes), default=since)
         return newest, [_event(change, None) for change in changes]
 
@@ -531,10 +564,10 @@ class Client:
         """Return the newest revision."""
         return self._batch.transaction.revision if self._batch else self._store.revision()
 
-    def _read_changes(self, reader: Store | Transaction, since: int) -> Changes:
+    def _read_changes(self, read: Callable[[int], Changes], since: int) -> Changes:
         """Read the changes after a revision; custom kinds are read anew after that of a definition."""
         try:
-            changes = reader.changes(since)
+            changes = read(since)
         except CompactedError:
             raise errors.Expired(f"too old resource version: {since} ({self.revision()})") from None
         if any(change.key.resource == CRDS for change in changes):
@@ -559,16 +592,16 @@ class Client:
         :param observed: returns an object as the caller last saw it. Changes from outside get their ``old`` from it,
             and are left out if the caller has seen that very version.
         """
-        with self._storage_transaction() as transaction:
+        with self._storage_transaction(refresh=True) as transaction:
             since = transaction.revision if self._since is None else self._since
             events: Events = []
             if since < transaction.revision:
-                events = [_event(change, observed) for change in self._read_changes(transaction, since)]
+                events = [_event(change, observed) for change in self._read_changes(transaction.changes, since)]
             # The caller has seen the version that some changes led to.
             news = [event for event in events if event.old is not event.new and (
                 event.old is None or event.new is None
                 or event.old["metadata"]["resourceVersion"] != event.new["metadata"]["resourceVersion"])]
-            batch = self._batch = Batch(transaction, news)
+            batch = self._batch = Batch(transaction, news, BatchMemory(self._accepted))
             self._server.webhooks.begin_batch()
             try:
                 yield batch
@@ -598,23 +631,40 @@ class Client:
         """Open the transaction of one request; the Client's own requests and the recorders of events use it."""
         if self._batch:
             events, first = self._batch.events, len(self._batch.events)
-            yield RequestTransaction(self._store, self._batch.transaction, events, self._implied_objects(),
-                                     dry_run=dry_run)
+            yield self._batched(dry_run)
         else:
             events, first = [], 0
             with self._storage_transaction() as transaction:
                 yield RequestTransaction(self._store, transaction, events, self._implied_objects(), dry_run=dry_run)
+        self._notice_definitions(events, first)
+
+    def _batched(self, dry_run: bool) -> RequestTransaction:
+        """Return the transaction of a request in the batch that is open: all that are no dry runs share one."""
+        batch = self._batch
+        assert batch is not None
+        if batch.requests is None or dry_run:
+            requests = RequestTransaction(self._store, batch.transaction, batch.events, self._implied_objects(),
+                                          batch.memory, dry_run=dry_run)
+            if dry_run:
+                return requests
+            batch.requests = requests
+        return batch.requests
+
+    def _notice_definitions(self, events: Events, first: int) -> None:
+        """Read custom kinds anew after the write of a definition, among the events from the first one on."""
         if any(events[index].key.resource == CRDS for index in range(first, len(events))):
             self.forget_custom_kinds()
 
     @contextmanager
-    def _storage_transaction(self) -> Iterator[Transaction]:
+    def _storage_transaction(self, *, refresh: bool = False) -> Iterator[Transaction]:
         """Open a transaction of storage. A clock that is moved in the block is written with everything else, or stands
         where it stood. Raises Conflict.
+
+        :param refresh: edits of all files are seen when it begins, and not as their objects are read.
         """
         clock, own = self._server.clock, self._server.clock.own
         try:
-            with self._store.transaction() as transaction:
+            with self._store.transaction(refresh=refresh) as transaction:
                 self.take_over_time()
                 own = clock.own
                 yield transaction
@@ -635,6 +685,11 @@ class Client:
         with self.joined():
             if moment > self.clock.now():
                 self.clock.move_to(moment)
+
+
+def _is_dry_run(request: Request) -> bool:
+    options = request.options
+    return isinstance(options, (WriteOptions, DeleteOptions)) and options.dry_run
 
 
 def _named(resource: str | GroupVersionResource) -> GroupVersionResource:

@@ -247,13 +247,25 @@ class RequestScope(NamedTuple):
 
     def create(self, obj: Object) -> Object:
         """Store a new object; returns it as stored. Raises AlreadyExists."""
-        return self.transaction.create(self.key, self._to_storage(obj))
+        is_plain = self._is_plain(obj)
+        stored = self.transaction.create(self.key, self._to_storage(obj), is_plain=is_plain)
+        if is_plain:
+            self.transaction.accept(self.key, stored)
+        return stored
 
     def update(self, obj: Object, old: Object) -> Object:
         """Replace ``old``, which :meth:`get` has returned; returns the object as stored. Raises NotFound, Conflict."""
         if self.resource.custom:
             return self.transaction.update(self.key, self._to_storage(obj), self.transaction.require(self.key))
-        return self.transaction.update(self.key, obj, old)
+        is_plain = self._is_plain(obj)
+        stored = self.transaction.update(self.key, obj, old, is_plain=is_plain)
+        if is_plain:
+            self.transaction.accept(self.key, stored)
+        return stored
+
+    def _is_plain(self, obj: Object) -> bool:
+        """Tell whether decoding has made every value of an object; fields of managers are kept as they were sent."""
+        return self.strategy.is_plain and "managedFields" not in obj["metadata"]
 
     def _to_storage(self, obj: Object) -> Object:
         storage_version = self.resource.storage_version

@@ -19,6 +19,25 @@ IMPLIED = frozenset(("serviceaccounts", "services", "endpoints", "endpointslices
     f"{plural}.rbac.authorization.k8s.io" for plural in ("clusterroles", "clusterrolebindings", "roles",
                                                          "rolebindings"))))
 
+PODS, EVENTS = "pods", "events"
+
+
+class BatchMemory:
+    """Facts that requests of one batch have found out and later ones need not find out again
+    (``kubepy.apiserver.requests.podbatches``).
+
+    :ivar version: the number of writes in the batch of anything but pods and events.
+    :ivar accepted: the pods that batches have stored last, as requests made and checked them.
+    :ivar made: by what a creation depends on, the version at that time and the pod that was made.
+    :ivar is_simple: the namespaces in which nothing but the usual plugins has a say about pods, at a version.
+    """
+
+    def __init__(self, accepted: dict[Key, Object]) -> None:
+        self.version = 0
+        self.accepted = accepted
+        self.made: dict[bytes, tuple[int, Object]] = {}
+        self.is_simple: dict[str, int] = {}
+
 
 class RequestTransaction:
     """The reads and writes of requests inside one transaction of storage.
@@ -28,14 +47,17 @@ class RequestTransaction:
         without reading the change log.
     :param implied: objects that are there without being stored, or None where there are none.
     :param dry_run: nothing is written; answers are as if it were.
+    :ivar memory: the facts of the batch; None outside of one, and for a dry run.
     """
 
     def __init__(self, store: Store, transaction: Transaction, events: list[WatchEvent],
-                 implied: ImpliedObjects | None = None, *, dry_run: bool = False) -> None:
+                 implied: ImpliedObjects | None = None, memory: BatchMemory | None = None, *,
+                 dry_run: bool = False) -> None:
         self._store = store
         self._transaction = transaction
         self._events = events
         self._implied = implied
+        self.memory = None if dry_run else memory
         self.dry_run = dry_run
 
     @property
@@ -71,21 +93,24 @@ class RequestTransaction:
             return stored
         return with_implied(stored, self._implied.missing(resource, namespace, stored, self._transaction.list))
 
-    def create(self, key: Key, obj: Object) -> Object:
-        """Store a new object and return it. Raises AlreadyExists, in other words if that one is being deleted."""
+    def create(self, key: Key, obj: Object, *, is_plain: bool = False) -> Object:
+        """Store a new object and return it. Raises AlreadyExists, in other words if that one is being deleted.
+
+        :param is_plain: as for a transaction of storage.
+        """
         if self.dry_run or key.resource in IMPLIED:
             if (existing := self.get(key)) is not None:
                 raise _already_exists(key, existing)
             if self.dry_run:
                 return obj
         try:
-            stored = self._transaction.create(key, obj)
+            stored = self._transaction.create(key, obj, is_plain=is_plain)
         except ExistsError:
             raise _already_exists(key, self.require(key)) from None
-        self._events.append(WatchEvent(key, None, stored))
+        self._note(WatchEvent(key, None, stored))
         return stored
 
-    def update(self, key: Key, obj: Object, old: Object) -> Object:
+    def update(self, key: Key, obj: Object, old: Object, *, is_plain: bool = False) -> Object:
         """Replace ``old``, the object as this transaction read it; an implied one is stored now.
 
         Raises NotFound, Conflict.
@@ -96,14 +121,29 @@ class RequestTransaction:
             obj = {**obj, "metadata": dict(obj["metadata"])}
         try:
             is_implied = key.resource in IMPLIED and self._transaction.get(key) is None and self.get(key) is not None
-            stored = self._transaction.create(key, obj) if is_implied else self._transaction.update(key, obj)
+            stored = (self._transaction.create(key, obj) if is_implied
+                      else self._transaction.update(key, obj, is_plain=is_plain))
         except MissingError:
             raise errors.not_found(key.resource, key.name) from None
         except ConflictError:
             raise errors.conflict(key.resource, key.name, errors.MODIFIED) from None
         if stored is not old:
-            self._events.append(WatchEvent(key, old, stored))
+            self._note(WatchEvent(key, old, stored))
         return stored
+
+    def accept(self, key: Key, pod: Object) -> None:
+        """Note that a stored pod is as a request has made and checked it."""
+        if self.memory is not None:
+            self.memory.accepted[key] = pod
+
+    def _note(self, event: WatchEvent) -> None:
+        self._events.append(event)
+        if self.memory is None:
+            return
+        if event.key.resource not in (PODS, EVENTS):
+            self.memory.version += 1
+        elif event.new is None:
+            self.memory.accepted.pop(event.key, None)
 
     def charge(self, charges: Iterable[tuple[Object, Object]]) -> None:
         """Write ResourceQuotas, given as they were and as they are after the request; a dry run uses nothing."""
@@ -122,7 +162,7 @@ class RequestTransaction:
             deleted = self.require(key)
         if implied:
             implied.note_deletion(key, self._transaction.list)
-        self._events.append(WatchEvent(key, deleted, None))
+        self._note(WatchEvent(key, deleted, None))
         return deleted
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 import signal
 from collections.abc import Iterable, Sequence
@@ -174,7 +175,7 @@ def _watch(factory: Factory, options: ControllerOptions) -> None:
     cluster = factory.cluster
 
     def failed(error: Exception) -> None:
-        if isinstance(error, storage_errors.NoClusterError):
+        if isinstance(error, storage_errors.NoClusterError) or not os.path.isdir(factory.folder):
             raise error
         factory.say(f"error: {error}")
 

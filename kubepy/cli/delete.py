@@ -130,7 +130,7 @@ def delete(factory: Factory, options: DeleteCommandFlags) -> None:
             raise CliError("--interactive can not be used with --raw")
         raw.delete(factory, options, options.output)
         return
-    result = Builder(factory, options, retrieve=False, everything=options.all).do()
+    result = Builder(factory, options, retrieve=False, everything=options.all, related=True).do()
     if options.ignore_not_found or ((options.all or options.selector or options.field_selector)
                                     and not options.changed("ignore-not-found")):
         result.ignore_not_found()

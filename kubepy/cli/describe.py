@@ -68,7 +68,7 @@ def describe(factory: Factory, options: DescribeOptions) -> None:
     if not options.args and not options.filename and not options.kustomize:
         raise CliError("You must specify the type of resource to describe. Use \"kubepy api-resources\" for a complete "
                        "list of supported resources.\n")
-    infos, errors = Builder(factory, options, bare_types=True, latest=True).do().infos()
+    infos, errors = Builder(factory, options, bare_types=True, latest=True, related=True).do().infos()
     with_events = options.show_events and (options.changed("show-events") or not (errors or len(infos) > 1))
     if len(options.args) == 2 and len(errors) == 1 and isinstance(errors[0], api_errors.NotFound):
         resource, prefix = options.args

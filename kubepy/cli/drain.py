@@ -154,7 +154,7 @@ def nodes_of(factory: Factory, options: CordonOptions) -> list[Info]:
     if not all(options.args):
         raise CliError("resource name may not be empty")
     args = [word if "/" in word else f"nodes/{word}" for word in options.args] or ["nodes"]
-    infos = Builder(factory, options, args=args, retrieve=False).do().all_infos()
+    infos = Builder(factory, options, args=args, retrieve=False, related=True).do().all_infos()
     if len({info.resource.key for info in infos}) > 1:
         raise CliError("you may only specify a single resource type")
     for info in infos:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from itertools import chain, islice
 from typing import NamedTuple
 
 from kubepy.api.meta import Object
 from kubepy.api.scheme import Resource
-from kubepy.cli.errors import CliError, raise_all, raise_together
+from kubepy.cli.errors import AggregateError, CliError, raise_all, raise_together
 from kubepy.cli.get_flags import GetOptions, object_printer, style_for
-from kubepy.cli.runtime.builder import Builder, listed
+from kubepy.cli.runtime.builder import Builder, streamed
 from kubepy.cli.runtime.command import command
 from kubepy.cli.runtime.factory import Factory
-from kubepy.cli.runtime.infos import Info, Result
-from kubepy.cli.runtime.tables import format_lines, lines
+from kubepy.cli.runtime.infos import Result
+from kubepy.cli.runtime.output import ItemStream, requested
+from kubepy.cli.runtime.tables import Style, format_lines, lines
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable
 
@@ -24,12 +27,15 @@ with lazy_imports():
 ACCEPT_TABLES = ("application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,"
                  "application/json")
 
+STREAMED = ("json", "yaml", "name", "custom-columns", "custom-columns-file")  # formats that print object by object
+PRINTED_TOGETHER = 100  # rows that are made at once
+
 
 class Group(NamedTuple):
     """The objects that a server would answer one request with: those of a type, or one object that was named."""
 
     resource: Resource
-    objects: list[Object]
+    objects: Iterable[Object]  # which is possible once
 
 
 @command("get [(-o|--output=)FORMAT] (TYPE[.VERSION][.GROUP] [NAME | -l label] | TYPE/NAME ...) [flags]",
@@ -116,6 +122,8 @@ def get(factory: Factory, options: GetOptions) -> None:
 
 def _print_tables(factory: Factory, options: GetOptions, result: Result) -> None:
     groups, errors = groups_of(factory, result)
+    if options.sort_by or not options.server_print:
+        groups = [Group(resource, list(objects)) for resource, objects in groups]
     if options.selector and (options.filename or options.kustomize):
         # kubectl reads the objects of files as tables, and matches the selector with those, which have no labels.
         groups = groups if selectors.parse_labels(options.selector).matches({}) else []
@@ -132,8 +140,7 @@ def _print_tables(factory: Factory, options: GetOptions, result: Result) -> None
     written = False
     for resource, objects in _by_type(groups):
         style = style_for(resource, options, style)
-        text = lines(resource, objects, style, factory.cluster.clock.now())
-        if text:
+        if text := _lines(factory, resource, objects, style):
             factory.print(("\n" if written and not options.no_headers else "") + format_lines(text), end="")
             written = True
     if not written and not options.ignore_not_found and not errors:
@@ -151,11 +158,22 @@ def groups_of(factory: Factory, result: Result) -> tuple[list[Group], list[Excep
     groups: list[Group] = []
     errors = []
     for scope in result.scopes:
-        infos, failed = Result(listed(factory, scope)).infos()
-        errors += failed
-        if not failed:
-            groups.append(Group(scope.resource, [info.content for info in infos]))
+        objects = streamed(factory, scope)
+        if isinstance(objects, Exception):
+            errors.append(AggregateError([objects]))
+        else:
+            groups.append(Group(scope.resource, objects))
     return groups, errors
+
+
+def _lines(factory: Factory, resource: Resource, objects: Iterable[Object], style: Style) -> list[str]:
+    """Return the lines of a table; of the objects only a few are in memory at a time."""
+    now = factory.cluster.clock.now()
+    objects = iter(objects)
+    text = lines(resource, list(islice(objects, PRINTED_TOGETHER)), style, now)
+    while part := list(islice(objects, PRINTED_TOGETHER)):
+        text += lines(resource, part, style._replace(headers=False), now)
+    return text
 
 
 def _by_type(groups: list[Group]) -> list[Group]:
@@ -163,7 +181,7 @@ def _by_type(groups: list[Group]) -> list[Group]:
     merged: list[Group] = []
     for resource, objects in groups:
         if merged and merged[-1].resource.key == resource.key:
-            merged[-1] = Group(resource, merged[-1].objects + objects)
+            merged[-1] = Group(resource, chain(merged[-1].objects, objects))
         else:
             merged.append(Group(resource, objects))
     return merged
@@ -178,7 +196,8 @@ def _sorted_tables(factory: Factory, field: str, groups: list[Group]) -> list[Gr
     if len(groups) > 1:
         tables = []
         for group in groups:
-            version = group.objects[0]["metadata"].get("resourceVersion") if len(group.objects) == 1 else None
+            objects = list(group.objects)
+            version = objects[0]["metadata"].get("resourceVersion") if len(objects) == 1 else None
             meta = {"resourceVersion": version or str(factory.client.revision())}
             tables.append({"kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": meta, "group": group})
         groups = [table["group"] for table in sorting.sorted_by(field, tables)]
@@ -186,10 +205,11 @@ def _sorted_tables(factory: Factory, field: str, groups: list[Group]) -> list[Gr
 
 
 def _sorted_rows(field: str, group: Group) -> Group:
-    if len(group.objects) < 2:
+    objects = list(group.objects)
+    if len(objects) < 2:
         return group
     try:
-        return group._replace(objects=sorting.sorted_by(field, group.objects))
+        return group._replace(objects=sorting.sorted_by(field, objects))
     except sorting.UnsortableError:
         raise
     except CliError:
@@ -200,6 +220,9 @@ def _sorted_rows(field: str, group: Group) -> Group:
 
 
 def _print_objects(factory: Factory, options: GetOptions, result: Result) -> None:
+    if result.scopes and requested(options)[0] in STREAMED and not options.sort_by:
+        _print_stream(factory, options, result)
+        return
     infos, errors = result.infos()
     if errors and result.single:
         raise_all(errors)
@@ -207,13 +230,23 @@ def _print_objects(factory: Factory, options: GetOptions, result: Result) -> Non
         raise_together(errors)
         return
     printer = object_printer(factory, options)
-    obj = infos[0].content if result.single and len(infos) == 1 else list_of(infos)
+    objects = [info.content for info in infos]
+    obj = objects[0] if result.single and len(objects) == 1 else list_of(objects)
     if options.sort_by and isinstance(obj.get("items"), list):
         obj = {**obj, "items": sorting.sorted_by(options.sort_by, obj["items"])}
     printer(obj)
     raise_together(errors)
 
 
-def list_of(infos: list[Info]) -> Object:
-    return {"apiVersion": "v1", "items": [info.content for info in infos], "kind": "List",
-            "metadata": {"resourceVersion": ""}}
+def _print_stream(factory: Factory, options: GetOptions, result: Result) -> None:
+    """Print the objects of types one by one: never are all of them in memory."""
+    entries = [streamed(factory, scope) for scope in result.scopes]
+    errors = result.in_one([entry for entry in entries if isinstance(entry, Exception)])
+    items = ItemStream(chain.from_iterable(entry for entry in entries if not isinstance(entry, Exception)))
+    if items or not options.ignore_not_found:
+        object_printer(factory, options)(list_of(items))
+    raise_together(errors)
+
+
+def list_of(items: Sequence[Object] | ItemStream) -> Object:
+    return {"apiVersion": "v1", "items": items, "kind": "List", "metadata": {"resourceVersion": ""}}

@@ -99,7 +99,7 @@ def named_objects(factory: Factory, options: TimelineOptions) -> list[Info]:
     if not options.args and not options.selector:
         return []
     infos: list[Info] = []
-    Builder(factory, options, bare_types=True, retrieve=False).do().visit(infos.append)
+    Builder(factory, options, bare_types=True, retrieve=False, related=True).do().visit(infos.append)
     if not infos:
         factory.say("No resources found" if options.all_namespaces
                     else f"No resources found in {factory.namespace} namespace.")

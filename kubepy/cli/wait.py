@@ -123,7 +123,7 @@ class _Deadline:
 
 
 def _result(factory: Factory, options: WaitOptions) -> Result:
-    return Builder(factory, options, bare_types=options.all, latest=True, local=options.local).do()
+    return Builder(factory, options, bare_types=options.all, latest=True, local=options.local, related=True).do()
 
 
 def _wait_for_creation(factory: Factory, options: WaitOptions, deadline: _Deadline) -> None:

@@ -65,7 +65,7 @@ def why(factory: Factory, options: WhyOptions) -> None:
     if options.output not in ("text", "json", "yaml"):
         raise CliError(f"unable to match a printer suitable for the output format {quote(options.output)}, allowed "
                        "formats are: text,json,yaml")
-    result = Builder(factory, options, bare_types=False).do()
+    result = Builder(factory, options, bare_types=False, related=True).do()
     answers: list[Why] = []
 
     def answer(info: Info) -> None:

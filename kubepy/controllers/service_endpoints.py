@@ -64,6 +64,8 @@ class ServiceHandlers:
             if new is None:
                 self._services_of_pod.pop(uid_of(pod), None)
             return
+        if not self._services.list(event.key.namespace):
+            return
         moved = labels_of(old) != labels_of(new) or _hostname_and_subdomain(old) != _hostname_and_subdomain(new)
         if moved or _endpoint_state(old) != _endpoint_state(new):
             self._enqueue_selecting(event.key.namespace, labels_of(new))

@@ -31,6 +31,7 @@ from kubepy.kubelet.stages import (
     UpdateReadiness,
     next_due,
     next_step,
+    rests_once_started,
 )
 from kubepy.kubelet.statuses import (
     DEADLINE_MESSAGE,
@@ -69,6 +70,7 @@ class Kubelet:
         self._addresses = PodAddresses(context.informers)
         self._backoff = TerminationBackoff()
         self._moments = Moments()
+        self._at_rest: Pod | None = None  # the pod that was started last, if nothing is due after that
         self._rules = Rules(self._draw, context.client.settings.kubelet.annotations(), self._moments.exact,
                             context.informers.get)
         self._held_pods = context.informers.add_index(
@@ -110,6 +112,9 @@ class Kubelet:
     def _pod_changed(self, event: WatchEvent) -> None:
         key, before, pod = event.key, cast("Pod | None", event.old), cast("Pod | None", event.new)
         self.queue.cancel(key)
+        if pod is not None and pod is self._at_rest:
+            self._moments.forget(pod)
+            return
         if pod is None or not (node := node_name(pod)):
             if before is not None:
                 self._moments.forget(before)
@@ -238,7 +243,9 @@ class Kubelet:
                 if not are_reported(obstacles, pod):
                     for reason, message in events_of(obstacles):
                         self._recorder.event(pod, "Warning", reason, message, host=name_of(node))
-                self._pod_client.update_status(pod, self._status(pod, node, outcome, now, obstacles))
+                started = self._pod_client.update_status(pod, self._status(pod, node, outcome, now, obstacles))
+                if obstacles == NO_OBSTACLES and rests_once_started(pod, node, outcome, self._rules):
+                    self._at_rest = started
             case UpdateReadiness():
                 self._pod_client.update_status(pod, self._status(pod, node, RUNNING, now))
             case Acknowledge():

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from kubepy.api.typed import Node, Pod
 
 PACE = (OUTCOME, EXIT_CODE, RUNS_FOR, READY_AFTER, STOPS_AFTER, REFERENCES)
+OF_NODES = {*PACE, POD_OUTCOME}
 FOR_JOBS = (RUNS_FOR, EXIT_CODE)  # those of nodes and kubepy.yaml count for the pods of Jobs only
 FAILED = OUTCOMES["failed"]
 Draw = Callable[["Pod", str, float, float], float]  # a number in a range that is a function of seed, pod and purpose
@@ -203,7 +204,9 @@ def _waits_for_client(pod: Pod) -> bool:
 def _annotations_in_force(pod: Pod, node: Node, rules: Rules, is_job_pod: bool) -> dict[str, str]:
     """Return the annotations about a pod's life: its own, else its node's, else those of ``kubepy.yaml``."""
     own, of_node = annotations_of(pod), annotations_of(node)
-    in_force = {}
+    in_force: dict[str, str] = {}
+    if not own and not rules.defaults and not (of_node.keys() & OF_NODES):
+        return in_force
     for name in PACE:
         shared = "" if name in FOR_JOBS and not is_job_pod else (
             of_node.get(POD_OUTCOME if name == OUTCOME else name) or rules.defaults.get(name))

@@ -16,7 +16,7 @@ from kubepy.api.objects.pods import TERMINAL_PHASES, get_condition, is_pod_termi
 from kubepy.api.objects.references import Find
 from kubepy.api.objects.usage import AnnotationError
 from kubepy.kubelet.admission import Rejection
-from kubepy.kubelet.lifetimes import NO_RULES, PLAIN, Lifetime, Rules, lifetime_of
+from kubepy.kubelet.lifetimes import NO_RULES, PLAIN, PLAIN_NEVER, Lifetime, Rules, lifetime_of
 from kubepy.kubelet.obstacles import NO_OBSTACLES, PULL_REASONS, are_reported, obstacles_of, shows_failed_pull
 from kubepy.kubelet.outcomes import RUNNING, PodOutcome, StartObstacles
 from kubepy.kubelet.restarts import (
@@ -219,6 +219,22 @@ def next_due(pod: Pod, node: Node | None, now: datetime, rules: Rules = NO_RULES
     if change is None or (deadline is not None and deadline <= change.due):
         return None if deadline is None else StepDue(deadline)
     return StepDue(change.due, change.repeats and deadline is None)
+
+
+def rests_once_started(pod: Pod, node: Node, outcome: PodOutcome, rules: Rules) -> bool:
+    """Tell whether neither a step nor time follows when a pod that nothing keeps from starting gets an outcome.
+
+    True only for plain pods; for all others :func:`next_step` and :func:`next_due` say it.
+    """
+    spec, metadata = pod["spec"], pod["metadata"]
+    if outcome is not RUNNING or "deletionTimestamp" in metadata or spec.get("initContainers"):
+        return False
+    if spec.get("activeDeadlineSeconds") is not None or spec.get("readinessGates"):
+        return False
+    try:
+        return lifetime_of(pod, node, rules) in (PLAIN, PLAIN_NEVER)
+    except (UnknownOutcomeError, AnnotationError):
+        return False
 
 
 def deadline_of(pod: Pod) -> datetime | None:

@@ -7,7 +7,7 @@ clone, another version of kubepy) the manager reconciles every object, which is 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -91,12 +91,15 @@ def identity(reconcilers: Sequence[str], settings: ClusterSettings) -> tuple[str
     return *reconcilers, f"{settings.bootstrap} {settings.networking} {tuple(settings.kubelet)}{faults}"
 
 
-def settled_checkpoint(cluster: LocalCluster, within: float = 0.0, *,
-                       of_this_version: bool = True) -> Checkpoint | None:
+def settled_checkpoint(cluster: LocalCluster, within: float = 0.0, *, of_this_version: bool = True,
+                       reads: Iterable[Key] | None = None) -> Checkpoint | None:
     """Return the last checkpoint if nothing has changed since and nothing falls due within so many seconds.
 
     Every command that reads asks for it, so it imports no controller, and takes the reconcilers of this version for
     granted. Without ``of_this_version`` whatever another version of kubepy wrote counts as well.
+
+    :param reads: the objects that the command reads, if it is about some alone: then edits of other files in place
+        are left for a command that reads those.
     """
     cluster.client.take_over_time()
     text = cluster.store.meta(CHECKPOINT)
@@ -108,7 +111,7 @@ def settled_checkpoint(cluster: LocalCluster, within: float = 0.0, *,
     if not checkpoint.is_settled(cluster.clock.now(), within):
         return None
     try:
-        _, changes = cluster.client.changes(checkpoint.revision)
+        _, changes = cluster.client.changes(checkpoint.revision, reads=reads)
     except Expired:
         return None  # the index was rebuilt
     return checkpoint if all(change.key.resource in UNWATCHED for change in changes) else None

@@ -108,7 +108,7 @@ def store_event(transaction: RequestTransaction, event: Object, now: datetime, i
             break
         nanoseconds += 1
     metadata |= {"creationTimestamp": format_time(now), "name": key.name, "uid": ids.uid(*key, revision=revision)}
-    transaction.create(key, event)
+    transaction.create(key, event, is_plain=True)
 
 
 def takes_events(transaction: RequestTransaction, namespace: str) -> bool:

@@ -29,7 +29,7 @@ from kubepy.storage.errors import (
     RemovedError,
     StorageError,
 )
-from kubepy.storage.model import Change, Key, Problem, Snapshot
+from kubepy.storage.model import Change, Key, ObjectStream, Problem, Snapshot
 
 __all__ = [
     "Change",
@@ -42,6 +42,7 @@ __all__ = [
     "LockTimeoutError",
     "MissingError",
     "NoClusterError",
+    "ObjectStream",
     "Problem",
     "RemovedError",
     "Snapshot",

@@ -5,7 +5,7 @@ Nothing imports this module at run time: it is for type checkers, and for whoeve
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
@@ -19,6 +19,7 @@ from kubepy.storage.model import (
     LoggedChanges,
     Object,
     Objects,
+    ObjectStream,
     Problem,
     Removal,
     Snapshot,
@@ -78,6 +79,9 @@ class Store(Protocol):
     def list(self, resource: str, namespace: str | None = None) -> Snapshot:
         """Return the objects of a resource (in one namespace, or None: everywhere) as they were at one revision."""
 
+    def stream(self, resource: str, namespace: str | None = None) -> ObjectStream:
+        """Return the same objects one by one, for whoever does not need them all at once: in a tenth of the memory."""
+
     def revision(self) -> int:
         """Return the newest revision."""
 
@@ -87,8 +91,10 @@ class Store(Protocol):
     def namespaces(self) -> Names:
         """Return the namespaces in which there are objects, sorted; events do not count."""
 
-    def changes(self, since: int) -> Changes:
+    def changes(self, since: int, *, reads: Iterable[Key] | None = None) -> Changes:
         """Return what changed after a revision, oldest first; several changes of one object may have become one.
+
+        :param reads: the objects that are to be read, where edits from outside of others may be left for later.
 
         Raises CompactedError if the log no longer reaches back that far: list again.
         """
@@ -137,8 +143,10 @@ class Store(Protocol):
 
     # --- writing ---
 
-    def transaction(self) -> AbstractContextManager[Transaction]:
+    def transaction(self, *, refresh: bool = False) -> AbstractContextManager[Transaction]:
         """Run a block whose writes become visible together at its end; an exception in the block changes nothing.
+
+        :param refresh: all edits from outside count from the beginning; else each from when its object is first read.
 
         Raises LockTimeoutError, and ConflictError when an object was changed past the lock while the block ran.
         """
@@ -184,14 +192,18 @@ class Transaction(Protocol):
     def list(self, resource: str, namespace: str | None = None) -> Objects:
         """Return all objects of a resource (in one namespace, or None: everywhere), in key order."""
 
-    def create(self, key: Key, obj: Object) -> Object:
-        """Store a new object; return it with its resourceVersion. Raises ExistsError, ValueError."""
+    def create(self, key: Key, obj: Object, *, is_plain: bool = False) -> Object:
+        """Store a new object; return it with its resourceVersion. Raises ExistsError, ValueError.
 
-    def update(self, key: Key, obj: Object, *, expected: str | None = None) -> Object:
+        :param is_plain: the object holds texts, integers, booleans, null, lists and dicts of them, and nothing else, so
+            that its JSON can be made later.
+        """
+
+    def update(self, key: Key, obj: Object, *, expected: str | None = None, is_plain: bool = False) -> Object:
         """Replace an object; with ``expected``, only if it has that resourceVersion.
 
         One that changes nothing writes nothing and returns what is there. Raises MissingError, ConflictError,
-        ValueError.
+        ValueError. ``is_plain``: as :meth:`create`.
         """
 
     def remove_expired(self) -> None:

@@ -20,7 +20,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 from kubepy.storage.errors import CompactedError, LockTimeoutError
-from kubepy.storage.links import Keys, Lookup, LinkedObjects, LinkEntries, NewLinks, Places, Values, link_values
+from kubepy.storage.links import Keys, LinkedObjects, LinkEntries, Lookup, NewLinks, Places, Values, link_values
 from kubepy.storage.model import (
     DELETED,
     LOG_LENGTH,
@@ -33,6 +33,7 @@ from kubepy.storage.model import (
     LoggedChange,
     LoggedChanges,
     Object,
+    ObjectStream,
     Problem,
     Removal,
     Snapshot,
@@ -326,7 +327,7 @@ class StoreState(NamedTuple):
         places: dict[tuple[str, str], list[MemoryRecord]] = {}
         expiring: list[tuple[tuple[float, Key], bool | None]] = []
         linked: list[tuple[MemoryRecord, Object | None, MemoryRecord | None]] = []
-        for key, before, text, changed_at, expires in changes:
+        for key, before, text, changed_at, expires, _ in changes:
             record = MemoryRecord(key, changed_at, text, expires)
             places.setdefault((key.resource, key.namespace), []).append(record)
             linked.append((record, objects.get(key), before))
@@ -482,6 +483,11 @@ class MemoryStore:
         records = state.records(resource, namespace)
         return Snapshot(state.revision, [record.object for record in records if record.is_alive(now)])
 
+    def stream(self, resource: str, namespace: str | None = None) -> ObjectStream:
+        """Return the same objects one by one."""
+        snapshot = self.list(resource, namespace)
+        return ObjectStream(snapshot.revision, iter(snapshot.objects))
+
     def revision(self) -> int:
         """Return the newest revision."""
         return self._state.revision
@@ -498,7 +504,7 @@ class MemoryStore:
                  for name, table in tables.items() if name and table.records()}
         return sorted(names)
 
-    def changes(self, since: int) -> Changes:
+    def changes(self, since: int, *, reads: Iterable[Key] | None = None) -> Changes:
         """Return what changed after a revision, oldest first; several changes of one object may have become one.
 
         Raises CompactedError if the log no longer reaches back that far: list again.
@@ -544,8 +550,10 @@ class MemoryStore:
     # --- writing ---
 
     @contextmanager
-    def transaction(self) -> Iterator[MemoryTransaction]:
-        """Run the block and commit. An exception in the block changes nothing. Raises LockTimeoutError."""
+    def transaction(self, *, refresh: bool = False) -> Iterator[MemoryTransaction]:
+        """Run the block and commit. An exception in the block changes nothing. Raises LockTimeoutError.
+
+        ``refresh``: as for other stores; nothing is ever edited from outside."""
         if self._current() is not None:
             raise RuntimeError("a transaction is under way in this store; transactions do not nest")
         if not self._lock.acquire(timeout=max(self.lock_timeout, 0.0)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 ADDED = "ADDED"
@@ -15,6 +15,7 @@ LOG_LENGTH = 20_000  # revisions the change log reaches back at least
 LOG_SLACK = 5_000
 MAX_INTEGER = 2**63
 _WHOLE_FLOAT = re.compile(r"[0-9](?:\.0|e\+[0-9]+)[],}]")  # a part of a JSON text that may be a float without fraction
+_PARTS_OF_FLOATS = (".0,", ".0}", ".0]", "e+")  # one of which is in such a part: looking for them takes less time
 
 
 class Key(NamedTuple):
@@ -69,6 +70,16 @@ class Snapshot(NamedTuple):
 
     revision: int
     objects: Objects
+    problems: tuple[Problem, ...] = ()
+
+
+class ObjectStream(NamedTuple):
+    """A snapshot whose objects are decoded while they are iterated over, which is possible once; none of them is kept.
+
+    The fields are those of a Snapshot."""
+
+    revision: int
+    objects: Iterator[Object]
     problems: tuple[Problem, ...] = ()
 
 
@@ -155,7 +166,7 @@ def to_json(obj: Object) -> str:
     version = metadata.pop("resourceVersion", None)
     try:
         text = _encoder.encode(obj)
-        if _WHOLE_FLOAT.search(text):
+        if any(part in text for part in _PARTS_OF_FLOATS) and _WHOLE_FLOAT.search(text):
             _make_integers(obj)
             text = _encoder.encode(obj)
     except TypeError as error:

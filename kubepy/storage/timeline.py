@@ -24,6 +24,7 @@ AGE_SLACK = 1 / 24  # of the time for which entries are kept: so much longer the
 SECOND = 1_000_000  # microseconds
 NEVER = -(2**62)  # a time before all others, in microseconds
 
+_encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 View = tuple[Any, ...]  # of an object: strings, numbers, booleans
 # Takes a key and the object before and after a write (None: not there); returns a view of each and a note on what views
 # do not have, or None where nothing shows.
@@ -99,7 +100,7 @@ def cut(entries: Entries, since: int, length: float) -> Entries:
 
 def to_text(entry: TimelineEntry) -> str:
     """Return the views of an entry as a store writes them."""
-    return json.dumps((entry.before, entry.after), ensure_ascii=False, separators=(",", ":"))
+    return _encoder.encode((entry.before, entry.after))
 
 
 def from_text(text: str) -> tuple[View | None, View | None]:

@@ -19,6 +19,7 @@ from kubepy.storage.model import (
     LoggedChange,
     Object,
     Objects,
+    coalesce,
     to_json,
 )
 from kubepy.storage.timeline import TimelineEntry, TimelineRecorder
@@ -47,15 +48,29 @@ Stored = TypeVar("Stored", bound=StoredObject)
 class TransactionEntry(Generic[Stored]):
     """One object as the transaction sees it: as it was stored before, and its state now (``json`` None: not there)."""
 
-    __slots__ = ("before", "deleted_at", "expires", "json", "object", "revision")
+    __slots__ = ("_json", "before", "deleted_at", "expires", "is_there", "object", "plain", "revision")
 
     def __init__(self, before: Stored | None) -> None:
-        self.before = before if before and before.json is not None else None
-        self.json = before.json if before else None
-        self.revision = before.revision if before else 0
-        self.expires = before.expires if before else None
+        self._json = before.json if before is not None else None
+        self.is_there = self._json is not None
+        self.before = before if self.is_there else None
+        self.revision = before.revision if before is not None else 0
+        self.expires = before.expires if before is not None else None
         self.object: Object | None = None
+        self.plain: Object | None = None  # the object, if it was put here without its JSON
         self.deleted_at = 0  # the revision at which the object before was deleted, if it was
+
+    @property
+    def json(self) -> str | None:
+        """The JSON of the object, which is made when it is first asked for."""
+        if self._json is None and self.is_there and self.object is not None:
+            self._json = to_json(self.object)
+        return self._json
+
+    def set(self, obj: Object | None, text: str | None) -> None:
+        """Set the object (None: it is not there), and its JSON where that is known."""
+        self.object, self._json, self.is_there = obj, text, obj is not None
+        self.plain = obj if text is None else None
 
 
 class StoredChange(NamedTuple, Generic[Stored]):
@@ -64,6 +79,7 @@ class StoredChange(NamedTuple, Generic[Stored]):
     :ivar before: the object as it was stored; None where there was none.
     :ivar json: the object; None deletes it.
     :ivar expires: the time at which a volatile object is over; None for every other.
+    :ivar plain: the object itself, where it holds nothing but what its JSON does.
     """
 
     key: Key
@@ -71,6 +87,7 @@ class StoredChange(NamedTuple, Generic[Stored]):
     json: str | None
     revision: int
     expires: float | None = None
+    plain: Object | None = None
 
 
 class BufferedTransaction(Generic[Stored]):
@@ -172,7 +189,7 @@ class BufferedTransaction(Generic[Stored]):
         return entry
 
     def _is_present(self, entry: TransactionEntry[Stored]) -> bool:
-        return entry.json is not None and (entry.expires is None or entry.expires > self._now())
+        return entry.is_there and (entry.expires is None or entry.expires > self._now())
 
     def _object(self, key: Key, entry: TransactionEntry[Stored]) -> Object:
         if entry.object is None:
@@ -181,22 +198,30 @@ class BufferedTransaction(Generic[Stored]):
 
     # --- writing ---
 
-    def create(self, key: Key, obj: Object) -> Object:
-        """Store a new object; return it with its resourceVersion. Raises ExistsError, FolderError, ValueError."""
+    def create(self, key: Key, obj: Object, *, is_plain: bool = False) -> Object:
+        """Store a new object; return it with its resourceVersion. Raises ExistsError, FolderError, ValueError.
+
+        :param is_plain: the object holds texts, integers, booleans, null, lists and dicts of them, and nothing else, so
+            that its JSON can be made later.
+        """
         self.check_access(key)
         entry = self._entry(key)
         if self._is_present(entry):
             raise ExistsError(f"{_describe(key)} is there already")
-        return self._put(key, entry, obj, _encode(key, obj))
+        _check_place(key, obj)
+        return self._put(key, entry, obj, None if is_plain else to_json(obj))
 
-    def update(self, key: Key, obj: Object, *, expected: str | None = None) -> Object:
+    def update(self, key: Key, obj: Object, *, expected: str | None = None, is_plain: bool = False) -> Object:
         """Replace an object; with ``expected``, only if it has that resourceVersion.
 
         One that changes nothing writes nothing and returns what is there. Raises MissingError, ConflictError,
-        FolderError, ValueError.
+        FolderError, ValueError. ``is_plain``: as :meth:`create`.
         """
         entry = self._existing(key, expected)
-        text = _encode(key, obj)
+        _check_place(key, obj)
+        if is_plain and _differs(obj, self._object(key, entry)):
+            return self._put(key, entry, obj, None)
+        text = to_json(obj)
         return self._object(key, entry) if text == entry.json else self._put(key, entry, obj, text)
 
     def remove_expired(self) -> None:
@@ -220,10 +245,10 @@ class BufferedTransaction(Generic[Stored]):
             raise ConflictError(f"{_describe(key)} has resourceVersion {entry.revision}, not {expected}")
         return entry
 
-    def _put(self, key: Key, entry: TransactionEntry[Stored], obj: Object, text: str) -> Object:
+    def _put(self, key: Key, entry: TransactionEntry[Stored], obj: Object, text: str | None) -> Object:
         self._remove_expired()
         self._touch(key, entry, obj)
-        entry.json, entry.object = text, obj
+        entry.set(obj, text)
         if (seconds := self._volatile.get(key.resource)) is not None:
             entry.expires = self._now() + seconds
             heappush(self._expiring, (entry.expires, key))
@@ -235,14 +260,14 @@ class BufferedTransaction(Generic[Stored]):
         self._touch(key, entry, None)
         if entry.before and not entry.deleted_at:
             entry.deleted_at = self._revision
-        entry.json = entry.object = None
+        entry.set(None, None)
         self._keys.get(key.resource, set()).discard(key)
 
     def _touch(self, key: Key, entry: TransactionEntry[Stored], new: Object | None) -> None:
         """Give an entry whose object changes the next revision, and note what that does to the object."""
         self._revision += 1
         if self._recorder is not None and key.resource in self._recorded:
-            old = self._object(key, entry) if entry.json is not None else None
+            old = self._object(key, entry) if entry.is_there else None
             self.timeline += self._recorder.entries(key, self._revision, self._now(), old, new)
         entry.revision = self._revision
         self._touched[key] = None
@@ -262,20 +287,21 @@ class BufferedTransaction(Generic[Stored]):
             over.add(heappop(self._expiring))
         for expires, key in sorted(over):
             entry = self._entry(key)
-            if entry.json is not None and entry.expires == expires:  # else it was written again
+            if entry.is_there and entry.expires == expires:  # else it was written again
                 self._remove(key, entry)
 
     # --- committing ---
 
     def is_empty(self) -> bool:
         """Return whether there is nothing to commit."""
-        return not any(True for _ in self.changed())
+        return not any(entry.is_there or entry.before is not None
+                       for entry in map(self._entries.__getitem__, self._touched))
 
     def changed(self) -> Iterable[StoredChange[Stored]]:
         """Return the changes in key order, without objects that were made and deleted within the transaction."""
         entries = ((key, self._entries[key]) for key in sorted(self._touched))
-        return [StoredChange(key, entry.before, entry.json, entry.revision, entry.expires) for key, entry in entries
-                if entry.json is not None or entry.before is not None]
+        return [StoredChange(key, entry.before, entry.json, entry.revision, entry.expires, entry.plain)
+                for key, entry in entries if entry.is_there or entry.before is not None]
 
     def log(self) -> LogEntries:
         """Return the entries of the change log, oldest first."""
@@ -284,7 +310,7 @@ class BufferedTransaction(Generic[Stored]):
             entry = self._entries[key]
             if entry.before and entry.deleted_at:
                 log.append(LogEntry(entry.deleted_at, DELETED, *key, entry.before.json))
-            if entry.json is not None:
+            if entry.is_there:
                 is_new = entry.before is None or entry.deleted_at
                 log.append(LogEntry(entry.revision, ADDED if is_new else MODIFIED, *key, None))
         return sorted(log)
@@ -292,22 +318,26 @@ class BufferedTransaction(Generic[Stored]):
     def committed(self) -> CommittedChanges:
         """Return the changes as those hear of them who listen to the store."""
         changes = []
-        for revision, change_type, *names, last in self.log():
-            entry = self._entries[key := Key(*names)]
+        for revision, change_type, *names, last in coalesce(self.log()):
+            entry = self._entry(key := Key(*names))
             text = entry.json if last is None else last
             assert text is not None
             changes.append(LoggedChange(revision, change_type, key, text, entry.expires))
         return CommittedChanges(self._base, self._revision, changes)
 
 
-def _encode(key: Key, obj: Object) -> str:
-    """Return the JSON of an object that is to be stored under a key. Raises ValueError where it cannot be."""
+def _check_place(key: Key, obj: Object) -> None:
+    """Check that an object may be stored under a key. Raises ValueError."""
     metadata = obj.get("metadata")
     if not isinstance(metadata, dict) or metadata.get("name") != key.name:
         raise ValueError(f"the object of {_describe(key)} must carry its name")
     if (metadata.get("namespace") or "") != key.namespace:
         raise ValueError(f"the object of {_describe(key)} must carry its namespace")
-    return to_json(obj)
+
+
+def _differs(new: Object, old: Object) -> bool:
+    """Tell whether two plain objects differ beyond their metadata, which has the resourceVersion."""
+    return new.keys() != old.keys() or any(new[field] != old[field] for field in new if field != "metadata")
 
 
 def _describe(key: Key) -> str:

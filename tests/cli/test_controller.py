@@ -394,9 +394,7 @@ def test_waiting_commands_share_the_work_when_some_are_killed(kubepy, tmp_path):
 @pytest.mark.parametrize("flags", [("--once",), ("--once", "--quiet-for=1m"), ("--watch",)])
 def test_folder_that_vanishes_ends_run_with_one_line(kubepy, tmp_path, flags):
     kubepy("init", "--nodes=1")
-    kubepy("create", "-f", "-", stdin="apiVersion: v1\nkind: Namespace\nmetadata:\n  name: lab\n")
-    kubepy("create", "-n", "lab", "-f", "-", stdin=STUCK)
-    kubepy("delete", "namespace", "lab", "--wait=false")
+    kubepy("run", "slow", "--image=nginx", "--annotations=kubepy.dev/ready-after=50s")  # --quiet-for waits for it
     with started(tmp_path, "controller", *flags) as process:
         if flags != ("--once",):
             until((tmp_path / "state/.kubepy/manager.lock.holder").exists)

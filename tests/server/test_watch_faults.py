@@ -104,6 +104,7 @@ def test_informers_end_with_what_is_there_whatever_happens_to_the_folder(api: Ap
             break
     for writer in writers:
         writer.join()
+    api.get(CONFIG_MAPS)  # the last edits are recorded before the end
     assert api.post(CONFIG_MAPS, config_map("end")).status == 201
     for informer in informers:
         informer.join(SECONDS)

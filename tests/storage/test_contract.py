@@ -76,6 +76,28 @@ def test_absent_object_is_none(store: Store) -> None:
     assert store.resources() == []
 
 
+def test_stream_gives_what_list_gives(open_new: OpenNew) -> None:
+    now = 1.0
+    store = open_new(now=lambda: now)
+    create(store, *(config_map(f"cm-{number:03}") for number in range(150)), config_map("other", namespace="lab"))
+    create(store, event("e"), resource="events")
+    for place in (("configmaps", None), ("configmaps", "lab"), ("events", None), ("secrets", None)):
+        listed, stream = store.list(*place), store.stream(*place)
+        assert (listed.revision, listed.objects) == (stream.revision, list(stream.objects))
+    now = 3602.0
+    assert list(store.stream("events").objects) == []
+
+
+def test_stream_does_not_see_later_writes(store: Store) -> None:
+    create(store, config_map("a"), config_map("b"))
+    objects = store.stream("configmaps").objects
+    assert next(objects)["metadata"]["name"] == "a"
+    with store.transaction() as transaction:
+        transaction.update(key("b"), config_map("b", "2"))
+        transaction.create(key("c"), config_map("c"))
+    assert [obj["data"] for obj in objects] == [{"a": "1"}]
+
+
 def test_create_of_existing_object_fails(store: Store) -> None:
     create(store, config_map("a"))
     with pytest.raises(ExistsError), store.transaction() as transaction:

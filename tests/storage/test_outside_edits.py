@@ -75,12 +75,12 @@ def test_deleted_folder_deletes_its_objects(store: FolderStore, folder: Path) ->
     assert told(store, 2) == [("DELETED", "a")]
 
 
-def test_transaction_records_edits_of_all_resources_first(store: FolderStore, folder: Path) -> None:
+def test_transaction_with_refresh_records_edits_of_all_resources_first(store: FolderStore, folder: Path) -> None:
     create(store, config_map("a"))
     path = folder / "cluster/nodes/node-1.yaml"
     path.parent.mkdir(parents=True)
     path.write_text("kind: Node\nmetadata: {name: node-1}\n")
-    with store.transaction() as transaction:
+    with store.transaction(refresh=True) as transaction:
         assert transaction.revision == 2
         assert names(transaction.list("nodes")) == ["node-1"]
 
@@ -243,7 +243,7 @@ def test_removed_file_without_files_in_its_namespace_is_deletion(holding: Folder
     file_of_shop(folder).unlink()
     shutil.rmtree(folder / "namespaces/shop")
     assert holding.get(SHOP) is None
-    assert told(holding, 2) == [("DELETED", "a"), ("DELETED", "shop")]
+    assert told(holding, 2) == [("DELETED", "shop"), ("DELETED", "a")]  # the object that is read comes first
     assert not file_of_shop(folder).exists()
 
 
@@ -369,7 +369,7 @@ class Meanwhile:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, moment: str, act: Callable[[], object]) -> None:
         self.acts = [act]
-        target, name = {"after the scan": (reader, "scan_objects"), "after the snapshot": (reader, "compare")}[moment]
+        target, name = {"after the scan": (reader, "scan_extents"), "after the snapshot": (reader, "compare")}[moment]
         real = getattr(target, name)
 
         def late(*arguments: Any) -> Any:
@@ -381,7 +381,7 @@ class Meanwhile:
             self.run()
             return real(*arguments)
 
-        monkeypatch.setattr(target, name, late if name == "scan_objects" else early)
+        monkeypatch.setattr(target, name, late if name == "scan_extents" else early)
 
     def run(self) -> None:
         if self.acts:

@@ -14,6 +14,10 @@ from pathlib import Path
 import pytest
 
 from kubepy.storage import CompactedError, FolderError, Key, NoClusterError
+from kubepy.storage.errors import RemovedIndexError
+from kubepy.storage.folder.database import Row, checksum
+from kubepy.storage.folder.outside_edits import OutsideEdits
+from kubepy.storage.folder.scan import Extents
 from kubepy.storage.folder.store import FolderStore
 
 from .conftest import config_map, create, file_of, key, names
@@ -44,6 +48,54 @@ def test_removed_index_is_made_anew_by_open_store(store: FolderStore, folder: Pa
     shutil.rmtree(folder / ".kubepy")
     create(store, config_map("b"))
     assert names(store.list("configmaps").objects) == ["a", "b"]
+
+
+def test_index_without_its_rows_shows_versions_that_nothing_matches(
+    store: FolderStore, folder: Path, open_store: Callable[..., FolderStore], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create(store, config_map("a"))
+    other = open_store()
+    shutil.rmtree(folder / ".kubepy")
+    versions: list[str] = []
+    record = OutsideEdits.record
+
+    def record_after_other_reads(edits: OutsideEdits, extents: Extents, *, same_boot: bool) -> bool:
+        monkeypatch.undo()
+        shown = other.get(key("a"))
+        assert shown is not None
+        versions.extend((shown["metadata"]["resourceVersion"], str(other.revision())))
+        return record(edits, extents, same_boot=same_boot)
+
+    monkeypatch.setattr(OutsideEdits, "record", record_after_other_reads)
+    [recorded] = store.list("configmaps").objects
+    assert len(versions) == 2
+    assert all(0 < int(version) < int(recorded["metadata"]["resourceVersion"]) for version in versions)
+    with pytest.raises(CompactedError):  # its reader lists again
+        store.changes(int(versions[1]))
+
+
+def test_revisions_grow_over_indexes_made_at_one_moment(
+    folder: Path, open_store: Callable[..., FolderStore]
+) -> None:
+    store = open_store(now=lambda: 1e9)
+    create(store, *(config_map(f"n{number}") for number in range(5)))
+    newest = 0
+    for _ in range(3):
+        shutil.rmtree(folder / ".kubepy")
+        versions = [int(obj["metadata"]["resourceVersion"]) for obj in store.list("configmaps").objects]
+        assert min(versions) > newest
+        newest = max(versions)
+
+
+def test_transaction_whose_lock_is_removed_commits_nothing(
+    store: FolderStore, folder: Path, open_store: Callable[..., FolderStore]
+) -> None:
+    create(store, config_map("a"))
+    with pytest.raises(RemovedIndexError), store.transaction() as transaction:  # noqa: PT012
+        transaction.create(key("b"), config_map("b"))
+        (folder / ".kubepy" / "lock").unlink()
+        create(open_store(), config_map("c"))
+    assert names(store.list("configmaps").objects) == ["a", "c"]
 
 
 def test_transaction_whose_index_is_removed_commits_nothing(store: FolderStore, folder: Path) -> None:
@@ -119,6 +171,18 @@ def test_damaged_index_is_made_anew(
         write_until_made_anew(again)
     assert again.get(key("a"))["data"] == {"a": "1"}  # type: ignore[index]
     assert names(again.list("configmaps").objects) == ["a", "b"][: 1 + writes_first]
+
+
+def test_stream_reads_file_where_row_holds_no_object(folder: Path, open_store: Callable[..., FolderStore]) -> None:
+    store = open_store()
+    create(store, config_map("a"), config_map("b"))
+    store.close()
+    with sqlite3.connect(folder / ".kubepy/index.db") as connection:
+        broken = Row(*key("b"), 2, "[]")
+        connection.execute("UPDATE objects SET json = '[]', checksum = ? WHERE name = 'b'", (checksum(broken),))
+    connection.close()
+    objects = open_store().stream("configmaps").objects
+    assert [obj["data"] for obj in objects] == [{"a": "1"}, {"a": "1"}]
 
 
 def write_until_made_anew(store: FolderStore) -> None:

@@ -64,8 +64,10 @@ def parse_series(resource: str, annotation: str, text: str) -> UsageSeries:
 
 def check_usage(pod: AnyObject) -> None:
     """Raise AnnotationError for the first annotation about usage that cannot be read, or names no container."""
+    if not (annotations := annotations_of(pod)):
+        return
     names = {container["name"] for container in measured_containers(pod)}
-    for annotation, text in annotations_of(pod).items():
+    for annotation, text in annotations.items():
         resource, dot, container = annotation.removeprefix(PREFIX).partition(".")
         if annotation.startswith(PREFIX) and resource in MEASURED:
             parse_series(resource, annotation, text)

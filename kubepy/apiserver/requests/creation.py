@@ -20,6 +20,7 @@ from kubepy.apiserver.requests.decoding import (
 )
 from kubepy.apiserver.server import Attributes, RequestScope, Server
 from kubepy.apiserver.strategies import Strategy
+from kubepy.apiserver.transaction import PODS
 from kubepy.apiserver.validation.metadata import (
     validate_kube_finalizers,
     validate_object_meta,
@@ -32,7 +33,10 @@ if TYPE_CHECKING:
 
 with lazy_imports():
     from kubepy.apiserver.managedfields import tracking
-    from kubepy.apiserver.requests import escalation  # for servers that enforce roles
+    from kubepy.apiserver.requests import (
+        escalation,  # for servers that enforce roles
+        podbatches,
+    )
 
 MAX_GENERATED_PREFIX = 63 - 5
 NAME_ATTEMPTS = 8
@@ -46,6 +50,18 @@ def create(scope: RequestScope, obj: Object) -> Object:
 
     Raises BadRequest, NotFound (of its namespace), Forbidden, Invalid, AlreadyExists.
     """
+    memory = podbatches.memory_of(scope) if scope.resource.key == PODS else None
+    mark = podbatches.mark_of(scope, obj) if memory is not None else None
+    if memory is None or mark is None:
+        return _create(scope, obj)
+    if (stored := podbatches.create_alike(scope, memory, mark, obj, _generate_name)) is None:
+        stored = _create(scope, obj)
+        podbatches.remember(scope, memory, mark, obj, stored)
+    return stored
+
+
+def _create(scope: RequestScope, obj: Object) -> Object:
+    """Create an object whatever it is."""
     server, manager = scope.server, scope.request.write_options.field_manager
     new = decode_request(scope, scope.resource, obj)
     match_namespace(new, scope)

@@ -70,11 +70,15 @@ def bind(scope: RequestScope, body: Object) -> Object:
     bound = {**pod, "metadata": {**pod["metadata"]}, "spec": {**pod["spec"], "nodeName": node_name}, "status": status}
     node_labels = labels_of(scope.transaction.get(Key("nodes", "", node_name)) or {"metadata": {}})
     topology = {label: node_labels[label] for label in _TOPOLOGY_LABELS if label in node_labels}
-    for field, added in (("annotations", metadata.get("annotations")),
-                         ("labels", {**(metadata.get("labels") or {}), **topology})):
+    additions = {"annotations": metadata.get("annotations"), "labels": {**(metadata.get("labels") or {}), **topology}}
+    for field, added in additions.items():
         if added:
             bound["metadata"][field] = {**(pod["metadata"].get(field) or {}), **added}
-    return scope.transaction.update(scope.key, bound, pod)
+    stored = scope.transaction.update(scope.key, bound, pod, is_plain=True)
+    memory = scope.transaction.memory
+    if memory is not None and memory.accepted.get(scope.key) is pod and not any(additions.values()):
+        scope.transaction.accept(scope.key, stored)
+    return stored
 
 
 def _binding_problems(target: Object) -> list[errors.FieldError]:

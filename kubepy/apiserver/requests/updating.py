@@ -17,6 +17,7 @@ from kubepy.apiserver.requests.decoding import (
 )
 from kubepy.apiserver.server import Attributes, RequestScope
 from kubepy.apiserver.strategies import Strategy, restore
+from kubepy.apiserver.transaction import PODS
 from kubepy.apiserver.validation.metadata import (
     validate_common,
     validate_kube_finalizers,
@@ -26,7 +27,10 @@ from kubepy.lazy import lazy_imports
 
 with lazy_imports():
     from kubepy.apiserver.managedfields import tracking
-    from kubepy.apiserver.requests import escalation  # for servers that enforce roles
+    from kubepy.apiserver.requests import (
+        escalation,  # for servers that enforce roles
+        podbatches,
+    )
 
 # The folders of kinds in etcd that differ from their plurals; only the words of one error need them.
 _ETCD_FOLDERS = {
@@ -47,6 +51,8 @@ def update(scope: RequestScope, obj: Object) -> Object:
     Raises BadRequest, NotFound, Conflict, Invalid.
     """
     check_subresource(scope)
+    if scope.request.subresource == "status" and (stored := _status_in_batch(scope, obj)) is not None:
+        return stored
     new = decode_request(scope, scope.resource, obj)
     match_namespace(new, scope)
     match_name(new, scope)
@@ -63,6 +69,11 @@ def update(scope: RequestScope, obj: Object) -> Object:
     if uid and uid != old["metadata"].get("uid"):
         raise _uid_conflict(scope, uid, old["metadata"].get("uid", ""))
     return replace(scope, new, old)
+
+
+def _status_in_batch(scope: RequestScope, obj: Object) -> Object | None:
+    memory = podbatches.memory_of(scope) if scope.resource.key == PODS else None
+    return podbatches.update_status(scope, memory, obj) if memory is not None else None
 
 
 def _uid_conflict(scope: RequestScope, uid: str, stored_uid: str) -> errors.Conflict:

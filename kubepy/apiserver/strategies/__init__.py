@@ -50,6 +50,7 @@ class Strategy:
     ``has_observer``: a controller here writes ``status.observedGeneration`` of the kind.
     ``selectable``: the fields that ``--field-selector`` may name, beyond metadata.name and metadata.namespace.
     ``selectable_aliases``: old names of such fields.
+    ``is_plain``: the kind has neither floats nor free-form fields: its objects hold what decoding makes, nothing else.
     ``settings``: those of the cluster.
     """
 
@@ -60,6 +61,7 @@ class Strategy:
     allow_unconditional_update: ClassVar[bool] = True
     assigned: ClassVar[tuple[str, ...]] = ()
     has_observer: ClassVar[bool] = False
+    is_plain: ClassVar[bool] = False
     selectable: tuple[str, ...] = ()
     selectable_aliases: ClassVar[Mapping[str, str]] = MappingProxyType({})
     settings = ClusterSettings()

@@ -23,6 +23,7 @@ with lazy_imports():
 class PodStrategy(Strategy):
     has_status = True
     has_generation = True
+    is_plain = True
     assigned = ("nodeName",)
     selectable = ("spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName",
                   "spec.hostNetwork", "status.phase", "status.podIP", "status.podIPs", "status.nominatedNodeName")

@@ -27,4 +27,4 @@ class RolloutOptions(KustomizeOptions, SelectorOptions):
 
 def latest_objects(factory: Factory, options: RolloutOptions) -> Result:
     """Find the workloads, as the cluster has them now; a type without a name means all of its objects."""
-    return Builder(factory, options, bare_types=True, latest=True, typed=True).do()
+    return Builder(factory, options, bare_types=True, latest=True, typed=True, related=True).do()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from kubepy.api.meta import labels_of
+from kubepy.api.meta import Object, labels_of
 from kubepy.api.scheme import Resource
 from kubepy.cli.errors import AggregateError, CliError, is_expected, prefixed, raise_all
 from kubepy.cli.runtime.factory import Factory
@@ -26,6 +26,7 @@ from kubepy.cli.runtime.options import (
 )
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
+from kubepy.storage import Key
 
 with lazy_imports():
     from kubepy.api import errors as api_errors
@@ -53,6 +54,7 @@ class Builder(NamedTuple):
     :param everything: all objects of the types; names and selectors beside it are errors.
     :param selector: the label selector; None: as the flag says.
     :param typed: the command works on Go types: objects of files must fit them.
+    :param related: the command is about more than the objects that are named: their pods, for example.
     """
 
     factory: Factory
@@ -66,6 +68,7 @@ class Builder(NamedTuple):
     everything: bool = False
     selector: str | None = None
     typed: bool = False
+    related: bool = False
 
     def do(self) -> Result:
         """Find the objects. Raises CliError, AggregateError for words and flags that contradict each other."""
@@ -143,7 +146,8 @@ class Builder(NamedTuple):
             if resource.namespaced and namespace is None:
                 raise CliError("a resource cannot be retrieved by name across all namespaces")
             infos.append(Info(resource, namespace or "", name, subresource=subresource))
-        self.factory.catch_up()
+        keys = [Key(info.resource.storage_key, info.namespace, info.name) for info in infos]
+        self.factory.catch_up(None if self.related else keys)
 
         def retrieve(info: Info) -> None:
             """Read the object, if it is not known (``RetrieveLazy``)."""
@@ -280,18 +284,32 @@ def _types(factory: Factory, words: str) -> list[Resource]:
 
 def listed(factory: Factory, scope: Scope) -> Iterator[InfoOrError]:
     """Yield the objects of a scope, in order; or the error that listing them gave."""
-    resource, _, selector, fields = scope
+    resource, namespace, selector, fields = scope
     try:
-        objects = factory.client.list(resource.gvr, namespace=scope.namespace if resource.namespaced else None,
-                                      label_selector=selector, field_selector=fields)
+        objects = factory.client.list(resource.gvr, namespace=namespace if resource.namespaced else None,
+                                      label_selector=selector, field_selector=fields).items
     except api_errors.Status as error:
-        if not isinstance(error, (api_errors.BadRequest, api_errors.NotFound)):
-            yield error
-        elif selector or fields:
-            yield prefixed(error, f"Unable to find {quote(resource_text(resource))} that match label selector "
-                           f"{quote(selector)}, field selector {quote(fields)}: ")
-        else:
-            yield prefixed(error, f"Unable to list {quote(resource_text(resource))}: ")
-        return
-    for obj in objects.items:
-        yield info_of(resource, obj)
+        yield _failure(scope, error)
+    else:
+        yield from (info_of(resource, obj) for obj in objects)
+
+
+def streamed(factory: Factory, scope: Scope) -> Iterator[Object] | Exception:
+    """Return the same objects, each read from the cluster when it is its turn; or that error."""
+    resource, namespace, selector, fields = scope
+    try:
+        return factory.client.stream(resource.gvr, namespace=namespace if resource.namespaced else None,
+                                     label_selector=selector, field_selector=fields)
+    except api_errors.Status as error:
+        return _failure(scope, error)
+
+
+def _failure(scope: Scope, error: api_errors.Status) -> Exception:
+    """Return the error of a list in kubectl's words."""
+    resource, _, selector, fields = scope
+    if not isinstance(error, (api_errors.BadRequest, api_errors.NotFound)):
+        return error
+    if selector or fields:
+        return prefixed(error, f"Unable to find {quote(resource_text(resource))} that match label selector "
+                        f"{quote(selector)}, field selector {quote(fields)}: ")
+    return prefixed(error, f"Unable to list {quote(resource_text(resource))}: ")

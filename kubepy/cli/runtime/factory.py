@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import IO, TYPE_CHECKING
 
@@ -34,6 +34,8 @@ with lazy_imports():
 
 if TYPE_CHECKING:
     from tempfile import TemporaryDirectory
+
+    from kubepy.storage import Key
 
 YELLOW, PLAIN = "\033[33;1m", "\033[0m"
 
@@ -272,15 +274,17 @@ class Factory:
         words = [f"{flag} {shlex.quote(value)}" for flag, value in given if value]
         return notes.Notes(self.say, " ".join(["kubepy", *words]))
 
-    def catch_up(self) -> bool:
+    def catch_up(self, reads: Iterable[Key] | None = None) -> bool:
         """Let the controllers do what is due, before a command reads the cluster for the first time.
 
         Returns whether they did: what was read before may be stale.
+
+        :param reads: the objects that the command reads, if it is about some alone.
         """
         if not self.catches_up or not self.has_cluster:
             return False
         self.catches_up = False
-        if not self.reconciles or checkpoints.settled_checkpoint(self.cluster):
+        if not self.reconciles or checkpoints.settled_checkpoint(self.cluster, reads=reads):
             return False
         return self.driver.react()
 

@@ -159,7 +159,7 @@ class Result:
         not_found: list[Exception] = []
         for info in self._entries:
             if isinstance(info, Exception):
-                not_found += self._counted(info)
+                not_found.append(info)
                 continue
             try:
                 self._visit(info, act)
@@ -167,7 +167,12 @@ class Result:
                 if not is_expected(error):
                     raise
                 errors += self._counted(error)
-        return [*errors, AggregateError(not_found)] if not_found else errors
+        return errors + self.in_one(not_found)
+
+    def in_one(self, errors: Sequence[Exception]) -> list[Exception]:
+        """Return errors of finding objects as one, without those that do not count."""
+        counted = [kept for error in errors for kept in self._counted(error)]
+        return [AggregateError(counted)] if counted else []
 
     def _visit(self, info: Info, act: Act) -> None:
         if self._prepare:

@@ -6,7 +6,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, islice
 from typing import Any
 
 from kubepy.api.meta import Object
@@ -30,6 +31,7 @@ JSONPATHS = ("jsonpath", "jsonpath-as-json", "jsonpath-file")
 WITH_ARGUMENT = (*TEMPLATES, *JSONPATHS, "custom-columns", "custom-columns-file")
 # Printed only where it is asked for: making it costs more than everything else in printing an object.
 MANAGERS = ("metadata", "managedFields")
+PRINTED_TOGETHER = 100  # items of a list that are written at once
 FORMATS = (*JSON_AND_YAML, "name", *TEMPLATES, *JSONPATHS)
 
 Printer = Callable[[Object], None]
@@ -90,8 +92,28 @@ def no_printer(output: str, formats: tuple[str, ...]) -> CliError:
                     f"{','.join(sorted(formats))}")
 
 
+class ItemStream:
+    """The items of a list that is printed, each read when it is its turn, which is possible once. False without any."""
+
+    def __init__(self, items: Iterable[Object]) -> None:
+        self._items = iter(items)
+
+    def __iter__(self) -> Iterator[Object]:
+        return self._items
+
+    def __bool__(self) -> bool:
+        for item in self._items:
+            self._items = chain((item,), self._items)
+            return True
+        return False
+
+    def map(self, change: Callable[[Object], Object]) -> ItemStream:
+        """Return the stream of the changed items, which takes the place of this one."""
+        return ItemStream(map(change, self))
+
+
 def is_list(obj: Object) -> bool:
-    return isinstance(obj.get("items"), list)
+    return isinstance(obj.get("items"), list | ItemStream)
 
 
 # --- names --------------------------------------------------------------------------------------------------------
@@ -126,10 +148,32 @@ def document_printer(factory: Factory, options: PrintFlags, style: str, *, typed
     def print_document(obj: Object) -> None:
         nonlocal printed
         printed += 1
-        text = document(style, shown_object(factory, obj, managers=options.show_managed_fields), typed=typed)
-        factory.print(("---\n" if printed > 1 and style == "yaml" else "") + text, end="")
+        shown = shown_object(factory, obj, managers=options.show_managed_fields)
+        pieces = list_pieces(style, shown) if isinstance(shown.get("items"), ItemStream) \
+            else iter([document(style, shown, typed=typed)])
+        factory.print("---\n" if printed > 1 and style == "yaml" else "", end="")
+        while text := "".join(islice(pieces, PRINTED_TOGETHER)):
+            factory.print(text, end="")
 
     return print_document
+
+
+def list_pieces(style: str, obj: Object, indent: int = 4) -> Iterator[str]:
+    """Yield the text of a list whose items are a stream, in JSON or YAML: the beginning, each item, the end."""
+    items = obj["items"]
+    empty = '"items": []' if style == "json" else "items: []\n"
+    before, _, after = document(style, {**obj, "items": []}, indent=indent).partition(empty)
+    if not items:
+        yield before + empty + after
+    elif style == "json":
+        line = "\n" + " " * (2 * indent)
+        yield f'{before}"items": [{line}{to_json(next(iter(items)), indent, depth=2)}'
+        yield from (f",{line}{to_json(item, indent, depth=2)}" for item in items)
+        yield f"\n{' ' * indent}]{after}"
+    else:
+        yield f"{before}items:\n"
+        yield from (yaml.dump_item(item) for item in items)
+        yield after
 
 
 def document(style: str, obj: Object, *, typed: bool = False, indent: int = 4) -> str:
@@ -157,8 +201,12 @@ def shown_object(factory: Factory, obj: Object, *, managers: bool) -> Object:
 
     Upstream: ``OmitManagedFieldsPrinter``.
     """
+    def show(item: Object) -> Object:
+        return shown_object(factory, item, managers=managers)
+
     if is_list(obj):
-        return {**obj, "items": [shown_object(factory, item, managers=managers) for item in obj["items"]]}
+        items = obj["items"]
+        return {**obj, "items": items.map(show) if isinstance(items, ItemStream) else list(map(show, items))}
     if managers and factory.has_cluster and isinstance(obj.get("metadata"), dict):
         return factory.client.with_managed_fields(obj)
     return without_managers(obj)

@@ -120,9 +120,10 @@ class StatefulSetController:
 
     def _index_replica(self, pod: Pod) -> tuple[str, Replica] | None:
         """Group the pods that StatefulSets control by the StatefulSet's uid; those that are to be claimed are apart."""
-        controller, replica = controller_of(pod), read_replica(pod)
+        controller = controller_of(pod)
         if controller is None or controller["kind"] != "StatefulSet":
             return None
+        replica = read_replica(pod)
         has_parent = replica.parent == controller["name"]
         return self._owners.index_group(pod, controller["uid"], matches=has_parent), replica
 

@@ -6,7 +6,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from kubepy.lazy import lazy_imports
@@ -15,12 +15,15 @@ from kubepy.storage.folder import index, settings
 from kubepy.storage.folder.compare import Examiner
 from kubepy.storage.folder.database import DamagedError, Database, Stamp, is_damage
 from kubepy.storage.folder.files import StateFolder, is_racy
+from kubepy.storage.folder.paths import is_folder_path
+from kubepy.storage.folder.scan import EVERYTHING, Extents
 from kubepy.storage.model import Admit, Object, Removal
 
 with lazy_imports():
     from kubepy.storage.folder import commit_files, locks, outside_edits, recovery
 
 if TYPE_CHECKING:
+    from kubepy.storage.folder.outside_edits import OutsideEdits
     from kubepy.storage.links import NewLinks
     from kubepy.storage.timeline import NewRecorder, TimelineRecorder
 
@@ -46,7 +49,8 @@ class Access:
         self._settings: tuple[Stamp, Object, bool] | None = None  # read at a stamp, which may be racy
         self._unwritable: FolderError | None = None
         self._warn: Callable[[str], None] | None = None
-        self._is_locked = False
+        self._lock: locks.Lock | None = None  # the folder's, while this process has it
+        self._newest = 1  # the newest revision of the indexes that were removed
         self._damage = ""  # the warning of a damaged index
         self._damaged: tuple[int, int] | None = None  # the file of an index that is not to be opened again
 
@@ -89,7 +93,7 @@ class Access:
             was_only_locked_out = self._database.in_memory and self._unwritable is None
             if not was_only_locked_out and not self._database.is_replaced():
                 return self._database
-            self.close()
+            self._let_go()
         self._database = self._open_existing()
         if self._database is None:
             self.try_catch_up()
@@ -172,8 +176,8 @@ class Access:
     # --- catching up ---
 
     @contextmanager
-    def locked(self, timeout: float) -> Iterator[None]:
-        """Hold the folder's lock, with every commit finished and every edit from outside recorded.
+    def locked(self, timeout: float, extents: Extents = EVERYTHING) -> Iterator[None]:
+        """Hold the folder's lock, with every commit finished and every edit from outside in some extents recorded.
 
         ``timeout``: seconds that one other process may hold it, 0 for not at all. Raises LockTimeoutError, FolderError.
         """
@@ -182,59 +186,81 @@ class Access:
             self._check_settings()
             index.make_own_folder(self.folder.root)
             was_left = lock.acquire_in_turn(timeout) if timeout else lock.acquire(0)
-        self._is_locked = True
+        self._lock = lock
         try:
             with self.errors():
-                self._catch_up(was_left)
+                self._catch_up(was_left, extents)
             yield
         finally:
-            self._is_locked = False
+            self._lock = None
             lock.release()
 
-    def _catch_up(self, was_left: bool) -> None:
+    def _catch_up(self, was_left: bool, extents: Extents) -> None:
         """Finish commits and record edits, in an index that can be written. ``was_left``: the last holder of the lock
         died with it."""
         if self._database is not None and (self._database.in_memory or self._database.is_replaced()):
-            self.close()
+            self._let_go()
         if self._database is None:
             self._database = self._open_existing()
         database = self._database or self._create()
         try:
             with self.index_errors():
                 database.check_log()
-                self._recover(database, was_left)
+                self._recover(database, was_left, extents)
         except DamagedError:
             self._warn_of_damage()
             self._recover(self._create(), was_left)
 
-    def _recover(self, database: Database, was_left: bool) -> None:
+    def _recover(self, database: Database, was_left: bool, extents: Extents = EVERYTHING) -> None:
         settings.finish(database, self.folder)  # before the rows, by which the next process knows that there is work
+        is_usual = not was_left and database.is_built() and self.is_same_boot(database)
         recovery.Recovery(database, self.folder, self.boot).run(unclean=was_left)
-        if self.record_outside_edits():
+        if not is_usual or any(map(is_folder_path, database.problems())):  # folders may be within reach again
+            extents = EVERYTHING
+        if extents and self.record_outside_edits(extents):
             recovery.Recovery(database, self.folder, self.boot).run(unclean=False)
 
-    def _create(self) -> Database:
+    def _let_go(self) -> None:
+        """Close an index that was removed, or one in memory; those that come after it go on from its revisions."""
+        with suppress(sqlite3.Error):
+            self._newest = max(self._newest, self.opened().counter("revision"))
         self.close()
-        self._database = index.create(self.folder.root)
+
+    def _create(self) -> Database:
+        """Make a new index. Others read it before the files are in it: its counter is never 0, the resource version
+        that everything matches, and its first revisions are beyond those of the index before."""
+        self.close()
+        try:
+            self._database = index.create(self.folder.root, max(self._newest, int(self.now() * 1000) - 1))
+        except FolderError as error:
+            self._check_lock(error)
+            raise
         return self._database
 
-    def record_outside_edits(self) -> bool:
+    def _check_lock(self, cause: Exception | None = None) -> None:
+        """Raise RemovedIndexError where the lock of this process was removed: another one may have it now."""
+        if self._lock and self._lock.is_lost():
+            raise RemovedIndexError(f"{self.own_path('')} was removed while it was written to") from cause
+
+    def record_outside_edits(self, extents: Extents = EVERYTHING) -> bool:
         """Record edits from outside in the index; return whether there are PENDING rows now.
 
         For the holder of the lock, or for an index in memory.
         """
-        assert self._database is not None
-        same_boot = self.is_same_boot(self._database)
-        edits = outside_edits.OutsideEdits(self._database, self.examiner, self.now(), self.recorder())
-        return edits.record(same_boot=same_boot)
+        return self.outside_edits().record(extents, same_boot=self.is_same_boot(self.opened()))
 
-    def try_catch_up(self) -> bool:
-        """Catch up unless another process has the lock, or this process cannot write here; return whether it did."""
+    def outside_edits(self) -> OutsideEdits:
+        """Return what finds the edits from outside that the index does not have."""
+        return outside_edits.OutsideEdits(self.opened(), self.examiner, self.now(), self.recorder())
+
+    def try_catch_up(self, extents: Extents = EVERYTHING) -> bool:
+        """Catch up in some extents, unless another process has the lock, or this process cannot write here; return
+        whether it did."""
         if self._database is not None and self._database.in_memory:
-            self.record_outside_edits()
+            self.record_outside_edits(extents if self._database.is_built() else EVERYTHING)
             return True
         try:
-            with self.locked(0):
+            with self.locked(0, extents):
                 return True
         except LockTimeoutError:
             return False
@@ -249,6 +275,7 @@ class Access:
     def check_in_place(self, database: Database) -> None:
         """Refuse to commit to an index that was removed meanwhile. Raises RemovedIndexError."""
         settings.check_cluster(self.folder)
+        self._check_lock()
         if database.is_replaced():
             raise RemovedIndexError(f"{self.own_path('')} was removed while it was written to")
 
@@ -295,7 +322,7 @@ class Access:
     def renew(self) -> None:
         """Make the damaged index anew from the files; in memory if another process has the lock."""
         self._warn_of_damage()
-        if self._is_locked:
+        if self._lock:
             self.rebuild()
             return
         self.close()

@@ -36,7 +36,7 @@ from kubepy.storage.folder.manifest import managers_of, to_edited_file, to_file
 from kubepy.storage.folder.paths import parent_of, path_of
 from kubepy.storage.folder.scan import find_obstacle
 from kubepy.storage.folder.settings import SettingsEdit, discard_staged, finish
-from kubepy.storage.model import LOG_LENGTH, LOG_SLACK, Key, LogEntry
+from kubepy.storage.model import LOG_LENGTH, LOG_SLACK, Key, LogEntry, Object
 
 MAX_TOMBSTONES = 5_000
 MAX_REPLACES = 4_000  # characters of a row's unsynced versions, after which they are synced without waiting
@@ -49,6 +49,7 @@ class ObjectWrite(NamedTuple):
     :ivar before: the row of the object; None or a tombstone where there was no object.
     :ivar json: the object; None deletes it.
     :ivar expires: the time at which an object that is kept in the index alone is over; None for one with a file.
+    :ivar plain: the object itself, where it holds nothing but what its JSON does.
     """
 
     key: Key
@@ -56,6 +57,7 @@ class ObjectWrite(NamedTuple):
     json: str | None
     revision: int
     expires: float | None = None
+    plain: Object | None = None
 
     @property
     def directory(self) -> str:
@@ -69,7 +71,7 @@ class Commit(NamedTuple):
     :ivar revision: the newest after them.
     :ivar meta: values of the table ``meta``.
     :ivar settings: a change of ``kubepy.yaml`` that is staged.
-    :ivar write_timeline: writes the entries of the timeline.
+    :ivar write_history: writes the entries of the timeline, and what else has happened before.
     """
 
     writes: list[ObjectWrite]
@@ -77,7 +79,7 @@ class Commit(NamedTuple):
     revision: int
     meta: Mapping[str, str | None]
     settings: SettingsEdit | None
-    write_timeline: Callable[[Database], None] = lambda database: None
+    write_history: Callable[[Database], None] = lambda database: None
 
 
 class Staged(NamedTuple):
@@ -95,14 +97,16 @@ class Staged(NamedTuple):
 # --- staging ---
 
 
-def stage(folder: StateFolder, row: Row, number: int, *, sync: bool, before: str | None = None) -> Staged:
+def stage(folder: StateFolder, row: Row, number: int, *, sync: bool, before: str | None = None,
+          plain: Object | None = None) -> Staged:
     """Write the content of a row's file beside it, under a name of its own; the row gets its stamp.
 
     ``sync``: make the content durable. ``before``: the JSON of the object in the present file, where it is known.
+    ``plain``: the object itself, as that of an ObjectWrite.
     Raises FolderError for an object that is too large and for a present file that cannot be read, OSError.
     """
     path = path_of(row.key)
-    data, canonical = _content_of(folder, row, before)
+    data, canonical = _content_of(folder, row, before, plain)
     if len(data) > MAX_SIZE:
         raise FolderError(f"{folder.absolute(path)}: would be larger than 3 MiB")
     temporary = f"{parent_of(path)}/{TEMPORARY_PREFIX}{number}{TEMPORARY_SUFFIX}"
@@ -112,12 +116,12 @@ def stage(folder: StateFolder, row: Row, number: int, *, sync: bool, before: str
     return Staged(row, temporary)
 
 
-def _content_of(folder: StateFolder, row: Row, before: str | None) -> tuple[bytes, int]:
+def _content_of(folder: StateFolder, row: Row, before: str | None, plain: Object | None) -> tuple[bytes, int]:
     """Return the content of a row's file, and 1 if it is canonical. A file to which somebody gave another form keeps
     that form."""
     assert row.json is not None
     if row.canonical:
-        return to_file(row.json), 1
+        return to_file(row.json, plain), 1
     try:
         present, _, _ = folder.read(path_of(row.key))
     except FileNotFoundError:
@@ -214,7 +218,8 @@ class Journal:
                   replaces=_versions_to_replace(before, has_file=present is not None),
                   canonical=present_row.canonical if present_row else 1)
         try:
-            staged = stage(self.folder, row, number, sync=sync, before=present_row.json if present_row else None)
+            staged = stage(self.folder, row, number, sync=sync, before=present_row.json if present_row else None,
+                           plain=write.plain)
             managers = stage_managers(self.folder, row, number, sync=sync)
             return staged._replace(managers=managers, present=present)
         except OSError as error:
@@ -236,7 +241,7 @@ class Journal:
             database.put(row for row in rows if row.json is not None or row.expires is None)
             database.remove(row.key for row in rows if row.json is None and row.expires is not None)
             database.log(commit.log)
-            commit.write_timeline(database)
+            commit.write_history(database)
             database.set_counter("revision", commit.revision)
             for name, value in commit.meta.items():
                 database.set_value("meta", name, value)

@@ -41,6 +41,7 @@ WRITTEN = 1
 PENDING = 2
 
 MAX_REVISION = 2**62
+BUSY_SECONDS = 10.0  # how long SQLite waits for another process that writes
 SCHEMA_VERSION = 4
 # Made when it is first needed: indexes of earlier versions have none.
 TIMELINE_SCHEMA = """
@@ -237,10 +238,6 @@ class RowSummaries:
         self._read()
         return list(self._rows.values())
 
-    def has(self, key: Key) -> bool:
-        self._read()
-        return key in self._rows
-
     def _read(self) -> None:
         # The version is read before the rows: a commit between the two shows in the next version.
         (version,) = self._connection.execute("PRAGMA data_version").fetchone()
@@ -276,16 +273,18 @@ class Database:
     def __init__(self, path: str) -> None:
         self.path = path
         self.in_memory = path == ":memory:"
-        self.connection = sqlite3.connect(path, timeout=10.0, isolation_level=None,
+        self.connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None,
                                           check_same_thread=False)  # threads of a Python program take turns
         self.connection.execute("PRAGMA cache_size = -65536")  # KiB at most; SQLite's own limit is below our usual size
         self.identity = None if self.in_memory else identity(path)
         self._summaries = RowSummaries(self.connection)
         self._links: set[str] | None = None  # the names of those that have an index
 
-    def create(self) -> None:
+    def create(self, revision: int = 0) -> None:
+        """Make the tables. ``revision``: the newest one of those that cannot be told any more."""
         self.connection.executescript(
-            f"PRAGMA journal_mode = WAL; BEGIN IMMEDIATE; {SCHEMA} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;"
+            f"PRAGMA journal_mode = WAL; BEGIN IMMEDIATE; {SCHEMA} UPDATE counters SET value = {revision}; "
+            f"PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;"
         )
 
     def snapshot_copy(self) -> Database:
@@ -346,24 +345,29 @@ class Database:
         rows = self._select("resource = ? AND namespace = ? AND name = ?", key)
         return rows[0] if rows else None
 
-    def existing_row(self, key: Key) -> Row | None:
-        """Return the row of a key, for the holder of the lock. Raises DamagedError also where a scan finds the row, but
-        the look-up by its key does not."""
-        row = self.row(key)
-        if row is None and self._summaries.has(key):
-            raise DamagedError(f"the row of {key.resource} {key.name} cannot be looked up")
-        return row
+    def require_absent(self, keys: Iterable[Key]) -> None:
+        """Read through all rows, past SQLite's index of keys. Raises DamagedError where there is a row of a key which
+        the look-up by that key has not found."""
+        missing = set(keys)
+        if missing and any(missing & {Key(*names)} for names in self.connection.execute(
+                "SELECT resource, namespace, name FROM objects NOT INDEXED")):
+            raise DamagedError("a row cannot be looked up by its key")
 
     def row_summaries(self) -> list[Row]:
         """Return all rows, tombstones included, in no order; ``json`` is "" where there is some."""
         return self._summaries.all()
 
+    def summaries(self, resource: str, namespace: str | None) -> list[Row]:
+        """Return the rows of a resource in a namespace (None: in all), in no order; ``json`` is "" where there is
+        some."""
+        where, values = _place(resource, namespace)
+        return [Row._make(columns) for columns in self.connection.execute(
+            f"SELECT {COLUMNS_WITHOUT_JSON} FROM objects WHERE {where}", values)]
+
     def rows(self, resource: str | None = None, namespace: str | None = None) -> list[Row]:
         """Return the rows of a resource (None: of all) in a namespace (None: in all), tombstones included, in key
         order. Raises DamagedError."""
-        columns = {"resource": resource, "namespace": namespace}
-        values = {column: value for column, value in columns.items() if value is not None}
-        return self._select(" AND ".join(f"{column} = ?" for column in values) or "TRUE", tuple(values.values()))
+        return self._select(*_place(resource, namespace))
 
     def pending(self) -> list[Row]:
         """Return the rows that are PENDING, in key order. Raises DamagedError."""
@@ -616,12 +620,33 @@ class Database:
         """Return the names of the values of a table."""
         return [name for (name,) in self.connection.execute(f"SELECT name FROM {table}").fetchall()]
 
+    def try_to_remember(self, name: str, value: str) -> None:
+        """Set a value of the table ``internal``, unless another process writes now or this one cannot write here."""
+        if self.in_memory:
+            return
+        self.connection.execute("PRAGMA busy_timeout = 0")
+        try:
+            with self.write(durable=False):
+                self.set_value("internal", name, value)
+        except sqlite3.OperationalError as error:
+            if is_damage(error):
+                raise
+        finally:
+            self.connection.execute(f"PRAGMA busy_timeout = {BUSY_SECONDS * 1000:.0f}")
+
     def set_value(self, table: str, name: str, value: str | None) -> None:
         if value is None:
             self.connection.execute(f"DELETE FROM {table} WHERE name = ?", (name,))
         else:
             row = (name, value, zlib.crc32(f"{name}={value}".encode()))
             self.connection.execute(f"INSERT OR REPLACE INTO {table} VALUES (?, ?, ?)", row)
+
+
+def _place(resource: str | None, namespace: str | None) -> tuple[str, tuple[str, ...]]:
+    """Return the condition for the rows of a resource (None: of all) in a namespace (None: in all), and its values."""
+    columns = {"resource": resource, "namespace": namespace}
+    values = {column: value for column, value in columns.items() if value is not None}
+    return " AND ".join(f"{column} = ?" for column in values) or "TRUE", tuple(values.values())
 
 
 def identity(path: str) -> tuple[int, int] | None:

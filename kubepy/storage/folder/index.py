@@ -104,8 +104,9 @@ def open_existing(root: str) -> Database | None:
     return None
 
 
-def create(root: str) -> Database:
-    """Make a new, empty index in place of whatever is there. For the holder of the lock. Raises FolderError."""
+def create(root: str, revision: int = 0) -> Database:
+    """Make a new, empty index in place of whatever is there; its revisions go on from the given one. For the holder of
+    the lock. Raises FolderError."""
     path = os.path.join(root, OWN, INDEX)
     unfinished = path + ".new"
     try:
@@ -113,7 +114,7 @@ def create(root: str) -> Database:
         os.close(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         database = Database(unfinished)
         try:
-            database.create()
+            database.create(revision)
         finally:
             database.close()
         remove_files(path)

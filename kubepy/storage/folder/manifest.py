@@ -6,11 +6,12 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
-from kubepy.storage.folder.database import DamagedError
+from kubepy.storage.folder.database import DamagedError, Row
 from kubepy.storage.folder.paths import path_of
 from kubepy.storage.model import Key, Object
 
@@ -20,6 +21,7 @@ with lazy_imports():
 
 MAX_DEPTH = 200
 MAX_DECODED = 50_000  # objects kept in memory
+DECODED_TOGETHER = 64
 MAX_VALUES = 500_000  # an alias bomb is small as a file and has no end as an object
 _PLACED = re.compile(r"^(?:error converting YAML to JSON: )?yaml: (?:line \d+: )?")  # the problem has its line
 # Nested conflicts (a merge of merges, a file renamed on both sides) have longer markers.
@@ -65,19 +67,64 @@ class Decoder:
 
     def object(self, key: Key, text: str, revision: int) -> Object:
         """Return the object of a row. Raises DamagedError."""
+        return self._known(key, text, revision) or self.remember(key, text, revision, from_json(text, revision))
+
+    def objects(self, rows: Sequence[Row]) -> list[Object]:
+        """Return the objects of live rows. Raises DamagedError."""
+        known = [self._known(row.key, row.json or "", row.revision) for row in rows]
+        unknown = [row for row, obj in zip(rows, known, strict=True) if obj is None]
+        decoded = iter([self.remember(row.key, row.json or "", row.revision, obj)
+                        for row, obj in zip(unknown, _decode_together(unknown), strict=True)])
+        return [next(decoded) if obj is None else obj for obj in known]
+
+    def passing(self, row: Row) -> Object:
+        """Return the object of a live row, without remembering it. Raises DamagedError."""
+        text = row.json or ""
+        return self._known(row.key, text, row.revision) or from_json(text, row.revision)
+
+    def _known(self, key: Key, text: str, revision: int) -> Object | None:
         known = self._objects.get(key)
-        if known is not None and known[1] == revision and known[0] == text:
-            return known[2]
+        return known[2] if known is not None and known[1] == revision and known[0] == text else None
+
+    def remember(self, key: Key, text: str, revision: int, obj: Object) -> Object:
+        """Keep the object of a row, which is not decoded again then; return it."""
         if len(self._objects) >= MAX_DECODED:
             self._objects.clear()
-        obj = from_json(text, revision)
         self._objects[key] = text, revision, obj
         return obj
 
+    def forget(self, key: Key) -> None:
+        """Forget an object that was deleted."""
+        self._objects.pop(key, None)
 
-def to_file(text: str) -> bytes:
-    """Return the content of an object's file in canonical form, from the JSON of its row."""
-    return yaml.dump(_without_managers(text)).encode()
+
+def _decode_together(rows: Sequence[Row]) -> Iterator[Object]:
+    """Yield the objects of live rows. Raises DamagedError.
+
+    Those of one JSON text share the strings of their keys, so that many objects take three quarters of the memory, and
+    half of the time.
+    """
+    for start in range(0, len(rows), DECODED_TOGETHER):
+        part = rows[start:start + DECODED_TOGETHER]
+        try:
+            objects = json.loads(f"[{','.join([row.json or '' for row in part])}]")
+            for row, obj in zip(part, objects, strict=True):
+                obj["metadata"]["resourceVersion"] = str(row.revision)
+        except (ValueError, KeyError, TypeError) as error:
+            raise DamagedError(str(error)) from error
+        yield from objects
+
+
+def to_file(text: str, plain: Object | None = None) -> bytes:
+    """Return the content of an object's file in canonical form, from the JSON of its row.
+
+    :param plain: the object with its resourceVersion, where it holds nothing but what the JSON does.
+    """
+    if plain is None:
+        return yaml.dump(_without_managers(text)).encode()
+    metadata = {name: value for name, value in plain["metadata"].items()
+                if name not in ("managedFields", "resourceVersion")}
+    return yaml.dump({**plain, "metadata": metadata}).encode()
 
 
 def to_edited_file(text: str, present: bytes) -> bytes:

@@ -12,10 +12,11 @@ holds it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from enum import Enum, auto
 from typing import NamedTuple
 
+from kubepy.lazy import lazy_imports
 from kubepy.storage.errors import CompactedError
 from kubepy.storage.folder.access import Access
 from kubepy.storage.folder.compare import (
@@ -36,8 +37,11 @@ from kubepy.storage.folder.compare import (
 from kubepy.storage.folder.database import DamagedError, Database, Row
 from kubepy.storage.folder.manifest import ContentError, from_json
 from kubepy.storage.folder.paths import path_of
-from kubepy.storage.folder.scan import FolderScan, scan_object, scan_objects
+from kubepy.storage.folder.scan import EVERYTHING, Extent, Extents, read_summaries, scan_extents
 from kubepy.storage.model import DELETED, Change, Key, LoggedChange, Problem, coalesce
+
+with lazy_imports():
+    from kubepy.storage.folder import directories
 
 MAX_COMPARISONS = 10  # of a folder in which other processes are busy
 
@@ -85,33 +89,46 @@ class Reader:
 
     def view_all(self) -> FolderView:
         """View everything there is; the rows are without their JSON."""
-        return self._view(Database.row_summaries, lambda: scan_objects(self._folder))
+        return self._view(EVERYTHING)
 
     def recorded_revision(self) -> int | None:
         """Return the newest revision if the index has all that is in the files, None if something differs."""
-        comparison = self._compare_with_newest(Database.row_summaries, lambda: scan_objects(self._folder))
+        comparison = self._compare_with_newest(EVERYTHING)
         return None if comparison.differences or comparison.recorded else comparison.revision
 
     def view_list(self, resource: str, namespace: str | None) -> FolderView:
         """View all objects of a resource in a namespace (None: in all)."""
-        return self._view(lambda database: database.rows(resource, namespace),
-                          lambda: scan_objects(self._folder, resource, namespace))
+        return self._view((Extent(resource, namespace),), lambda database: database.rows(resource, namespace))
 
     def view_summaries(self, resource: str, namespace: str | None) -> FolderView:
         """View all objects of a resource in a namespace (None: in all); the rows are without their JSON."""
-        def read_rows(database: Database) -> list[Row]:
-            return [row for row in database.row_summaries()
-                    if row.resource == resource and namespace in (None, row.namespace)]
-
-        return self._view(read_rows, lambda: scan_objects(self._folder, resource, namespace))
+        return self._view((Extent(resource, namespace),))
 
     def view_object(self, key: Key) -> FolderView:
         """View one object."""
-        return self._view(lambda database: [row] if (row := database.row(key)) else [],
-                          lambda: scan_object(self._folder, key))
+        return self._view((Extent(*key),))
 
-    def _view(self, read_rows: ReadRows, scan: Callable[[], FolderScan]) -> FolderView:
-        comparison = self._compare_with_newest(read_rows, scan)
+    def look_for(self, keys: Iterable[Key]) -> None:
+        """Record edits from outside of some objects, and those that show in the times of the folders: files that were
+        added, removed or replaced. The folders are remembered as they were found, for the next time.
+
+        The edit of a file in place changes no time of a folder: it is seen where its object is read.
+        """
+        database = self._access.database()
+        changed: Extents = EVERYTHING
+        if self._access.is_same_boot(database) and not database.in_memory:
+            changed = directories.find_changed(database, self._folder)
+        if changed:
+            times = directories.times_now(self._folder, changed)
+            comparison = self._compare_with_newest(changed)
+            if not comparison.recorded and not self._is_behind(comparison):
+                directories.remember(self._access.database(), times, changed)
+        if changed != EVERYTHING:
+            for key in keys:
+                self._compare_with_newest((Extent(*key),))
+
+    def _view(self, extents: Extents, read_rows: ReadRows | None = None) -> FolderView:
+        comparison = self._compare_with_newest(extents, read_rows)
         rows = {row.key: row for row in comparison.rows if row.json is not None}
         rows.update((row.key, row) for row in comparison.recorded)
         problems = [obstacle.problem for obstacle in comparison.obstacles]
@@ -127,21 +144,21 @@ class Reader:
                 unrecorded.update(_changed_keys(outcome))
         return FolderView(comparison.revision, rows, sorted(problems), unrecorded)
 
-    def _compare_with_newest(self, read_rows: ReadRows, scan: Callable[[], FolderScan]) -> _Comparison:
+    def _compare_with_newest(self, extents: Extents, read_rows: ReadRows | None = None) -> _Comparison:
         """Compare files and rows; where something is to be recorded and can be, once more after that."""
-        comparison = self._compare(read_rows, scan)
-        if self._is_behind(comparison) and self._access.try_catch_up():
-            return self._compare(read_rows, scan)
+        comparison = self._compare(extents, read_rows)
+        if self._is_behind(comparison) and self._access.try_catch_up(extents):
+            return self._compare(extents, read_rows)
         return comparison
 
-    def _compare(self, read_rows: ReadRows, scan: Callable[[], FolderScan]) -> _Comparison:
+    def _compare(self, extents: Extents, read_rows: ReadRows | None) -> _Comparison:
         """Compare files and rows until no other process overtakes; the last of a few times is good enough."""
         for _ in range(MAX_COMPARISONS):
             database = self._access.database()
-            folder_scan = scan()
+            folder_scan = scan_extents(self._folder, extents)
             with database.snapshot():
                 revision = database.counter("revision")
-                rows = read_rows(database)
+                rows = read_rows(database) if read_rows else read_summaries(database, extents)
                 known = KnownState(database.problems(), self._access.is_same_boot(database))
             causes = [(difference, self._find_cause(difference))
                       for difference in compare(rows, folder_scan, self._folder, known)]

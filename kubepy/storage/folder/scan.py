@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from kubepy.storage.folder.database import Row, Stamp
+from kubepy.storage.folder.database import Database, Row, Stamp
 from kubepy.storage.folder.files import MANAGED, StateFolder, stamp_of
 from kubepy.storage.folder.paths import (
     CLUSTER,
@@ -85,6 +85,9 @@ class Obstacles:
     def __bool__(self) -> bool:
         return bool(self._by_path)
 
+    def __iter__(self) -> Iterator[Obstacle]:
+        return iter(self._by_path.values())
+
     def before(self, resource: str, namespace: str) -> Obstacle | None:
         """Return the obstacle that hides the objects of a resource in a namespace, None without one."""
         place = resource, namespace
@@ -107,6 +110,68 @@ class FolderScan(NamedTuple):
 
     listings: list[Listing]
     obstacles: Obstacles
+
+
+class Extent(NamedTuple):
+    """The part of a folder that is looked at.
+
+    :ivar resource: None: of every resource.
+    :ivar namespace: None: in every namespace.
+    :ivar name: one object alone; None: all of them.
+    """
+
+    resource: str | None = None
+    namespace: str | None = None
+    name: str | None = None
+
+    @property
+    def key(self) -> Key | None:
+        """The key of the object where the extent is one alone."""
+        if self.resource is None or self.namespace is None or self.name is None:
+            return None
+        return Key(self.resource, self.namespace, self.name)
+
+    @property
+    def directory(self) -> str:
+        """The folder of its objects, "" where it has several."""
+        return "" if self.resource is None or self.namespace is None else folder_of(self.resource, self.namespace)
+
+    def has(self, path: str) -> bool:
+        """Return whether the file at a path is in the extent."""
+        if self.key:
+            return path == path_of(self.key)
+        directory = parent_of(path)
+        if not self.directory:
+            return self.resource is None or directory.rpartition("/")[2] == encode(self.resource)
+        return directory == self.directory
+
+
+EVERYTHING = (Extent(),)
+Extents = Sequence[Extent]
+
+
+def scan_extents(folder: StateFolder, extents: Extents) -> FolderScan:
+    """List the object files of several extents, which have no folder in common."""
+    scans = [scan_object(folder, extent.key) if extent.key else scan_objects(folder, extent.resource, extent.namespace)
+             for extent in extents]
+    if len(scans) == 1:
+        return scans[0]
+    return FolderScan([listing for scan in scans for listing in scan.listings],
+                      Obstacles(obstacle for scan in scans for obstacle in scan.obstacles))
+
+
+def read_summaries(database: Database, extents: Extents) -> list[Row]:
+    """Return the rows of some extents; ``json`` is "" where there is some, but for objects that are extents of their
+    own."""
+    rows: list[Row] = []
+    for extent in extents:
+        if extent.key:
+            rows += [row] if (row := database.row(extent.key)) else []
+        elif extent.resource is not None:
+            rows += database.summaries(extent.resource, extent.namespace)
+        else:
+            rows += database.row_summaries()
+    return rows
 
 
 def scan_objects(folder: StateFolder, resource: str | None = None, namespace: str | None = None) -> FolderScan:

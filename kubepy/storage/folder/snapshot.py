@@ -29,7 +29,7 @@ from kubepy.storage.timeline import NEVER, TimelineEntry
 from kubepy.storage.transaction import StoredChange
 
 if TYPE_CHECKING:
-    from kubepy.storage.links import Keys, Lookup, LinkedObjects, Places
+    from kubepy.storage.links import Keys, LinkedObjects, Lookup, Places
 
 T = TypeVar("T")
 

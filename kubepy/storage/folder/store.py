@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from functools import wraps
 from math import inf
@@ -15,12 +15,24 @@ from kubepy.storage.errors import FolderError, LockTimeoutError
 from kubepy.storage.folder import index
 from kubepy.storage.folder import settings as cluster_settings
 from kubepy.storage.folder.access import Access
-from kubepy.storage.folder.database import Row
+from kubepy.storage.folder.database import DamagedError, Row
 from kubepy.storage.folder.files import StateFolder
 from kubepy.storage.folder.manifest import Decoder
 from kubepy.storage.folder.paths import is_folder_path
-from kubepy.storage.folder.reader import Reader, read_changes, read_logged_changes
-from kubepy.storage.model import Admit, Change, CommittedChanges, Key, LoggedChanges, Object, Problem, Removal, Snapshot
+from kubepy.storage.folder.reader import FolderView, Reader, read_changes, read_logged_changes
+from kubepy.storage.folder.scan import EVERYTHING
+from kubepy.storage.model import (
+    Admit,
+    Change,
+    CommittedChanges,
+    Key,
+    LoggedChanges,
+    Object,
+    ObjectStream,
+    Problem,
+    Removal,
+    Snapshot,
+)
 
 with lazy_imports():
     from kubepy.storage import memory, timeline
@@ -39,6 +51,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 Names = list[str]
+RowList = list[Row]
 Changes = list[Change]
 Problems = list[Problem]
 TimelineEntries = list["TimelineEntry"]
@@ -190,8 +203,29 @@ class FolderStore:
     def list(self, resource: str, namespace: str | None = None) -> Snapshot:
         """Return the objects of a resource (in one namespace, or None: everywhere)."""
         view = self._reader.view_list(resource, namespace)
-        rows = (view.rows[key] for key in sorted(view.rows))
-        return Snapshot(view.revision, [self._object(row) for row in rows if self._is_alive(row)], tuple(view.problems))
+        return Snapshot(view.revision, self._decoder.objects(self._alive_rows(view)), tuple(view.problems))
+
+    @_reads
+    def stream(self, resource: str, namespace: str | None = None) -> ObjectStream:
+        """Return the same objects one by one; as text they are in memory until it is their turn."""
+        view = self._reader.view_list(resource, namespace)
+        return ObjectStream(view.revision, self._decoded(self._alive_rows(view)), tuple(view.problems))
+
+    def _alive_rows(self, view: FolderView) -> RowList:
+        """Return the rows of a view in key order, without objects whose time is over."""
+        return [row for key in sorted(view.rows) if self._is_alive(row := view.rows[key])]
+
+    def _decoded(self, rows: RowList) -> Iterator[Object]:
+        """Decode rows; takes each from the list, so that its text does not outlive its object."""
+        rows.reverse()
+        while rows:
+            row = rows.pop()
+            try:
+                yield self._decoder.passing(row)
+            except DamagedError:
+                self._access.renew()
+                if (obj := self.get(row.key)) is not None:
+                    yield obj
 
     @_reads
     def revision(self) -> int:
@@ -210,10 +244,17 @@ class FolderStore:
         return sorted({row.namespace for row in rows if row.namespace and row.expires is None})
 
     @_reads
-    def changes(self, since: int) -> Changes:
+    def changes(self, since: int, *, reads: Iterable[Key] | None = None) -> Changes:
         """Return what changed after a revision, oldest first, edits from outside included; several changes of one
-        object may have become one. Raises CompactedError if the log no longer reaches back that far: list again."""
-        self._reader.view_all()  # records edits from outside
+        object may have become one. Raises CompactedError if the log no longer reaches back that far: list again.
+
+        :param reads: the objects that are to be read. Of the edits that changed a file in place only those of these
+            objects are sure to be seen then, and the cost does not grow with the folder.
+        """
+        if reads is None:
+            self._reader.view_all()  # records edits from outside
+        else:
+            self._reader.look_for(reads)
         return read_changes(self._access.database(), since)
 
     @_reads
@@ -284,15 +325,18 @@ class FolderStore:
     # --- writing ---
 
     @contextmanager
-    def transaction(self) -> Iterator[FolderTransaction]:
-        """Take the lock, record edits from outside, run the block, commit. An exception in the block changes nothing.
+    def transaction(self, *, refresh: bool = False) -> Iterator[FolderTransaction]:
+        """Take the lock, run the block, commit. An exception in the block changes nothing.
+
+        :param refresh: record all edits from outside first; else they count in what the block reads.
 
         Raises LockTimeoutError, FolderError; ConflictError when a file was edited while the block ran.
         """
         if self._meta_writes is not None:
             raise RuntimeError("a transaction is under way in this store; transactions do not nest")
-        with self._access.locked(self.lock_timeout):
-            changes = transaction.FolderTransaction(self._access, self._decoder, self._volatile, self._access.now)
+        with self._access.locked(self.lock_timeout, EVERYTHING if refresh else ()):
+            changes = transaction.FolderTransaction(self._access, self._decoder, self._volatile, self._access.now,
+                                                    is_refreshed=refresh)
             self._meta_writes = {}
             try:
                 yield changes
@@ -310,11 +354,12 @@ class FolderStore:
                 self._access.check_in_place(database)
                 self._is_unsynced = True
                 edit = cluster_settings.stage(self._folder, self._settings_writes) if self._settings_writes else None
-                journal.commit(database, changes.to_commit(meta, edit))
+                journal.commit(database, commit := changes.to_commit(meta, edit))
+                self._remember(commit)
             elif meta or changes.revision > database.counter("revision"):
                 # Writes that came to nothing have had revisions, which somebody may have seen: no other may have them.
                 with database.write():
-                    changes.write_timeline(database)
+                    changes.write_history(database)
                     database.set_counter("revision", max(changes.revision, database.counter("revision")))
                     for name, value in meta.items():
                         database.set_value("meta", name, value)
@@ -322,6 +367,14 @@ class FolderStore:
         self._access.run(write)
         if self._listener is not None and not changes.is_empty():
             self._listener(changes.committed())
+
+    def _remember(self, commit: commit_files.Commit) -> None:
+        """Keep the objects that were written as they are, so that they are not decoded when they are read again."""
+        for write in commit.writes:
+            if write.plain is not None and write.json is not None and write.expires is None:
+                self._decoder.remember(write.key, write.json, write.revision, write.plain)
+            elif write.json is None:
+                self._decoder.forget(write.key)
 
     @_reads
     def meta(self, name: str) -> str | None:

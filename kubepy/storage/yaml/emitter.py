@@ -56,7 +56,7 @@ def dump_entry(name: str, value: Any, pad: str) -> str:
     return "\n".join([*lines, ""])
 
 
-def dump_item(value: Any, pad: str) -> str:
+def dump_item(value: Any, pad: str = "") -> str:
     """Return the lines of one item of a list that stands at ``pad`` (spaces)."""
     lines: list[str] = []
     _sequence([value], pad, pad, lines)

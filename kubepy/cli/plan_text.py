@@ -230,6 +230,8 @@ class PlanText:
         filled = min(numbers.available * cells // numbers.desired, cells)
         bar = self._bar[0] * filled + self._bar[1] * (cells - filled)
         end = f" min {bound:<{digits}}" if bound is not None else ""
+        if not end and any(moment.required is not None for moment in judged):
+            end = " " * len(f" min {most}")  # the bars of all lines stand below each other
         colour = Colour.GREEN
         if numbers.available < numbers.desired:
             colour = Colour.RED if lowest.lacking else Colour.YELLOW
@@ -316,15 +318,16 @@ class PlanText:
     def end(self) -> str:
         """Return the line about the whole plan."""
         plan = self._plan
+        last = self._seconds(-1) if self._timeline.steps else 0.0
         if plan.finishes:
             if not self._timeline.steps:
                 return "Nothing is under way." if not plan.command else "No workload changes."
-            text = f"Finishes {moment(plan.finished_after)}."
+            is_last = duration(last) == duration(plan.finished_after)
+            text = f"Finishes {moment(plan.finished_after)}{'' if is_last else f'; the last step is {moment(last)}'}."
             return self._paint(text, Colour.GREEN, Colour.BOLD)
         if not plan.prediction.settled:
             text = f"Does not finish within {duration(plan.prediction.limit)}."
         else:
-            last = self._seconds(-1) if self._timeline.steps else 0.0
             text = f"Does not finish: nothing more happens {moment(last, at_once='at all')}."
         return self._paint(text, Colour.RED, Colour.BOLD)
 

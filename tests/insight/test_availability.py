@@ -253,6 +253,27 @@ def test_eviction_without_budget_has_no_bound_in_any_format() -> None:
     assert workload["numbers"][-1]["required"] == 4
 
 
+def test_since_changes_nothing_of_what_was_required() -> None:
+    cluster = Cluster.temporary(nodes=3, seed=7, settings={"kubelet": {"readyAfter": "5s..20s", "stopsAfter": "2s"}})
+    commands = ("create deployment web --image=web:1 --replicas=5", LOSS, "scale deploy web --replicas=8", LOSS,
+                "scale deploy web --replicas=3", "set image deploy/web web=web:2", "drain node-2 --timeout=1s")
+    for command in commands:
+        cluster.run(command.replace("SOME", "--field-selector=spec.nodeName=node-1"))
+        cluster.advance("30s" if command == LOSS else "11s")
+    with cluster._open() as local:
+        whole = read_timeline(local)
+        expected = {moment.step: moment.required for moment in judge(whole.courses[-1])}
+        times = sorted({step.at for step in whole.steps})
+        for since in times[::3]:
+            part = read_timeline(local, since)
+            compare_formats(part)
+            skipped = len(whole.steps) - len(part.steps)
+            for moment in [entry for course in part.courses if course.key == WEB for entry in judge(course)][1:]:
+                if moment.step + skipped in expected:
+                    assert moment.required == expected[moment.step + skipped], (since, moment)
+    assert len(times) > 20
+
+
 @pytest.mark.parametrize("cascade", ["orphan", "background", "foreground"])
 def test_deletion_is_no_shortage(cascade: str) -> None:
     workload = play("advance 1m", f"delete deploy web --cascade={cascade}", "advance 1m")

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from kubepy.api import errors
 from kubepy.api.clock import Clock, Ids, format_exact_time
@@ -37,7 +37,7 @@ from kubepy.apiserver.request import (
 from kubepy.apiserver.server import Rehearsal, RequestScope, Server
 from kubepy.apiserver.settings import MINIMAL, ClusterSettings
 from kubepy.apiserver.transaction import IMPLIED, BatchMemory, RequestTransaction, with_implied
-from kubepy.lazy import lazy_imports
+from kubepy.lazy import NamedTuple, lazy_imports
 from kubepy.storage import Change, CompactedError, ConflictError, Key, ObjectStream, Problem, Snapshot
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ import io
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from kubepy.api.objects.outcomes import NO_TIME, parse_length
@@ -16,6 +17,7 @@ from kubepy.cli.clock import DAY
 from kubepy.cli.errors import CliError, SilentExit, guarded
 from kubepy.cli.names import KUBECTL, KUBEPY
 from kubepy.cli.runtime.command import Line, command, line_of, root_command
+from kubepy.cli.runtime.driver import ENDLESS
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import FlagSyntaxError, HelpRequested, int_flag, typed_flag
 from kubepy.cli.runtime.options import GLOBAL_FLAGS, CommandLine, GlobalOptions, Options, output_flag
@@ -349,7 +351,9 @@ def plan_of(factory: Factory, cluster: clusters.LocalCluster, planned: PlannedCo
             fork.client.on_write = None
             fork.client = fork.controller_client  # from now on no reads are logged
             planned.output = planned.output or distinct(inner.printed, plan_text.MAX_OUTPUT)
-            planned.messages = planned.messages or distinct(inner.said, MAX_MESSAGES)
+            # Commands say in several ways that they have given up; the plan itself tells what they wait for.
+            said = "".join(takewhile(lambda line: ENDLESS not in line, inner.said.splitlines(keepends=True)))
+            planned.messages = planned.messages or distinct(said, MAX_MESSAGES)
 
     prediction = predictions.predict(cluster, act, limit, settings)
     run = why.runner(factory) if len(prediction.cluster.client.list("pods").items) < FEW_PODS else None

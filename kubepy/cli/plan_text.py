@@ -318,15 +318,16 @@ class PlanText:
     def end(self) -> str:
         """Return the line about the whole plan."""
         plan = self._plan
+        last = self._seconds(-1) if self._timeline.steps else 0.0
         if plan.finishes:
             if not self._timeline.steps:
                 return "Nothing is under way." if not plan.command else "No workload changes."
-            text = f"Finishes {moment(plan.finished_after)}."
+            is_last = duration(last) == duration(plan.finished_after)
+            text = f"Finishes {moment(plan.finished_after)}{'' if is_last else f'; the last step is {moment(last)}'}."
             return self._paint(text, Colour.GREEN, Colour.BOLD)
         if not plan.prediction.settled:
             text = f"Does not finish within {duration(plan.prediction.limit)}."
         else:
-            last = self._seconds(-1) if self._timeline.steps else 0.0
             text = f"Does not finish: nothing more happens {moment(last, at_once='at all')}."
         return self._paint(text, Colour.RED, Colour.BOLD)
 

@@ -29,7 +29,7 @@ from kubepy.storage import Key
 # What counts as a workload where no other workload controls it.
 WORKLOADS = ("cronjobs.batch", "daemonsets.apps", "deployments.apps", "jobs.batch", "pods", "replicasets.apps",
              "replicationcontrollers", "statefulsets.apps")
-NAMESPACES = "namespaces"
+NAMESPACES, NODES = "namespaces", "nodes"
 
 
 class Touched:
@@ -109,7 +109,7 @@ def make_plan(command: Sequence[str], cluster: LocalCluster, prediction: Predict
     :param has_ended: the command has come to an end, and does not wait for something that never comes.
     :param run: runs command lines on forks, to try remedies of what blocks the first workload.
     """
-    judge = Judge(cluster, prediction, touched, counts_all=not command)
+    judge = Judge(cluster, prediction, touched, command)
     planned: list[PlannedWorkload] = []
     others = []
     for key in judge.concerned(has_ended=has_ended):
@@ -128,13 +128,14 @@ def make_plan(command: Sequence[str], cluster: LocalCluster, prediction: Predict
 class Judge:
     """Judges the workloads of a prediction.
 
-    :param counts_all: workloads count that were stuck before, too.
+    :param command: the words of the command; without one, workloads count that were stuck before, too.
     """
 
-    def __init__(self, cluster: LocalCluster, prediction: Prediction, touched: Touched, *, counts_all: bool) -> None:
+    def __init__(self, cluster: LocalCluster, prediction: Prediction, touched: Touched, command: Sequence[str]) -> None:
         self._before, self._after = Scene(cluster, DIAGNOSES), Scene(prediction.cluster, DIAGNOSES)
         self._timeline = prediction.timeline
-        self._counts_all = counts_all
+        self._counts_all = not command
+        self._is_drain = list(command[:1]) == ["drain"]
         self._tops: dict[Key, Key] = {}
         self._written = list(touched.objects)
         self._touched = {self.top(key) for key in touched.objects}
@@ -167,9 +168,15 @@ class Judge:
         """
         steps = [key for key in self.step_tops if key.resource in (*WORKLOADS, NAMESPACES)]
         leaving = [key for key in self._written if (obj := self._after.get(*key)) is not None and (
-            is_being_deleted(obj) or (key.resource == "nodes" and not has_ended))]
+            is_being_deleted(obj) or (key.resource == NODES and not has_ended))]
         waiting = self._unfinished() if self._counts_all else ()
-        return list(dict.fromkeys([*steps, *self._courses, *leaving, *waiting]))
+        concerned = list(dict.fromkeys([*steps, *self._courses, *leaving, *waiting]))
+        if self._is_drain and not concerned and not has_ended:  # nodes that were cordoned before: nothing is written
+            nodes = [key for node in self._after.list(NODES) if node["spec"].get("unschedulable")
+                     and not self.is_finished(key := self._after.key(node))]
+            self._touched.update(nodes)
+            return nodes
+        return concerned
 
     def _unfinished(self) -> Iterator[Key]:
         """Yield the workloads that are not finished at the end, but for those that have come to an end of their own."""

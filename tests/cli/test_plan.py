@@ -54,7 +54,7 @@ def test_text_shows_waves_workloads_and_end() -> None:
     assert lines[2].startswith("now        ~ deployment web changed: web:1 to web:2")
     assert lines[2].endswith("3/3 ▇▇▇▇▇▇▇▇▇▇ min 3")
     assert lines[-3:] == ["deployment web: done after 15s, 3 pods replaced, lowest 3/3 (min 3)", "",
-                          "Finishes after 15s."]
+                          "Finishes after 15s; the last step is after 18s."]
     assert max(map(len, lines)) <= 80
 
 
@@ -98,7 +98,7 @@ def test_plan_without_command_shows_what_is_under_way() -> None:
     cluster.run("set image deploy/web web=web:2", check=True)
     cluster.advance("6s")
     result = cluster.run("plan")
-    assert (result.status, result.stdout.splitlines()[-1]) == (0, "Finishes after 9s.")
+    assert (result.status, result.stdout.splitlines()[-1]) == (0, "Finishes after 9s; the last step is after 12s.")
 
 
 def test_encoding_without_blocks_gets_plain_characters() -> None:
@@ -156,6 +156,17 @@ def test_drain_against_budget_does_not_finish() -> None:
     assert document["finishes"] is False
     assert document["workloads"][0]["resource"] == "nodes"
     assert document["why"][0]["cause"] == "disruption-budget"
+
+
+def test_drain_that_gives_up_says_once_what_stops_it() -> None:
+    cluster = rolled_out()
+    cluster.run("create pdb web --selector=app=web --min-available=3", check=True)
+    cluster.settle()
+    for command in ("plan drain node-1", "plan drain node-1 --timeout=20s"):
+        result = cluster.run(command)
+        assert (result.status, result.stdout.count("the budget web covers it")) == (2, 1)
+        assert (result.stderr.count("violate"), "wait for ever" in result.stderr) == (1, False)
+        cluster.run("cordon node-1", check=True)  # then the drain itself writes nothing
 
 
 def test_delete_with_finalizer_does_not_finish() -> None:

@@ -33,6 +33,8 @@ NOTE_SECONDS = 2  # after which a user at a terminal is told why pods have no no
 READ_SECONDS = 10.0  # how long a command that reads lets the controllers work: some never come to rest
 TAKE_OVER_SECONDS = 1.0  # how soon a waiting command notices that the process that ran the controllers has ended
 OTHERS_SECONDS = 2.0  # how long a command that must not run the controllers waits for another process to do so
+ENDLESS = ("this would wait for ever: nothing is due in the cluster's own time that could bring about what is waited "
+           "for")
 NOT_WRITABLE = (errno.EROFS, errno.EACCES, errno.EPERM)
 
 
@@ -217,8 +219,7 @@ class Driver:
                 revision = self._cluster.client.revision()
                 if until is None or revision == tried:
                     self._note_unscheduled(owner, at_once=True)
-                    raise CliError("this would wait for ever: nothing is due in the cluster's own time that could "
-                                   "bring about what is waited for")
+                    raise CliError(ENDLESS)
                 tried = revision
                 self.advance(managers.Horizon(until), done, about=about)
         return True

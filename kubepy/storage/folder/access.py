@@ -298,6 +298,7 @@ class Access:
             with self.index_errors():
                 yield
         except OSError as error:
+            self._check_lock(error)
             raise FolderError(f"{error.filename or self.folder.root}: {error.strerror}") from error
 
     @contextmanager
@@ -306,6 +307,7 @@ class Access:
         try:
             yield
         except sqlite3.Error as error:
+            self._check_lock(error)
             if is_damage(error):
                 raise DamagedError(str(error)) from error
             raise FolderError(f"{self.own_path(index.INDEX)}: {error}") from error

@@ -13,7 +13,7 @@ from contextlib import suppress
 from math import inf
 
 from kubepy.lazy import lazy_imports
-from kubepy.storage.errors import FolderError
+from kubepy.storage.errors import FolderError, RemovedIndexError
 from kubepy.storage.folder.database import DamagedError, Database, is_damage, remove_files
 from kubepy.storage.model import DELETED
 
@@ -49,7 +49,9 @@ def make_own_folder(root: str) -> None:
         if stat.S_IMODE(status.st_mode) & 0o077 and status.st_uid == os.geteuid():
             os.chmod(path, 0o700)
     except OSError as error:
-        raise FolderError(f"{path}: cannot be made: {error.strerror}") from error
+        is_removed = isinstance(error, FileNotFoundError) and os.path.isdir(root)  # at this very moment, once more
+        kind = RemovedIndexError if is_removed else FolderError
+        raise kind(f"{path}: cannot be made: {error.strerror}") from error
     if status.st_uid != os.geteuid() and not os.access(path, os.W_OK | os.X_OK, effective_ids=True):
         raise FolderError(f"{path} belongs to another user: Permission denied") from PermissionError(errno.EACCES, path)
 

@@ -101,7 +101,8 @@ class Lock:
         except Timeout:
             return False
         except OSError as error:
-            kind = RemovedIndexError if isinstance(error, FileNotFoundError) else FolderError
+            is_removed = isinstance(error, (FileNotFoundError, FileExistsError))  # between two looks of FileLock
+            kind = RemovedIndexError if is_removed else FolderError
             raise kind(f"{self.path}: cannot be locked: {error.strerror}") from error
         self._lock = lock
         return True

@@ -7,9 +7,9 @@ import json
 import math
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-from kubepy.lazy import lazy_imports
+from kubepy.lazy import NamedTuple, lazy_imports
 from kubepy.quoting import quote
 from kubepy.storage.folder.database import DamagedError, Row
 from kubepy.storage.folder.paths import path_of

@@ -14,9 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from enum import Enum, auto
-from typing import NamedTuple
 
-from kubepy.lazy import lazy_imports
+from kubepy.lazy import NamedTuple, lazy_imports
 from kubepy.storage.errors import CompactedError
 from kubepy.storage.folder.access import Access
 from kubepy.storage.folder.compare import (

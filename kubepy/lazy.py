@@ -1,8 +1,12 @@
-"""Imports that happen when they are first used, to keep the start of a command fast.
+"""Imports that happen when they are first used, and named tuples that are made fast: the start of a command is short.
 
 ``with lazy_imports():`` around ``from package import module`` statements binds each name to a stand-in, which imports
 the module when one of its attributes is first read, and takes its place in the importing module. Type checkers, editors
 and import contracts see ordinary imports. Only modules can be imported so, not what is in them.
+
+``NamedTuple`` is typing's without its checks of the types of fields, which type checkers make better. They take two
+thirds of the time in which such a class is made, and ``get`` loads seventy: modules that every command loads take it
+from here.
 """
 
 from __future__ import annotations
@@ -10,13 +14,35 @@ from __future__ import annotations
 import builtins
 import sys
 from _thread import RLock
+from collections import namedtuple
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 _patching = RLock()  # one thread at a time may have its own import function in place
+
+
+if TYPE_CHECKING:
+    from typing import NamedTuple as NamedTuple
+else:
+    class NamedTupleMeta(type):
+        """The metaclass of ``NamedTuple``: makes a named tuple of the fields and methods of a class body."""
+
+        def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> type:
+            if not bases:
+                return super().__new__(cls, name, bases, namespace)
+            fields = namespace.get("__annotations__", ())
+            defaults = [namespace[field] for field in fields if field in namespace]
+            made = namedtuple(name, fields, defaults=defaults, module=namespace["__module__"])
+            for key, value in namespace.items():
+                if key not in fields and key != "__module__":
+                    setattr(made, key, value)
+            return made
+
+    class NamedTuple(metaclass=NamedTupleMeta):
+        """Base of classes whose annotated names are the fields of a tuple."""
 
 
 class LazyModule(ModuleType):
@@ -30,6 +56,8 @@ class LazyModule(ModuleType):
         self.__dict__["_importer"] = importer
 
     def __getattr__(self, attribute: str) -> Any:
+        if sys.modules.get(self.__name__) is self:  # in lazy_for_others
+            del sys.modules[self.__name__]
         module = import_module(self.__name__)
         importer = self.__dict__["_importer"]
         for name in [name for name, value in importer.items() if value is self]:
@@ -50,6 +78,22 @@ class _LazyNames:
         if module is None or getattr(module.__spec__, "_initializing", False):  # another thread may be importing it
             return LazyModule(name, self._importer)
         return module
+
+
+@contextmanager
+def lazy_for_others(*names: str) -> Iterator[None]:
+    """Make ``import name`` in modules of other packages lazy, when they are first imported in the block.
+
+    Modules that are imported already are not affected, nor is any import after the block.
+    """
+    stand_ins = {name: LazyModule(name, {}) for name in names if name not in sys.modules}
+    sys.modules.update(stand_ins)
+    try:
+        yield
+    finally:
+        for name, stand_in in stand_ins.items():
+            if sys.modules.get(name) is stand_in:
+                del sys.modules[name]
 
 
 @contextmanager

@@ -1,10 +1,15 @@
-"""Lazy imports bind stand-ins, which the module replaces at first use."""
+"""Lazy imports bind stand-ins, which the module replaces at first use; named tuples are those of typing."""
 
+from __future__ import annotations
+
+import pickle
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from kubepy.lazy import NamedTuple
 
 USER = """
 from kubepy.lazy import lazy_imports
@@ -59,3 +64,31 @@ def test_lazy_imports_other_import_raises(folder: Path) -> None:
     assert run(folder, "import wrong") == (
         "ImportError: lazy_imports: only `from package import module` can be lazy, not 'json'")
     assert run(folder, "import builtins; print(builtins.__import__.__name__)") == "__import__\n"
+
+
+def test_module_that_others_import_in_block_is_loaded_at_first_use(folder: Path) -> None:
+    (folder / "other.py").write_text("import package.heavy\nimport single\ndef answer():\n    return single.VALUE\n")
+    (folder / "single.py").write_text("print('single')\nVALUE = 7\n")
+    code = ("from kubepy.lazy import lazy_for_others\nwith lazy_for_others('single'):\n    import other\n"
+            "import sys; loaded = 'single' in sys.modules; print(loaded, other.answer(), other.answer())")
+    assert run(folder, code) == "loaded\nsingle\nFalse 7 7\n"
+
+
+class Point(NamedTuple):
+    """A named tuple with a default and a method."""
+
+    x: int
+    y: int = 2
+
+    def total(self) -> int:
+        return self.x + self.y
+
+
+def test_named_tuple_is_that_of_typing() -> None:
+    point = Point(1)
+    assert (point, point.y, point.total(), point._replace(x=5)) == ((1, 2), 2, 3, (5, 2))
+    assert (Point.__doc__, Point._fields, Point.__module__, repr(point)) == (
+        "A named tuple with a default and a method.", ("x", "y"), __name__, "Point(x=1, y=2)")
+    assert pickle.loads(pickle.dumps(point)) == point
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'x'"):
+        Point()  # type: ignore[call-arg]

@@ -25,9 +25,9 @@ Status into kubectl's line in one place, ``kubepy.cli.errors``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
-from kubepy.lazy import lazy_imports
+from kubepy.lazy import NamedTuple, lazy_imports
 from kubepy.quoting import printable, quote
 
 with lazy_imports():

@@ -6,7 +6,9 @@ Built in are the resources that a v1.36 API server serves and kubectl knows; Cus
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
+
+from kubepy.lazy import NamedTuple
 
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 

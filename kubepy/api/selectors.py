@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from kubepy.api.meta import AnyObject
 from kubepy.api.values.gonumbers import int_or_none
-from kubepy.lazy import lazy_imports
+from kubepy.lazy import NamedTuple, lazy_imports
 from kubepy.quoting import printable, quote
 
 with lazy_imports():

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from kubepy.api.meta import Object, uid_of
+from kubepy.lazy import NamedTuple
 from kubepy.storage import Key
 
 

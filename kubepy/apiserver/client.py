@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from kubepy.api import errors
 from kubepy.api.clock import Clock, Ids, format_exact_time
@@ -37,7 +37,7 @@ from kubepy.apiserver.request import (
 from kubepy.apiserver.server import Rehearsal, RequestScope, Server
 from kubepy.apiserver.settings import MINIMAL, ClusterSettings
 from kubepy.apiserver.transaction import IMPLIED, BatchMemory, RequestTransaction, with_implied
-from kubepy.lazy import lazy_imports
+from kubepy.lazy import NamedTuple, lazy_imports
 from kubepy.storage import Change, CompactedError, ConflictError, Key, ObjectStream, Problem, Snapshot
 
 if TYPE_CHECKING:
@@ -520,6 +520,16 @@ class Client:
 
     def _stored(self, resource: str, namespace: str | None = None) -> Objects:
         return self._snapshot(resource, namespace).objects
+
+    def find_recorded(self, resource: str, link: str, value: str = "", namespace: str | None = None) -> Objects:
+        """Return the objects of a resource that a lookup (``kubepy.apiserver.cluster.object_links``) finds by a value,
+        as they are recorded: no file is looked at."""
+        view = self._store.view()
+        view.refresh()
+        try:
+            return [obj for _, obj in view.linked(link, value, resource, namespace)]
+        finally:
+            view.release()
 
     def list_implied(self, resource: str, namespace: str | None = None) -> Objects:
         """Return the objects of a resource that no file stands for (``kubepy.apiserver.implied``)."""

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from kubepy.api.clock import Clock, Ids, draw_seed
 from kubepy.api.errors import AlreadyExists, Forbidden, NotFound
@@ -18,7 +18,7 @@ from kubepy.apiserver.kinds import new_strategy
 from kubepy.apiserver.server import Server
 from kubepy.apiserver.settings import FULL, parse_settings
 from kubepy.apiserver.strategies import Strategy
-from kubepy.lazy import lazy_imports
+from kubepy.lazy import NamedTuple, lazy_imports
 from kubepy.storage import FolderError, Key, NoClusterError, Problem
 from kubepy.storage.folder.paths import encode, path_of
 from kubepy.storage.folder.store import FolderStore
@@ -307,7 +307,8 @@ def object_links() -> tuple[links.Lookup, ...]:
         link("address", "status.podIP", pods),
         link("affinity", "spec.affinity.podAffinity", pods, kind=presence),
         link("anti_affinity", "spec.affinity.podAntiAffinity", pods, kind=presence),
-        link("nominated", "status.nominatedNodeName", pods),
+        link("nominated", "status.nominatedNodeName", pods, kind=presence),
+        link("waiting", "waiting", pods, kind=links.LinkKind.MENTION),  # a container that waits
     )
 
 

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import NamedTuple
 
 from kubepy.api.meta import Object
 from kubepy.api.scheme import Resource
 from kubepy.apiserver.printers import Printer, Table, print_plain, print_table
 from kubepy.apiserver.server import Attributes
 from kubepy.apiserver.strategies import Strategy
-from kubepy.lazy import lazy_imports
+from kubepy.lazy import NamedTuple, lazy_imports
 
 with lazy_imports():
     from kubepy.apiserver.admission import certificates, classes, limits, podsecurity, scheduling, serviceaccounts

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 from kubepy.api.scheme import GroupVersionResource
+from kubepy.lazy import NamedTuple
 from kubepy.quoting import quote
 
 JSON_PATCH = "application/json-patch+json"

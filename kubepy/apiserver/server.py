@@ -8,7 +8,7 @@ transaction that it runs in; :class:`Attributes` add the objects that admission 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, Self, cast
+from typing import Any, Self, cast
 
 from kubepy.api import errors
 from kubepy.api.clock import Clock, Ids
@@ -18,7 +18,7 @@ from kubepy.apiserver.request import Request
 from kubepy.apiserver.settings import ClusterSettings, parse_settings
 from kubepy.apiserver.strategies import Strategy
 from kubepy.apiserver.transaction import RequestTransaction
-from kubepy.lazy import lazy_imports
+from kubepy.lazy import NamedTuple, lazy_imports
 from kubepy.storage import Key
 
 with lazy_imports():

@@ -5,8 +5,6 @@ Upstream: ``kubectl/pkg/cmd/get/{get_flags,customcolumn}.go``.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from kubepy.api.meta import Object
 from kubepy.api.scheme import Resource
 from kubepy.api.values.goformat import printable
@@ -38,7 +36,7 @@ from kubepy.cli.runtime.output import (
     shown_object,
 )
 from kubepy.cli.runtime.tables import Style, escaped, format_lines
-from kubepy.lazy import lazy_imports
+from kubepy.lazy import NamedTuple, lazy_imports
 
 with lazy_imports():
     from kubepy.api import jsonpath

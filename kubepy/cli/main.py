@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import IO, TYPE_CHECKING
 
-import click
-
 from kubepy import KUBERNETES_VERSION, __version__
 from kubepy.cli.commands import COMMANDS, GROUPS, OWN_GROUP
 from kubepy.cli.errors import UnprefixedError, guarded
@@ -19,6 +17,8 @@ from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
 
 if TYPE_CHECKING:
+    import click
+
     from kubepy.apiserver.cluster import LocalCluster
 
 with lazy_imports():

@@ -230,6 +230,8 @@ class PlanText:
         filled = min(numbers.available * cells // numbers.desired, cells)
         bar = self._bar[0] * filled + self._bar[1] * (cells - filled)
         end = f" min {bound:<{digits}}" if bound is not None else ""
+        if not end and any(moment.required is not None for moment in judged):
+            end = " " * len(f" min {most}")  # the bars of all lines stand below each other
         colour = Colour.GREEN
         if numbers.available < numbers.desired:
             colour = Colour.RED if lowest.lacking else Colour.YELLOW

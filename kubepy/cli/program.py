@@ -6,10 +6,12 @@ asks ``kubectl_complete-kubepy`` to complete the plugin's words (``kubectl/pkg/c
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from io import TextIOWrapper
 
 from kubepy.cli.names import KUBECTL, KUBEPY, PLUGIN
@@ -27,8 +29,28 @@ _CALLED: dict[str, tuple[str, list[str]]] = {
 
 
 def run() -> int:
-    """Run the process's own command line; returns the exit status."""
+    """Run the process's own command line, and end the process; returns the exit status where it cannot end yet."""
     gc.set_threshold(*GC_THRESHOLDS)
+    return leave(run_words())
+
+
+def leave(status: int) -> int:
+    """End the process without taking apart all that it has loaded, which takes a fifth of the time of ``get``.
+
+    What is registered for the end of the process runs. Returns the status if other threads or a profiler are at work.
+    """
+    threading = sys.modules.get("threading")
+    if sys.getprofile() or sys.gettrace() or (threading and threading.active_count() > 1):
+        return status
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(status)
+
+
+def run_words() -> int:
+    """Run the words that the process was started with; returns the exit status."""
     if None in (sys.stdin, sys.stdout, sys.stderr):
         for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
             if getattr(sys, name) is None:  # the shell has closed it (``>&-``)

@@ -430,9 +430,9 @@ def _bound_facts(worst: Extremes, sizes: int) -> Iterator[str]:
         yield f"lowest available {numbers.available}{f' of {numbers.desired}' if sizes > 1 else ''}{allowed}"
     else:
         yield f"available {numbers.available}, has not come up"
-    if worst.most_surge or bounds.max_surge is not None:
+    if worst.most_surge or worst.allowed_surge is not None:
         yield (f"most surge {worst.most_surge}"
-               + ("" if bounds.max_surge is None else f" (allowed {bounds.max_surge})"))
+               + ("" if worst.allowed_surge is None else f" (allowed {worst.allowed_surge})"))
 
 
 def filled(parts: Sequence[str], separator: str, width: int) -> list[str]:

@@ -85,17 +85,23 @@ class Bounds(NamedTuple):
     is_leaving: bool = False
 
 
+ENOUGH = -1
+
+
 class Course(NamedTuple):
     """How one workload fared. ``availability.judge`` compares its numbers with its bounds.
 
     :ivar key: the workload: that which no other workload controls (a Deployment, not its ReplicaSets).
     :ivar numbers: (number of steps so far, numbers): those at the beginning (0), then each time they change.
     :ivar bounds: likewise: those at the beginning, then each time the spec, a budget or the size changes them.
+    :ivar reached: how many were required before the beginning, None if it had not come up by then; ``ENOUGH``: it had
+        come up to what the bounds at the beginning say.
     """
 
     key: Key
     numbers: tuple[tuple[int, Numbers], ...]
     bounds: tuple[tuple[int, Bounds], ...] = ((0, Bounds()),)
+    reached: int | None = ENOUGH
 
 
 class Timeline(NamedTuple):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from kubepy.insight import Bounds, Course, Numbers
+from kubepy.insight import ENOUGH, Bounds, Course, Numbers
 
 JOBS = ("cronjobs.batch", "jobs.batch")  # their pods come and go, and nothing is required of them
 
@@ -47,12 +47,14 @@ class Extremes(NamedTuple):
 
     :ivar lowest: that at which it lacked the most pods; where it never lacked any, that with the fewest available
         ones. Of a workload that never came up, the last one.
+    :ivar allowed_surge: what the strategy allowed at the moment of the largest surge.
     :ivar is_up: whether it has come up at any time.
     """
 
     lowest: Availability
     most_unavailable: int
     most_surge: int
+    allowed_surge: int | None
     is_up: bool
 
 
@@ -61,8 +63,22 @@ def judge(course: Course) -> list[Availability]:
     moments = list(_with_bounds(course))
     if course.key.resource in JOBS:
         return [Availability(*moment, None) for moment in moments]
-    judge = _Judge()
+    judge = AvailabilityJudge(course.reached)
     return [judge.next(*moment) for moment in moments]
+
+
+def reached_at_end(course: Course) -> int | None:
+    """Return how many pods were required of a workload in the end; None if it was not up."""
+    judge = AvailabilityJudge(course.reached)
+    for moment in _with_bounds(course):
+        judge.next(*moment)
+    return judge.reached
+
+
+def lacks_at_first(course: Course) -> bool:
+    """Return whether a workload has fewer pods at the beginning than its bounds say."""
+    numbers, least = course.numbers[0][1], course.bounds[0][1].min_available
+    return least is not None and numbers.available < min(least, numbers.desired)
 
 
 def extremes(judged: Sequence[Availability]) -> Extremes:
@@ -70,8 +86,10 @@ def extremes(judged: Sequence[Availability]) -> Extremes:
     there = [moment for moment in judged if moment.numbers.desired and not moment.bounds.is_leaving] or judged[-1:]
     counting = [moment for moment in there if moment.counts]
     lowest = min(counting or there[-1:], key=badness)
+    surging = max((moment for moment in there if not moment.is_shrinking), default=lowest,
+                  key=lambda moment: (moment.numbers.surge > (moment.bounds.max_surge or 0), moment.numbers.surge))
     return Extremes(lowest, max(moment.numbers.unavailable for moment in counting or there[-1:]),
-                    max((moment.numbers.surge for moment in there if not moment.is_shrinking), default=0),
+                    surging.numbers.surge if not surging.is_shrinking else 0, surging.bounds.max_surge,
                     bool(counting) or lowest.required is not None)
 
 
@@ -94,16 +112,16 @@ def _with_bounds(course: Course) -> Iterator[tuple[int, Numbers, Bounds]]:
         yield step, last_numbers, last_bounds
 
 
-class _Judge:
+class AvailabilityJudge:
     """Goes through the moments of one workload.
 
     :ivar reached: the requirement that it has come up to; None as long as it has not come up.
     """
 
-    def __init__(self) -> None:
-        self.reached: int | None = None
+    def __init__(self, reached: int | None) -> None:
+        self.reached = reached
         self._before: Numbers | None = None
-        self._is_rising = self._is_shrinking = False
+        self._is_rising, self._is_shrinking = reached != ENOUGH, False
 
     def next(self, step: int, numbers: Numbers, bounds: Bounds) -> Availability:
         """Judge the next moment."""
@@ -121,8 +139,8 @@ class _Judge:
     def _follow(self, numbers: Numbers, least: int) -> None:
         """Take in the numbers of a workload that is there to stay."""
         before = self._before or numbers
-        if self._before is None:
-            self.reached = least  # at the beginning of a timeline it is taken to be up
+        if self.reached == ENOUGH:
+            self.reached = least
         has_come_up = numbers.available >= least
         self._is_rising |= numbers.desired > before.desired or (self.reached is None and has_come_up)
         self._is_rising &= before.available <= numbers.available < numbers.desired

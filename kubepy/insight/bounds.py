@@ -16,6 +16,7 @@ from kubepy.insight import Bounds
 from kubepy.storage import Key
 
 DAEMON_SETS = "daemonsets.apps"
+Share = int | str | None  # a number or a percentage
 
 
 def desired_of(seen: Any) -> int:
@@ -41,7 +42,7 @@ def bounds_of(key: Key, seen: Any, desired: int, budgets: Budgets, *, is_rolling
         return Bounds(is_leaving=True)
     if not isinstance(seen, WorkloadView):
         return Bounds()
-    by_strategy = strategy_bounds(key, seen, desired)
+    by_strategy = strategy_bounds(key.resource, seen.strategy, seen.max_surge, seen.max_unavailable, desired)
     if not is_evicted and by_strategy.min_available is not None:
         return by_strategy
     by_budget = budgets.strictest(key, desired)
@@ -53,18 +54,18 @@ def bounds_of(key: Key, seen: Any, desired: int, budgets: Budgets, *, is_rolling
     return by_strategy._replace(min_available=least, budget=budget)
 
 
-def strategy_bounds(key: Key, seen: WorkloadView, desired: int) -> Bounds:
+@lru_cache(10_000)
+def strategy_bounds(resource: str, strategy: str, max_surge: Share, max_unavailable: Share, desired: int) -> Bounds:
     """Return the bounds that a strategy sets while the template changes."""
-    if key.resource == "deployments.apps" and seen.strategy == "Recreate":
+    if resource == "deployments.apps" and strategy == "Recreate":
         return Bounds(0, desired, 0)
-    if seen.strategy != "RollingUpdate":
+    if strategy != "RollingUpdate":
         return Bounds()
-    if key.resource == "statefulsets.apps":
+    if resource == "statefulsets.apps":
         return Bounds(max(desired - 1, 0), min(1, desired), 0)
-    is_daemon_set = key.resource == DAEMON_SETS
     try:
-        surge = scaled_value(seen.max_surge, desired, round_up=True)
-        unavailable = scaled_value(seen.max_unavailable, desired, round_up=is_daemon_set)
+        surge = scaled_value(max_surge, desired, round_up=True)
+        unavailable = scaled_value(max_unavailable, desired, round_up=resource == DAEMON_SETS)
     except ValueError:
         return Bounds()
     unavailable = min(unavailable or (0 if surge else 1), desired)

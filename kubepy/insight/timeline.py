@@ -10,7 +10,7 @@ order.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -24,19 +24,19 @@ from kubepy.api.values.goformat import format_duration, parse_span
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.apiserver.settings import FINEST, is_too_exact
 from kubepy.apiserver.views import BUDGETS, VIEWS, WORKLOADS, PodView, WorkloadView, from_stored, view
-from kubepy.insight import Bounds, Course, Numbers, Step, Timeline
-from kubepy.insight.availability import extremes, judge
+from kubepy.insight import ENOUGH, Bounds, Course, Numbers, Step, Timeline
+from kubepy.insight.availability import Availability, extremes, judge, lacks_at_first, reached_at_end
 from kubepy.insight.bounds import Budgets, bounds_of, desired_of
 from kubepy.insight.steps import AVAILABLE, CREATED, ENDED, OUTSIDE, READY, TERMINATING, UNAVAILABLE, Action, actions
 from kubepy.quoting import printable
 from kubepy.storage import Key
-from kubepy.storage.timeline import SECOND, TimelineEntry, microseconds
+from kubepy.storage.timeline import NEVER, SECOND, TimelineEntry, microseconds
 
 WITH_COURSES = frozenset((*WORKLOADS, "jobs.batch", "cronjobs.batch"))
 LONGEST_CHAIN = 10  # of owners, where files by hand make a circle of them
 SKEW = 1.0  # seconds by which the system's time may go back without the timeline beginning anew
-SYNC_SECONDS = 2.0  # in which, in the system's time, a DaemonSet's controller writes its status after the pods, and
-# git writes its files
+SYNC_SECONDS = 2.0  # in which, in the system's time, a DaemonSet's controller writes its status after the pods
+EDIT_SECONDS = 0.5  # in which one file is read after the other that git has written at once
 
 EVICTION = "EvictionByEvictionAPI"  # who deletes pods for other reasons asks no budget
 
@@ -56,20 +56,46 @@ def read_timeline(cluster: LocalCluster, since: datetime | None = None, *, after
         namespace.
     """
     fork = cluster.fork()  # entries, objects and time are those of one revision
-    own_time, until = fork.clock.own is not None, fork.clock.now()
+    until = fork.clock.now()
     first = microseconds((since - EPOCH).total_seconds()) if since is not None and after_revision is None else None
-    entries = fork.store.timeline(since=first, after=after_revision or 0)
-    entries = list(without_earlier_times(entries, until, 0.0 if own_time else SKEW))
-    entries = list(edits_at_once(entries, 0.0 if own_time else SYNC_SECONDS))
-    views = views_before(fork, entries)
+    entries = entries_of(fork, first, after_revision or 0)
     subjects = () if subject is None else (subject,) if isinstance(subject, Key) else subject
-    replay = Replay(views, entries, subjects, 0.0 if own_time else SYNC_SECONDS)
+    replay = Replay(views_before(fork, entries), entries, subjects, sync_seconds(fork))
     start = since or (moment(entries[0]) if entries else until)
     replay.begin(start, is_over=after_revision is not None)
     replay.run(entries, until)
     if since is None and replay.steps:
         start = replay.steps[0].at
-    return Timeline(start, max(until, start), tuple(replay.steps), tuple(replay.courses()), tuple(replay.present))
+    courses = list(replay.courses())
+    if since is not None and any(map(lacks_at_first, courses)):
+        courses = list(with_what_was_before(fork, courses, entries, start))
+    return Timeline(start, max(until, start), tuple(replay.steps), tuple(courses), tuple(replay.present))
+
+
+def entries_of(fork: LocalCluster, since: int | None = None, after: int = 0) -> Entries:
+    """Return the entries from a moment on, or after a revision, with times that never go back."""
+    entries = fork.store.timeline(since=since, after=after)
+    in_order = without_earlier_times(entries, fork.clock.now(), 0.0 if fork.clock.own is not None else SKEW)
+    return list(edits_at_once(in_order, 0.0 if fork.clock.own is not None else EDIT_SECONDS))
+
+
+def sync_seconds(cluster: LocalCluster) -> float:
+    """Return how long what belongs together takes at most in a cluster's time."""
+    return 0.0 if cluster.clock.own is not None else SYNC_SECONDS
+
+
+def with_what_was_before(fork: LocalCluster, courses: Iterable[Course], entries: Entries,
+                         start: datetime) -> Iterator[Course]:
+    """Yield courses; those that begin with too few pods with how far they had come up before that."""
+    whole = entries_of(fork)
+    earlier = [entry for entry in whole if not entries or entry.revision < entries[0].revision]
+    lacking = {course.key for course in courses if lacks_at_first(course)}
+    replay = Replay(views_before(fork, whole), earlier, lacking, sync_seconds(fork))
+    replay.begin(moment(earlier[0]) if earlier else start, is_over=False)
+    replay.run(earlier, start)
+    reached = {course.key: reached_at_end(course) for course in replay.courses()}
+    for course in courses:
+        yield course._replace(reached=reached.get(course.key, ENOUGH)) if course.key in lacking else course
 
 
 def start_of(since: str, now: datetime, name: str = "since") -> datetime:
@@ -114,13 +140,14 @@ def without_earlier_times(entries: Entries, until: datetime, skew: float) -> Ite
         yield entry if entry.at == newest else entry._replace(at=newest)
 
 
-def edits_at_once(entries: Entries, seconds: float) -> Iterator[TimelineEntry]:
-    """Yield entries; those from outside that follow each other within so many seconds get the time of the first."""
-    began: TimelineEntry | None = None
+def edits_at_once(entries: Iterable[TimelineEntry], seconds: float) -> Iterator[TimelineEntry]:
+    """Yield entries; those from outside get the time of the one before if that is so few seconds earlier."""
+    began, last = 0, NEVER
     for entry in entries:
-        if began is None or not entry.is_outside or entry.at > began.at + seconds * SECOND:
-            began = entry if entry.is_outside else None
-        yield entry if began is None else entry._replace(at=began.at)
+        if not entry.is_outside or entry.at > last + seconds * SECOND:
+            began = entry.at
+        last = entry.at if entry.is_outside else NEVER
+        yield entry if entry.at == began else entry._replace(at=began)
 
 
 def views_before(cluster: LocalCluster, entries: Iterable[TimelineEntry]) -> Views:
@@ -522,22 +549,28 @@ def step_document(step: Step, start: datetime) -> Object:
 
 
 def workload_document(course: Course, timeline: Timeline) -> Object:
-    """Return the course of a workload: the extremes of its numbers, its bounds, and all numbers."""
+    """Return the course of a workload: its worst moments, and all of them."""
     judged = judge(course)
-    worst, last = extremes(judged), judged[-1].numbers
 
     def at(step: int) -> str:
         return format_exact_time(timeline.steps[step - 1].at if step else timeline.since)
 
-    bounds = worst.lowest.bounds
-    return {"resource": course.key.resource, "namespace": course.key.namespace, "name": course.key.name,
-            "desired": last.desired, "minAvailable": worst.lowest.numbers.available,
-            "maxUnavailable": worst.most_unavailable, "maxSurge": worst.most_surge, "updated": last.updated,
-            "bounds": {"step": worst.lowest.step, "at": at(worst.lowest.step), "desired": worst.lowest.numbers.desired,
-                       "minAvailable": worst.lowest.required, "maxUnavailable": bounds.max_unavailable,
-                       "maxSurge": bounds.max_surge,
-                       "budget": bounds.budget if worst.lowest.required is not None else ""},
+    document = worst_document(course.key, judged)
+    step = document["bounds"]["step"]
+    return {**document, "bounds": {"step": step, "at": at(step), **document["bounds"]},
             "numbers": [{"step": step, "at": at(step), "desired": numbers.desired, "pods": numbers.pods,
                          "ready": numbers.ready, "available": numbers.available, "unavailable": numbers.unavailable,
                          "surge": numbers.surge, "updated": numbers.updated, "required": required}
                         for step, numbers, _, required, *_ in judged]}
+
+
+def worst_document(key: Key, judged: Sequence[Availability]) -> Object:
+    """Return what a workload was at its worst, and the bounds of that moment."""
+    lowest, most_unavailable, most_surge, allowed_surge, _ = extremes(judged)
+    last, bounds = judged[-1].numbers, lowest.bounds
+    return {"resource": key.resource, "namespace": key.namespace, "name": key.name, "desired": last.desired,
+            "minAvailable": lowest.numbers.available, "maxUnavailable": most_unavailable, "maxSurge": most_surge,
+            "updated": last.updated,
+            "bounds": {"step": lowest.step, "desired": lowest.numbers.desired, "minAvailable": lowest.required,
+                       "maxUnavailable": bounds.max_unavailable, "maxSurge": allowed_surge,
+                       "budget": bounds.budget if lowest.required is not None else ""}}

@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from kubepy import __version__
 from kubepy.api.clock import parse_time
 from kubepy.api.errors import Expired
+from kubepy.lazy import NamedTuple
 from kubepy.storage import Key
 
 if TYPE_CHECKING:

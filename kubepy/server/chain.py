@@ -23,7 +23,7 @@ from kubepy.api.values import goformat
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.server import authentication, health, livepage, negotiation, requestinfo, routes, watch
 from kubepy.server.application import Application
-from kubepy.server.messages import Call, Headers, HttpRequest, RequestInfo, Response, StreamResponse
+from kubepy.server.messages import GZIP_HEADERS, Call, Headers, HttpRequest, RequestInfo, Response, StreamResponse
 from kubepy.storage import LockTimeoutError, RemovedError, StorageError
 
 Scope = MutableMapping[str, Any]
@@ -53,6 +53,7 @@ class HandlerChain:
 
     def __init__(self, application: Application) -> None:
         self._application = application
+        self._timelines = livepage.LiveTimelines()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -105,7 +106,8 @@ class HandlerChain:
         if livepage.is_page(request):
             return livepage.page()
         if info.path == livepage.TIMELINE:
-            return await livepage.timeline(application, request, info)
+            answer = await livepage.timeline(self._timelines, application, request, info)
+            return compressed(request, answer) if isinstance(answer, Response) else answer
         if info.is_resource_request and info.verb == "watch":
             return await watch.watch(application, request, info, await application.read(admit))
         whole = request
@@ -258,12 +260,11 @@ def request_seconds(request: HttpRequest) -> float:
 
 def compressed(request: HttpRequest, response: Response) -> Response:
     """Return a large answer in gzip, if the client accepts that (``deferredResponseWriter``)."""
-    encodings = [token.strip() for token in request.header("accept-encoding").split(",")]
-    if len(response.body) <= GZIP_BYTES or "gzip" not in encodings or any(
+    if len(response.body) <= GZIP_BYTES or not request.accepts_gzip or any(
             name.lower() == "content-encoding" for name, _ in response.headers):
         return response
     return response._replace(body=gzip.compress(response.body, 1, mtime=0), headers=(
-        *response.headers, ("content-encoding", "gzip"), ("vary", "Accept-Encoding")))
+        *response.headers, *GZIP_HEADERS))
 
 
 def warning_headers(warnings: Iterable[str]) -> Headers:

@@ -17,6 +17,7 @@ PROTOBUF = "application/vnd.kubernetes.protobuf"
 TEXT = "text/plain; charset=utf-8"
 
 Headers = tuple[tuple[str, str], ...]
+GZIP_HEADERS: Headers = (("content-encoding", "gzip"), ("vary", "Accept-Encoding"))
 
 
 class HttpRequest(NamedTuple):
@@ -41,6 +42,10 @@ class HttpRequest(NamedTuple):
 
     def header(self, name: str) -> str:
         return self.headers.get(name, "")
+
+    @property
+    def accepts_gzip(self) -> bool:
+        return "gzip" in [token.strip() for token in self.header("accept-encoding").split(",")]
 
     def header_values(self, name: str) -> list[str]:
         """Return the values of a header that may be repeated, each as it was sent."""

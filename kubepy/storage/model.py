@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
+
+from kubepy.lazy import NamedTuple
 
 ADDED = "ADDED"
 MODIFIED = "MODIFIED"

@@ -275,3 +275,14 @@ def test_cluster_plan_has_steps_and_raises_errors() -> None:
     assert not cluster.plan(["rollout", "restart", "deploy/web"], limit="1s")
     with pytest.raises(CommandError, match='"none" not found'):
         cluster.plan("scale deploy/none --replicas=1")
+
+
+def test_bars_stand_below_each_other_where_a_bound_holds_at_times_only() -> None:
+    cluster = Cluster.temporary(nodes=3, settings={"kubelet": {"readyAfter": "5s", "stopsAfter": "3s"}})
+    cluster.run("create deployment web --image=web:1 --replicas=3", check=True)
+    cluster.advance("1m")
+    lines = cluster.run("plan drain node-1", check=True).stdout.splitlines()
+    bars = [line for line in lines if "▇" in line]
+    assert len({line.index("▇") for line in bars}) == 1
+    assert ["min 3" in line for line in bars] == [False, False, True]
+    assert "deployment web: done after 5s, 1 pod replaced, lowest 2/3" in lines

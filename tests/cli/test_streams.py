@@ -56,3 +56,18 @@ def test_state_folder_that_is_file(bare: Kubepy, folder: Path, words: str) -> No
     assert "internal error" not in done.err
     assert words.startswith("apply") or done.err.count("\n") <= 1
     assert (folder / "state").read_text() == "x"
+
+
+def test_what_is_registered_for_the_end_of_the_process_happens(kubepy: Kubepy) -> None:
+    code = ("import atexit, sys; from kubepy.cli.program import run; atexit.register(print, 'at exit');"
+            "sys.argv[1:] = ['get', 'ns', 'default', '-o', 'name']; sys.exit(run())")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr, done.returncode) == ("namespace/default\nat exit\n", "", 0)
+
+
+def test_process_ends_after_its_threads(kubepy: Kubepy) -> None:
+    code = ("import sys, threading, time; from kubepy.cli.program import run;"
+            "threading.Thread(target=lambda: (time.sleep(0.2), print('thread'))).start();"
+            "sys.argv[1:] = ['get', 'ns', 'none']; sys.exit(run())")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.returncode) == ("thread\n", 1)

@@ -90,6 +90,23 @@ def test_page_keys_select_steps_and_zoom(browser: Browser, tmp_path: Path) -> No
     assert browser.problems == []
 
 
+def test_page_keys_work_before_the_picture_has_the_focus(browser: Browser, tmp_path: Path) -> None:
+    show(browser, tmp_path, timelines.rolling_daemonset(2))
+    assert browser.run("document.activeElement === document.body")
+    browser.press("ArrowRight")
+    assert words(browser).endswith("step 1 of 13")
+    browser.press("End", "ArrowRight")
+    assert words(browser).endswith("step 2 of 13")  # End scrolls the page
+    path = "document.querySelector('#drawing .r0 path').getAttribute('d')"
+    whole = browser.run(path)
+    browser.press("+")
+    browser.wait(f"{path} !== {whole!r}")
+    browser.run("document.getElementById('filter').focus()")
+    browser.press("0")
+    assert browser.run("document.getElementById('filter').value") == "0"
+    assert browser.run(path) != whole
+
+
 def test_page_tells_what_is_under_the_pointer(browser: Browser, tmp_path: Path) -> None:
     show(browser, tmp_path, timelines.rolling_daemonset(2))
     box = browser.run("(({x, y}) => [x, y])(document.querySelector('.inbar').getBoundingClientRect())")

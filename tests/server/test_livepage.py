@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 import signal
+import zlib
 from collections.abc import Callable, Iterator
 from itertools import accumulate
 from typing import Any
 
 import pytest
 
+from kubepy.insight.picture import html
+from kubepy.server import chain
 from tests.insight.browser import ARTEFACTS, CHROMIUM, Browser
 from tests.server.conftest import Api, ServerProcess
 from tests.server.test_authentication import as_user, grant
@@ -152,6 +156,44 @@ def test_timeline_stream_has_what_another_process_did(api: Api) -> None:
     stream.close()
 
 
+def test_timeline_is_compressed_for_clients_that_accept_it(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chain, "GZIP_BYTES", 1000)
+    for number in range(20):
+        api.cluster.client.create("pods", {**pod("x"), "metadata": {"name": f"web-{number}", "namespace": "default"}})
+    plain, answer = api.get("/timeline"), api.get("/timeline", {"Accept-Encoding": "gzip, deflate, br"})
+    assert (answer.headers["content-encoding"], gzip.decompress(answer.body)) == ("gzip", plain.body)
+    assert len(answer.body) < len(plain.body) / 2
+    stream = api.stream("/timeline?watch=1", {"Accept-Encoding": "gzip"})
+    assert stream.headers["content-encoding"] == "gzip"
+    decompressor = zlib.decompressobj(zlib.MAX_WBITS | 16)
+    assert decompressor.decompress(stream.next() or b"") == plain.body
+    create_pod(api, "later")
+    assert b"later" in decompressor.decompress(stream.next(SOON) or b"")
+    stream.close()
+
+
+def test_timeline_is_drawn_once_for_all_who_see_the_same(
+        new_api: Callable[..., Api], monkeypatch: pytest.MonkeyPatch) -> None:
+    api = new_api(authorization="RBAC")
+    drawn, draw = [], html.live_document
+    monkeypatch.setattr(html, "live_document", lambda shown: drawn.append(shown) or draw(shown))
+    create_pod(api, "web")
+    for user in ("ann", "bob"):
+        grant(api, user, "list", "pods", namespace="default")
+    streams = [api.stream("/timeline?watch=1") for _ in range(3)]
+    documents = [stream.event() for stream in streams]
+    assert documents[0] == documents[1] == documents[2] == api.get("/timeline").json()
+    assert len(drawn) == 1
+    assert api.get("/timeline", as_user("ann")).json() == api.get("/timeline", as_user("bob")).json() != documents[0]
+    assert len(drawn) == 2
+    api.post("/api/v1/namespaces/default/configmaps", {"metadata": {"name": "no-step"}})
+    assert api.get("/timeline").json() == documents[0]
+    assert len(drawn) == 2
+    create_pod(api, "later")
+    assert len({str(stream.event(SOON)) for stream in streams}) == 1
+    assert len(drawn) == 3
+
+
 # --- in a browser
 
 
@@ -194,3 +236,6 @@ def test_live_page_without_good_token_asks_for_one(browser: Browser, new_server:
     browser.run(f"document.getElementById('token').value = {server.token!r};"
                 "document.getElementById('login').requestSubmit()")
     browser.wait("!document.getElementById('listing').hidden && document.getElementById('login').hidden")
+    browser.open(f"{server.url}/?since=foo")
+    browser.wait("document.getElementById('message').textContent.startsWith('since=foo is neither a time')")
+    assert browser.run("document.getElementById('login').hidden") is True  # another token would not help

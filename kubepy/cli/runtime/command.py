@@ -16,7 +16,7 @@ cobra and pflag read them: global flags stand anywhere, and the first words that
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import click
 
@@ -25,6 +25,7 @@ from kubepy.cli.names import KUBEPY, plugin_prefix, program_of, renamed, transla
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import Flag, FlagSyntaxError, HelpRequested, Parsed, Parser
 from kubepy.cli.runtime.options import GLOBAL_FLAGS, CommandLine, GlobalOptions, Options
+from kubepy.lazy import NamedTuple
 from kubepy.quoting import quote
 
 OptionsT = TypeVar("OptionsT", bound=Options)

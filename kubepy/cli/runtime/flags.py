@@ -7,11 +7,11 @@ words. Upstream: ``github.com/spf13/pflag/flag.go`` (parseLongArg, parseSingleSh
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 
-from kubepy.lazy import lazy_imports
+from kubepy.lazy import NamedTuple, lazy_imports
 from kubepy.quoting import printable, quote
 
 with lazy_imports():

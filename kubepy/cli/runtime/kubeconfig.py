@@ -10,10 +10,10 @@ from __future__ import annotations
 import json
 import os
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from kubepy.cli.errors import CliError, UnprefixedError, os_error_text
-from kubepy.lazy import lazy_imports
+from kubepy.lazy import NamedTuple, lazy_imports
 from kubepy.quoting import printable, quote
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ of ``k8s.io/cli-runtime/pkg/genericclioptions`` and ``kubectl/pkg/cmd``, ``kubec
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple, NoReturn, dataclass_transform
+from typing import Any, ClassVar, NoReturn, dataclass_transform
 
 from kubepy.cli.errors import CliError, UsageError
 from kubepy.cli.runtime.flags import (
@@ -30,7 +30,7 @@ from kubepy.cli.runtime.flags import (
     string_slice_flag,
     typed_flag,
 )
-from kubepy.lazy import lazy_imports
+from kubepy.lazy import NamedTuple, lazy_imports
 from kubepy.quoting import printable, quote
 
 with lazy_imports():

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from kubepy.insight import Course, Step, Timeline
 from kubepy.insight.availability import JOBS
@@ -147,7 +148,8 @@ class TopControllers:
     """The top controllers of a timeline's objects."""
 
     def __init__(self, timeline: Timeline) -> None:
-        self._owners = {step.key: _owner_key(step) for step in (*timeline.present, *timeline.steps) if step.owner}
+        self._owners = {step.key: _owner_key(step.owner, step.key.namespace)
+                        for step in (*timeline.present, *timeline.steps) if step.owner}
         self._workloads = {course.key for course in timeline.courses}
 
     def top(self, step: Step) -> Key:
@@ -170,9 +172,10 @@ class TopControllers:
         return above if is_certain or above in self._workloads else None
 
 
-def _owner_key(step: Step) -> Key:
-    resource, _, name = step.owner.partition("/")
-    return Key(resource, step.key.namespace, name)
+@lru_cache(10_000)
+def _owner_key(owner: str, namespace: str) -> Key:
+    resource, _, name = owner.partition("/")
+    return Key(resource, namespace, name)
 
 
 def link_successors(bars: Iterable[Bar], course: Course | None, steps: int) -> None:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from datetime import timedelta
 from itertools import groupby, pairwise
 from typing import Any
 
 from kubepy.api.meta import Object
-from kubepy.insight import Course, Timeline
-from kubepy.insight.availability import judge
+from kubepy.insight import Timeline
+from kubepy.insight.availability import Availability
 from kubepy.insight.picture import PODS
 from kubepy.insight.picture.svg import (
     COLOURS,
@@ -32,7 +33,8 @@ from kubepy.insight.picture.svg import (
     number,
     resource_text,
 )
-from kubepy.insight.timeline import workload_document
+from kubepy.insight.timeline import worst_document
+from kubepy.storage import Key
 
 COLUMNS = ("Workload", "Namespace", "Desired at the end", "Lowest available", "Required then", "Most unavailable",
            "Most surge", "Updated at the end")
@@ -93,7 +95,7 @@ def content(drawing: Drawing) -> str:
         f'<div id="picture">\n'
         f'<svg id="drawing" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" role="img" '
         f'aria-label="{clean(description_of(drawing))}">\n'
-        f'{body_of(drawing)}</svg>\n</div>\n{legend(drawing)}{workloads_table(drawing.timeline)}')
+        f'{body_of(drawing)}</svg>\n</div>\n{legend(drawing)}{workloads_table(drawing)}')
 
 
 def legend(drawing: Drawing) -> str:
@@ -103,11 +105,11 @@ def legend(drawing: Drawing) -> str:
     return f'<ul id="legend" aria-label="Legend">\n{items}</ul>\n' if items else ""
 
 
-def workloads_table(timeline: Timeline) -> str:
+def workloads_table(drawing: Drawing) -> str:
     """Return the table of the workloads' numbers."""
     rows = list[str]()
-    for course in filter(lambda course: course.numbers, sorted(timeline.courses)):
-        name, *cells = workload_cells(course, timeline)
+    for key in sorted(drawing.judged):
+        name, *cells = workload_cells(key, drawing.judged[key])
         others = "".join(f"<td>{clean(cell)}</td>" for cell in cells)
         rows.append(f'<tr><th scope="row">{clean(name)}</th>{others}</tr>\n')
     head = "".join(f'<th scope="col">{name}</th>' for name in COLUMNS)
@@ -115,14 +117,14 @@ def workloads_table(timeline: Timeline) -> str:
             f"\n<tbody>\n{''.join(rows)}</tbody></table></div>\n" if rows else "")
 
 
-def workload_cells(course: Course, timeline: Timeline) -> list[str]:
+def workload_cells(key: Key, judged: Sequence[Availability]) -> list[str]:
     """Return the cells of a workload: the numbers that ``-o json`` has."""
-    workload = workload_document(course, timeline)
+    workload = worst_document(key, judged)
     required = workload["bounds"]["minAvailable"]
     cells = [workload["namespace"], workload["desired"], workload["minAvailable"],
              "" if required is None else required, workload["maxUnavailable"], workload["maxSurge"],
              workload["updated"]]
-    return [f"{course.key.resource}/{course.key.name}", *map(str, cells)]
+    return [f"{key.resource}/{key.name}", *map(str, cells)]
 
 
 class Distinct:
@@ -170,8 +172,7 @@ def page_data(drawing: Drawing) -> Object:
         "bars": [[own[bar], (top + bottom) / 2, bar.start, bar.end,
                   places[bar.successor] if bar.successor else -1] for top, bottom, bar in drawing.rows],
         "names": [[round(x, 2), round(width, 2), y, bar.key.name] for x, width, y, bar in drawing.names],
-        "courses": [course_data(course, *drawing.charts[course.key][::2]) for course in sorted(timeline.courses)
-                    if course.numbers],
+        "courses": [course_data(key, drawing.judged[key], *drawing.charts[key][::2]) for key in sorted(drawing.judged)],
         "words": words.values(), "kinds": kinds.values(), "actions": actions.values(),
         "objects": [part for (before, *_), (name, *rest) in pairwise([(0,), *objects.values()])
                     for part in (name - before, *rest)]}
@@ -186,11 +187,11 @@ def times_of(timeline: Timeline) -> list[int]:
     return flat
 
 
-def course_data(course: Course, top: float, bottom: float) -> list[Any]:
+def course_data(key: Key, judged: Sequence[Availability], top: float, bottom: float) -> list[Any]:
     """Return [resource/name, namespace, top, bottom, changes, order]: its numbers, with how many were required (-1:
     nothing says so), as differences to those before; the order has the place of each among the distinct ones."""
-    rows = [(step, *numbers, -1 if required is None else required) for step, numbers, _, required, *_ in judge(course)]
+    rows = [(step, *numbers, -1 if required is None else required) for step, numbers, _, required, *_ in judged]
     changes = Distinct()
     order = [changes.place(tuple(value - old for value, old in zip(row, before, strict=True)))
              for before, row in pairwise([(0,) * 8, *rows])]
-    return [f"{course.key.resource}/{course.key.name}", course.key.namespace, top, bottom, changes.values(), order]
+    return [f"{key.resource}/{key.name}", key.namespace, top, bottom, changes.values(), order]

@@ -347,17 +347,18 @@ const timelinePage = (() => {
     "+": () => zoom(1.5), "=": () => zoom(1.5), "-": () => zoom(1 / 1.5), 0: () => setView(0, data.plot),
     Escape: () => { selected = -1; showTip(null); later(); }};
   const SHIFTED = {ArrowRight: () => move(0.2), ArrowLeft: () => move(-0.2)};
+  const SCROLLS = ["ArrowUp", "ArrowDown", "Home", "End"];  // the page, where the picture has not the focus
+
+  function press(event) {
+    const act = !event.ctrlKey && !event.metaKey && !event.altKey && ((event.shiftKey && SHIFTED[event.key]) || KEYS[event.key]);
+    if (!act || !data) return;
+    event.preventDefault();
+    act();
+  }
 
   function connectPicture() {
     const picture = $("picture"), pointers = new Map();
     let drag = null;
-    const key = event => {
-      const act = !event.ctrlKey && !event.metaKey && !event.altKey && ((event.shiftKey && SHIFTED[event.key]) || KEYS[event.key]);
-      if (act) {
-        event.preventDefault();
-        act();
-      }
-    };
     const at = x => view[0] + (x - picture.getBoundingClientRect().left - left) / scale;
     const down = event => {
       pointers.set(event.pointerId, event.clientX);
@@ -387,7 +388,7 @@ const timelinePage = (() => {
       else return;
       event.preventDefault();
     };
-    Object.assign(picture, {tabIndex: 0, onkeydown: key, onpointerdown: down, onpointermove: pan, onpointerleave: () => {
+    Object.assign(picture, {tabIndex: 0, onkeydown: press, onpointerdown: down, onpointermove: pan, onpointerleave: () => {
       pointers.clear();
       showTip(null);
     }, onpointerup: up, onpointercancel: up, onclick: event => {
@@ -436,6 +437,9 @@ const timelinePage = (() => {
       select(+row.dataset.step);
     };
     addEventListener("scroll", later, {passive: true});
+    addEventListener("keydown", event => {
+      if (event.target === document.body && !SCROLLS.includes(event.key)) press(event);
+    });
   }
 
   /* Shows a timeline whose drawing is in the page; one that goes on keeps its view. */

@@ -119,6 +119,7 @@ class Drawing:
         self.charts = dict[Key, tuple[float, float, float]]()
         self.gaps, self.keys = list[Label](), list[str]()
         self.height, self.thickness = 0.0, 0.0
+        self.judged = {course.key: judge(course) for course in timeline.courses if course.numbers}
 
     def add(self, classes: str, path: str) -> None:
         self.plot[classes].append(path)
@@ -171,7 +172,7 @@ def runs(values: Iterable[tuple[float, tuple[Any, ...]]]) -> Iterable[tuple[Any,
 def draw_chart(drawing: Drawing, course: Course) -> None:
     """Draw the availability of a workload against its band, with the events of it and of what it owns above."""
     _, ceiling, floor = drawing.charts[course.key]
-    places = [(drawing.scale.x(moment.step - 1), moment.numbers, moment) for moment in judge(course)]
+    places = [(drawing.scale.x(moment.step - 1), moment.numbers, moment) for moment in drawing.judged[course.key]]
     most = max(1, *(max(numbers.staying, numbers.available, moment.most) for _, numbers, moment in places))
     least = min(min(numbers.available, numbers.desired if moment.required is None else moment.required)
                 for _, numbers, moment in places)
@@ -205,7 +206,7 @@ def draw_chart_labels(drawing: Drawing, course: Course, is_low: bool) -> None:
     top, key = drawing.charts[course.key][0], course.key
     kind = f"{key.resource.partition('.')[0]} in {key.namespace}"
     revisions = [(revision, name) for (workload, revision), name in drawing.revisions.items() if workload == key]
-    drawing.texts.append(Label(LEFT, top + 14, summary_of(course, drawing.bars), "small summary"))
+    drawing.texts.append(Label(LEFT, top + 14, summary_of(drawing, key), "small summary"))
     drawing.texts.append(Label(8, top + 14, key.name, "name", LEFT - 16))
     if is_low:
         drawing.texts.append(Label(8, top + 40, kind, "small faint", LEFT - 30))
@@ -218,12 +219,12 @@ def draw_chart_labels(drawing: Drawing, course: Course, is_low: bool) -> None:
             drawing.texts.append(Label(23, y + 3.5, revision, "small", LEFT - 60))
 
 
-def summary_of(course: Course, bars: Sequence[Bar] = ()) -> str:
+def summary_of(drawing: Drawing, key: Key) -> str:
     """Say in one line how a workload fared: of Jobs, how their pods ended."""
-    if course.key.resource in JOBS:
-        ends = Counter(state for bar in bars if bar.workload == course.key for _, state in bar.states[-2:])
+    if key.resource in JOBS:
+        ends = Counter(state for bar in drawing.bars if bar.workload == key for _, state in bar.states[-2:])
         return f"{ends[SUCCEEDED]} pod{'' if ends[SUCCEEDED] == 1 else 's'} succeeded, {ends[FAILED]} failed"
-    judged = judge(course)
+    judged = drawing.judged[key]
     worst, last = extremes(judged), judged[-1].numbers
     lowest, at_end = worst.lowest, f"{last.available} of {last.desired} available at the end, {last.updated} updated"
     if not worst.is_up:
@@ -466,7 +467,7 @@ def caption_of(timeline: Timeline, left_out: int = 0) -> str:
 def description_of(drawing: Drawing) -> str:
     """Say in words what a picture shows."""
     courses = "".join(
-        f" {course.key.resource}/{course.key.name} in {course.key.namespace}: {summary_of(course, drawing.bars)}."
+        f" {course.key.resource}/{course.key.name} in {course.key.namespace}: {summary_of(drawing, course.key)}."
         for course in sorted(drawing.timeline.courses) if course.numbers)
     return f"{len(drawing.timeline.steps)} steps.{courses}"
 

@@ -12,9 +12,8 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
 
-from kubepy.lazy import lazy_imports
+from kubepy.lazy import NamedTuple, lazy_imports
 from kubepy.quoting import printable
 from kubepy.storage.errors import EditError
 from kubepy.storage.folder.database import PENDING, WRITTEN, KnownProblems, Row, Stamp

@@ -13,9 +13,9 @@ import sqlite3
 import stat
 import time
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
-from kubepy.lazy import lazy_imports
+from kubepy.lazy import NamedTuple, lazy_imports
 from kubepy.quoting import printable
 from kubepy.storage.errors import FolderError, NoClusterError
 from kubepy.storage.folder.database import Database, Stamp

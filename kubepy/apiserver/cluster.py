@@ -307,7 +307,8 @@ def object_links() -> tuple[links.Lookup, ...]:
         link("address", "status.podIP", pods),
         link("affinity", "spec.affinity.podAffinity", pods, kind=presence),
         link("anti_affinity", "spec.affinity.podAntiAffinity", pods, kind=presence),
-        link("nominated", "status.nominatedNodeName", pods),
+        link("nominated", "status.nominatedNodeName", pods, kind=presence),
+        link("waiting", "waiting", pods, kind=links.LinkKind.MENTION),  # a container that waits
     )
 
 

@@ -35,7 +35,8 @@ class Notes(NamedTuple):
         this workload selects."""
         selector = selectors.from_label_selector(owner["spec"].get("selector")) if owner else None
         waiting: dict[tuple[str, str], list[Object]] = {}  # by the scheduler's message and what they want of a node
-        for pod in client.list("pods", namespace=owner["metadata"]["namespace"] if owner else None).items:
+        namespace = owner["metadata"]["namespace"] if owner else None
+        for pod in client.find_recorded("pods", "phase", "Pending", namespace):
             if (pod["spec"].get("nodeName") or "deletionTimestamp" in pod["metadata"]
                     or (selector and not selector.matches(pod["metadata"].get("labels")))):
                 continue

@@ -226,6 +226,7 @@ class IndexView:
         self._access = access
         self._index: Database | None = None
         self._source: Database | None = None  # the index as the rest of the process knows it
+        self._close: Callable[[], object] = lambda: None
         self._is_open = False
         self._links: dict[str, Lookup] = {}
         self._left_out: frozenset[str] = frozenset()  # paths
@@ -236,10 +237,12 @@ class IndexView:
         def begin() -> None:
             source = self._access.database()
             if self._source is not source:
-                self.close()
+                self._close()
+                self._is_open = False
                 self._links = {link.name: link for link in self._access.links()}
                 source.make_links(self._links.values())
                 self._source, self._index = source, source.new_connection()
+                self._close = finalize(self, self._index.close)
             self.release()
             assert self._index is not None
             self._index.connection.execute("BEGIN")
@@ -255,12 +258,6 @@ class IndexView:
         if self._is_open and self._index is not None:
             self._is_open = False
             self._index.connection.execute("COMMIT")
-
-    def close(self) -> None:
-        """Close the connection."""
-        if self._index is not None:
-            self._index.close()
-        self._index, self._is_open = None, False
 
     def get(self, key: Key) -> Object | None:
         row = self._read(lambda index: index.row(key))

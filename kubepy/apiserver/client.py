@@ -521,6 +521,16 @@ class Client:
     def _stored(self, resource: str, namespace: str | None = None) -> Objects:
         return self._snapshot(resource, namespace).objects
 
+    def find_recorded(self, resource: str, link: str, value: str = "", namespace: str | None = None) -> Objects:
+        """Return the objects of a resource that a lookup (``kubepy.apiserver.cluster.object_links``) finds by a value,
+        as they are recorded: no file is looked at."""
+        view = self._store.view()
+        view.refresh()
+        try:
+            return [obj for _, obj in view.linked(link, value, resource, namespace)]
+        finally:
+            view.release()
+
     def list_implied(self, resource: str, namespace: str | None = None) -> Objects:
         """Return the objects of a resource that no file stands for (``kubepy.apiserver.implied``)."""
         implied_objects = self._implied_objects() if resource in IMPLIED else None

@@ -20,10 +20,11 @@ from kubepy.api.meta import (
     uid_of,
 )
 from kubepy.api.selectors import LabelSelector, SelectorError, from_label_selector
-from kubepy.runtime.informers import Index, Informers, TypedResource
+from kubepy.runtime.informers import PODS, Index, Informers, Query, TypedResource, owned_by
 from kubepy.runtime.reconcile import Key, WatchEvent
 from kubepy.runtime.workqueue import WorkQueue
 
+TO_CLAIM = " to claim"  # the end of a group's name
 # Called with the owner's key and the object when an object is seen to come or go.
 Observed = Callable[[Key, AnyObject], None]
 
@@ -77,16 +78,20 @@ class Ownership(Generic[ObjectT]):
         """
         owner = self.owner_of(obj) if matches else None
         selector = self.selector_of(owner) if owner is not None else None
-        return uid if selector is not None and selector.matches(labels_of(obj)) else f"{uid} to claim"
+        return uid if selector is not None and selector.matches(labels_of(obj)) else uid + TO_CLAIM
+
+    def queries_of_group(self, group: str) -> tuple[Query, ...]:
+        """Return the queries for the pods in a group of :meth:`index_group`."""
+        return owned_by(group.removesuffix(TO_CLAIM), PODS)
 
     def to_claim(self, resource: str, owner: AnyObject, index: Index[Any, Any]) -> list[Key]:
         """Return the keys of dependents that are to be released perhaps, and of orphans, in key order.
 
         Those that were observed before their owner are grouped again.
         """
-        for key in list(index.group(f"{uid_of(owner)} to claim")):
+        for key in list(index.group(uid_of(owner) + TO_CLAIM)):
             index.observe(key, self._informers.get(*key))
-        dependents = index.group(f"{uid_of(owner)} to claim")
+        dependents = index.group(uid_of(owner) + TO_CLAIM)
         orphans = self._informers.orphans(resource, namespace_of(owner))
         return sorted({*dependents, *orphans}) if dependents else orphans
 

@@ -15,10 +15,10 @@ from kubepy.api.clock import format_micro_time, parse_time
 from kubepy.api.errors import NotFound
 from kubepy.api.meta import is_being_deleted, name_of, namespace_of
 from kubepy.api.objects.nodes import is_node_ready, taints_of
-from kubepy.api.objects.pods import is_pod_terminal, node_name, phase_of
+from kubepy.api.objects.pods import TERMINAL_PHASES, is_pod_terminal, node_name, phase_of
 from kubepy.apiserver.request import DeleteOptions
 from kubepy.controllers.pod_control import add_disruption_target
-from kubepy.runtime.informers import NODES, PODS
+from kubepy.runtime.informers import NODES, PODS, Query
 from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
 
 if TYPE_CHECKING:
@@ -43,7 +43,9 @@ class PodGarbageCollector:
         self._pods = context.informers.lister(PODS)
         self._clock = context.clock
         self._missing: dict[str, datetime] = {}  # nodes that pods name and that don't exist: since when
-        self._terminated = context.informers.add_index(PODS, lambda pod: ("", None) if is_pod_terminal(pod) else None)
+        self._terminated = context.informers.add_index(
+            PODS, lambda pod: ("", None) if is_pod_terminal(pod) else None,
+            lambda _: [Query(PODS, None, "phase", phase) for phase in sorted(TERMINAL_PHASES)])
         self.queue = context.new_queue()
 
     def remember(self) -> Any:

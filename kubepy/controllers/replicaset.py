@@ -114,7 +114,7 @@ class ReplicaSetController:
         self._expectations: Expectations[Key] = Expectations(context.clock.now)
         self.queue = context.new_queue()
         self._owners = Ownership(context.informers, self.resource, self.kind, self.queue, self.read_selector)
-        self._members = context.informers.add_index(PODS, self._index_pod)
+        self._members = context.informers.add_index(PODS, self._index_pod, self._owners.queries_of_group)
 
     @staticmethod
     def read_selector(source: Any) -> LabelSelector:

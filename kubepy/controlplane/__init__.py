@@ -144,10 +144,6 @@ def build_manager(cluster: LocalCluster, among: Collection[str] = NAMES) -> Mana
     store, scheme = cluster.store, cluster.scheme
     context = reconcile.Context(cluster.controller_client, reconcile.Informers(), cluster.clock, scheme)
 
-    def served_resources() -> list[str]:
-        """List the resources that have objects; files of a kind that nothing defines any more are left alone."""
-        return [resource for resource in store.resources() if scheme.is_served(resource)]
-
     if cluster.settings.bootstrap == FULL and store.meta(RBAC_BOOTSTRAPPED) is None:
         cluster.start()
         store.set_meta(RBAC_BOOTSTRAPPED, "yes")
@@ -157,8 +153,8 @@ def build_manager(cluster: LocalCluster, among: Collection[str] = NAMES) -> Mana
         lambda: store.meta(CHECKPOINT), lambda text: store.set_meta(CHECKPOINT, text),
         identity([name for name in reconciler_names(cluster.settings) if name in among], cluster.settings))
     reconcilers = new_reconcilers(context, cluster.logger, among)
-    return managers.Manager(context.client, context.informers, cluster.clock, reconcilers, resources=served_resources,
-                            checkpoints=checkpoints)
+    return managers.Manager(context.client, context.informers, cluster.clock, reconcilers,
+                            source=managers.ListWatch(store.view(), scheme.is_served), checkpoints=checkpoints)
 
 
 @contextmanager

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kubepy.api.clock import Clock
 from kubepy.api.errors import AlreadyExists, Conflict, Expired, Status
@@ -28,7 +28,11 @@ from kubepy.runtime.checkpoint import UNWATCHED, Checkpoint, Pending, dump, pars
 from kubepy.runtime.reconcile import EVERY_RESOURCE, Handler, Informers, Key, Reconciler, Remembering, WatchEvent
 from kubepy.runtime.workqueue import WorkQueue
 
+if TYPE_CHECKING:
+    from kubepy.storage.links import RecordedView
+
 BATCH_SECONDS = 0.5  # how long other writers are kept waiting when the first reconciler's turn ends …
+BEGIN_SHARE = 20  # … by so many times that for each second that a batch took to begin: that grows with the folder …
 MAX_BATCH_SECONDS = 2.0  # … and at most, give or take one sync
 KEYS_PER_TURN = 250
 RETRY_PATIENCE = 0.1  # back-offs this short are waited for: the second try mostly succeeds
@@ -49,6 +53,16 @@ class CheckpointStore(NamedTuple):
     load: Callable[[], str | None]
     save: Callable[[str], None]
     identity: Sequence[str] = ()
+
+
+class ListWatch(NamedTuple):
+    """The objects that controllers work with, as the store has recorded them.
+
+    ``is_served``: tells of which resources; files of a kind that nothing defines are left alone.
+    """
+
+    view: RecordedView
+    is_served: Callable[[str], bool] = lambda resource: True
 
 
 class Horizon(NamedTuple):
@@ -81,17 +95,17 @@ class Horizon(NamedTuple):
 class Manager:
     """Runs reconcilers over one cluster.
 
-    :param resources: the resources of which there are objects, for the first listing.
+    :param source: the objects that informers read.
     :param checkpoints: keeps the manager's checkpoint; without, it reconciles every object when it starts.
     """
 
     def __init__(self, client: Client, informers: Informers, clock: Clock, reconcilers: Sequence[Reconciler], *,
-                 resources: Callable[[], Iterable[str]], checkpoints: CheckpointStore | None = None) -> None:
+                 source: ListWatch, checkpoints: CheckpointStore | None = None) -> None:
         self._client = client
         self._informers = informers
         self._clock = clock
         self._reconcilers = reconcilers
-        self._resources = resources
+        self._view, self._is_served = source
         self._checkpoints = checkpoints
         self.commits_each_turn = False  # for whoever watches: pods are seen Pending before they run
         self.is_awaited: Callable[[], bool] = lambda: False  # another writer waits: a batch ends after a sync
@@ -106,6 +120,7 @@ class Manager:
         self._turn, self._keys_left = len(reconcilers) - 1, 0
         self._revision = 0  # changes up to it have been delivered, or are in the inbox
         self._delivered = 0  # changes up to it have been delivered
+        self._seen = 0  # the revision of the informers when the last batch was committed
         self._inbox: list[WatchEvent] = []
         self._carried: list[Pending] = []  # keys from a checkpoint that are due, to be queued once there are informers
         self._loaded = False  # the informers hold the cluster as it was at _revision
@@ -251,11 +266,12 @@ class Manager:
         try:
             self._client.observe_from(self._revision)
             with self._client.batch() as batch:
+                patience = BATCH_SECONDS * (1 + BEGIN_SHARE * (time.monotonic() - start))
                 self._observe_outside(batch)
                 passed = 0.0
                 while True:
                     if (picked := self._next()) is None:
-                        if passed > BATCH_SECONDS or not self._move_clock():
+                        if passed > patience or not self._move_clock():
                             break
                         continue
                     self._sync(*picked)
@@ -265,11 +281,14 @@ class Manager:
                     if self.commits_each_turn:  # watchers see the same states on a slow machine
                         if is_turn_over or self.is_awaited():
                             break
-                    elif (is_turn_over and self._turn == 0 and passed > BATCH_SECONDS) or passed > MAX_BATCH_SECONDS:
+                    elif (is_turn_over and self._turn == 0 and passed > patience) or passed > MAX_BATCH_SECONDS:
                         break
                 self._revision = self._delivered = self._client.revision()
                 if self._clock.own or not self._has_keys():
                     self._save()  # in the same transaction, which costs next to nothing
+                self._view.release()  # so that the index can be shortened when it is written
+            self._seen = self._revision
+            self._view.refresh()
         except Status as error:
             self._stale = True
             self._conflicts += 1
@@ -338,23 +357,35 @@ class Manager:
             self._load()
             self._deliver_again(inbox)
         else:
+            self._recall_before(inbox)
+            self._view.refresh()
             self._observe(inbox)
         for pending in self._carried:
             self._queues[pending.reconciler].add(pending.key)
         self._carried.clear()
 
     def _load(self) -> None:
+        """Let the informers begin anew, with what is stored now."""
         self._informers.clear()
-        for resource in self._listed_resources():
-            for obj in self._client.list_stored(resource):
-                self._informers.observe(WatchEvent(Key(resource, namespace_of(obj), name_of(obj)), None, obj))
+        self._view.refresh()
+        self._informers.follow(self._view, self._is_watched)
         self._loaded = True
 
-    def _listed_resources(self) -> list[str]:
-        resources = sorted(set(self._resources()) - UNWATCHED)
-        if EVERY_RESOURCE in self._handlers:
-            return resources
-        return [resource for resource in resources if resource in self._handlers]
+    def _recall_before(self, events: Sequence[WatchEvent]) -> None:
+        """Let the informers know the objects of events as they were before these, which the view still shows.
+
+        It does not where another process has written between the commit of the last batch and the next look.
+        """
+        for key, event in {event.key: event for event in reversed(events)}.items():
+            if self._view.revision != self._seen and not self._informers.is_known(key):
+                self._informers.assume(key, event.old)
+            elif self._is_watched(key.resource):
+                self._informers.get(*key)
+
+    def _is_watched(self, resource: str) -> bool:
+        """Return whether a reconciler watches a resource that there is."""
+        return (EVERY_RESOURCE in self._handlers or resource in self._handlers) and resource not in UNWATCHED and \
+            self._is_served(resource)
 
     def _deliver_again(self, events: Sequence[WatchEvent]) -> None:
         """Hand over changes that the informers hold already; the states before them are not known any more."""
@@ -374,13 +405,14 @@ class Manager:
 
     def _relist(self) -> None:
         """List everything and hand all of it over: missing objects as deleted, present ones as added."""
-        before = dict(_all_objects(self._informers))
+        before = dict(self._informers.known())
         self._load()
+        self._informers.read_everything()
         self._stale = False
         for key, old in before.items():
             if not self._is_present(key, old):
                 self._handle(WatchEvent(key, old, None))
-        for key, obj in _all_objects(self._informers):
+        for key, obj in self._informers.known():
             self._handle(WatchEvent(key, None, obj))
 
     def _observe(self, events: Iterable[WatchEvent], *, ours: bool = False) -> None:
@@ -388,6 +420,8 @@ class Manager:
         for event in events:
             if event.key.resource in UNWATCHED:
                 continue
+            if ours and event.old is None and not self._informers.is_known(event.key):
+                self._informers.assume(event.key, None)  # it is new: nothing needs to be read
             for change in _changes_to(self._informers.get(*event.key), event):
                 self._informers.observe(change)
                 self._handle(change)
@@ -398,7 +432,7 @@ class Manager:
 
     def _deliver_objects(self, resource: str) -> None:
         """Hand over the objects of a custom resource as added: they could not be read before its definition."""
-        if resource not in self._listed_resources():
+        if not self._is_watched(resource):
             return
         for obj in self._client.list_stored(resource):
             event = WatchEvent(Key(resource, namespace_of(obj), name_of(obj)), None, obj)
@@ -485,12 +519,6 @@ def _defines_resource(event: WatchEvent) -> bool:
     if event.key.resource != CRDS or event.new is None:
         return False
     return event.old is None or event.old["spec"] != event.new["spec"]
-
-
-def _all_objects(informers: Informers) -> Iterator[tuple[Key, Object]]:
-    for resource in informers.resources():
-        for obj in informers.list(resource):
-            yield Key(resource, namespace_of(obj), name_of(obj)), obj
 
 
 def _changes_to(known: Object | None, event: WatchEvent) -> list[WatchEvent]:

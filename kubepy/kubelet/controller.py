@@ -42,7 +42,7 @@ from kubepy.kubelet.statuses import (
     rejected_status,
 )
 from kubepy.runtime.events import Recorder
-from kubepy.runtime.informers import CONFIG_MAPS, NODES, PODS, SECRETS, ResourceClient
+from kubepy.runtime.informers import CONFIG_MAPS, NODES, PODS, SECRETS, Query, ResourceClient
 from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
 
 if TYPE_CHECKING:
@@ -74,7 +74,8 @@ class Kubelet:
         self._rules = Rules(self._draw, context.client.settings.kubelet.annotations(), self._moments.exact,
                             context.informers.get)
         self._held_pods = context.informers.add_index(
-            PODS, lambda pod: (namespace_of(pod), None) if reported_obstacles(pod) else None)
+            PODS, lambda pod: (namespace_of(pod), None) if reported_obstacles(pod) else None,
+            lambda namespace: (Query(PODS, namespace, "waiting"),))
 
     def remember(self) -> Any:
         memory = {"terminations": self._backoff.remember(), "moments": self._moments.remember(),

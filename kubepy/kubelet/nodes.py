@@ -10,7 +10,7 @@ from kubepy.api.clock import format_time
 from kubepy.api.meta import annotations_of
 from kubepy.api.objects.nodes import is_node_ready
 from kubepy.api.objects.outcomes import OUTCOME
-from kubepy.runtime.informers import PODS, Index, Informers
+from kubepy.runtime.informers import PODS, Index, Informers, Query
 
 if TYPE_CHECKING:
     from kubepy.api.typed import Node, NodeCondition, NodeStatus, NodeSystemInfo, Pod
@@ -83,7 +83,8 @@ class PodAddresses:
 
     def __init__(self, informers: Informers) -> None:
         self._by_address: Index[Pod, None] = informers.add_index(
-            PODS, lambda pod: ((pod.get("status") or {}).get("podIP") or "", None))
+            PODS, lambda pod: ((pod.get("status") or {}).get("podIP") or "", None),
+            lambda address: (Query(PODS, None, "address", address),))
         self.last = 0
 
     def next(self) -> str:

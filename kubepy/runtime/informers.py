@@ -5,7 +5,7 @@ Upstream: informers, listers, indexers and typed clients of ``k8s.io/client-go``
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
 from kubepy.api.meta import AnyObject, Object, ObjectT, is_controlled_by, namespace_of, owner_references, uid_of
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from kubepy.api import typed
     from kubepy.api.watch import WatchEvent
     from kubepy.apiserver.client import Client
+    from kubepy.storage.links import RecordedView
 
 Value = TypeVar("Value")
 Group = TypeVar("Group")
@@ -58,19 +59,24 @@ class Index(Generic[ObjectT, Value]):
     """Values computed from the objects of one resource, each once for every change of its object.
 
     :param compute: gives an object's value and the name of its group, or None to leave the object out.
+    :param load: loads the object of a key; ``load_group`` those that may be in a group.
     """
 
-    def __init__(self, compute: Callable[[ObjectT], tuple[str, Value] | None]) -> None:
+    def __init__(self, compute: Callable[[ObjectT], tuple[str, Value] | None], load: Callable[[Key], object],
+                 load_group: Callable[[str], object]) -> None:
         self._compute = compute
+        self._load, self._load_group = load, load_group
         self._group_of: dict[Key, str] = {}
         self._groups: dict[str, dict[Key, Value]] = {}
 
     def get(self, key: Key) -> Value | None:
+        self._load(key)
         group = self._group_of.get(key)
         return None if group is None else self._groups[group][key]
 
     def group(self, name: str) -> Mapping[Key, Value]:
         """Return the values of a group by their objects' keys, in no particular order."""
+        self._load_group(name)
         return self._groups.get(name, {})
 
     def observe(self, key: Key, obj: ObjectT | None) -> None:
@@ -86,27 +92,59 @@ class Index(Generic[ObjectT, Value]):
         self._groups.clear()
 
 
+class Query(NamedTuple):
+    """One way to ask the store for objects: the resource's (in a namespace), or those that a lookup finds by a value.
+
+    The lookups are those of ``kubepy.apiserver.cluster.object_links``.
+    """
+
+    resource: str | None
+    namespace: str | None = None
+    link: str = ""
+    value: str = ""
+
+
+OWNED_TWICE = Query(None, link="owned_twice")
+
+
+def owned_by(uid: str, resource: str | None = None) -> tuple[Query, ...]:
+    """Return the queries for the objects whose ownerReferences name a uid: first or later."""
+    return Query(resource, link="owner", value=uid), OWNED_TWICE
+
+
 class Informers:
     """The objects as the controllers have observed them: read-only, indexed, fed by the manager from the change log.
 
-    Reading costs no storage access. After a sync the manager feeds in what that sync wrote, before the next one runs.
-    Controllers whose watch events come late have informers of their own (``kubepy.controlplane.faults``).
+    What is asked for is read from a view of the store when it was neither read nor observed before (:meth:`follow`). An
+    object that was is *known*, also one that is not there. What is not known is in the view as the controllers would
+    have observed it, so that nothing can tell when it was read. After a sync the manager feeds in what that sync wrote,
+    before the next one runs. Controllers whose watch events come late have informers of their own
+    (``kubepy.controlplane.faults``), in which everything is known.
     """
 
     def __init__(self) -> None:
-        self.listings = 0  # how often everything was listed anew
+        self.listings = 0  # how often everything was forgotten, to be read anew
         self._objects: dict[str, dict[str, dict[str, Object]]] = {}  # resource → namespace → name → object
         self._dependents: dict[str, dict[str, dict[Key, None]]] = {}  # owner uid → resource → keys that name it
         self._orphans: dict[tuple[str, str], dict[Key, None]] = {}  # resource, namespace → those without controller
         self._on_node: dict[str, dict[Key, None]] = {}  # node → keys of the pods bound to it
         self._keys: dict[str, Key] = {}  # uid → key
         self._indexes: dict[str, list[Index[Any, Any]]] = {}  # resource → the indexes that controllers added
+        self._view: RecordedView | None = None  # None: everything is known
+        self._is_watched: Callable[[str], bool] = lambda resource: True
+        self._absent: set[Key] = set()  # known not to be there
+        self._answered: set[Query] = set()
+        self._counts: dict[str, int] = {}  # of objects, by resource, where that was asked for
 
     def get(self, resource: str, namespace: str, name: str) -> Object | None:
-        return self._objects.get(resource, {}).get(namespace, {}).get(name)
+        obj = self._objects.get(resource, {}).get(namespace, {}).get(name)
+        if obj is None and self._view is not None:
+            return self._load(Key(resource, namespace, name))
+        return obj
 
     def list(self, resource: str, namespace: str | None = None) -> Objects:
         """Return objects in key order (namespace, name)."""
+        self.load(Query(resource, namespace))
         spaces = self._objects.get(resource, {})
         if namespace is not None:
             space = spaces.get(namespace, {})
@@ -115,13 +153,20 @@ class Informers:
 
     def count(self, resource: str) -> int:
         """Return the number of objects of a resource."""
-        return sum(len(space) for space in self._objects.get(resource, {}).values())
+        if self._view is None:
+            return sum(map(len, self._objects.get(resource, {}).values()))
+        if resource not in self._counts:
+            unknown = [key for key in self._view.keys(resource) if not self.is_known(key)]
+            present = sum(map(len, self._objects.get(resource, {}).values()))
+            self._counts[resource] = present + (len(unknown) if self._is_watched(resource) else 0)
+        return self._counts[resource]
 
     def lister(self, resource: TypedResource[ObjectT]) -> Lister[ObjectT]:
         return Lister(self, resource)
 
     def dependents(self, uid: str, resource: str | None = None) -> Keys:
         """Return the keys of the objects (of one resource) whose ownerReferences name this uid, in key order."""
+        self.load(*owned_by(uid, resource))
         by_resource = self._dependents.get(uid, {})
         if resource is not None:
             return sorted(by_resource.get(resource, ()))
@@ -129,28 +174,41 @@ class Informers:
 
     def orphans(self, resource: str, namespace: str) -> Keys:
         """Return the keys of the objects in a namespace that no controller owns, in key order."""
+        self.load(Query(resource, namespace, "orphan"))
         return sorted(self._orphans.get((resource, namespace), ()))
 
     def pods_on(self, node: str) -> Keys:
         """Return the keys of the pods bound to a node, in key order."""
+        self.load(Query(PODS, None, "node", node))
         return sorted(self._on_node.get(node, ()))
 
     def key_of(self, uid: str) -> Key | None:
-        """Return the key of the object with this uid, if one has been observed."""
+        """Return the key of the object with this uid, if there is one."""
+        if uid not in self._keys:
+            self.load(Query(None, None, "uid", uid))
         return self._keys.get(uid)
 
     def resources(self) -> Names:
-        return sorted(self._objects)
+        """Return the resources of which there are objects, or have been."""
+        unread = {resource for resource, _ in self._view.places()} if self._view is not None else set()
+        return sorted({*self._objects, *filter(self._is_watched, unread)})
 
-    def add_index(self, resource: TypedResource[ObjectT],
-                  compute: Callable[[ObjectT], tuple[str, Value] | None]) -> Index[ObjectT, Value]:
-        """Keep an :class:`Index` of a resource from now on; what was observed before is in it."""
-        index = Index(compute)
+    def add_index(self, resource: TypedResource[ObjectT], compute: Callable[[ObjectT], tuple[str, Value] | None],
+                  queries: Callable[[str], Iterable[Query]] | None = None) -> Index[ObjectT, Value]:
+        """Keep an :class:`Index` of a resource from now on; what was observed before is in it.
+
+        :param queries: find the objects of a group, by its name, and perhaps others; None: all of the resource may be
+            in any group.
+        """
+        index = Index(compute, lambda key: self.get(*key),
+                      lambda group: self.load(*(queries(group) if queries is not None else (Query(resource),))))
         for namespace, space in self._objects.get(resource, {}).items():
             for name, obj in space.items():
                 index.observe(Key(resource, namespace, name), cast(ObjectT, obj))
         self._indexes.setdefault(resource, []).append(index)
         return index
+
+    # --- observing
 
     def observe(self, event: WatchEvent) -> None:
         """Store one change."""
@@ -159,8 +217,13 @@ class Informers:
         old = space.get(key.name)
         if new is None:
             space.pop(key.name, None)
+            if self._view is not None:
+                self._absent.add(key)
         else:
             space[key.name] = new
+            self._absent.discard(key)
+        if key.resource in self._counts:
+            self._counts[key.resource] += (new is not None) - (old is not None)
         links_before = _links(key, old) if old is not None else None
         links = _links(key, new) if new is not None else None
         if links != links_before:
@@ -170,13 +233,81 @@ class Informers:
             index.observe(key, new)
 
     def clear(self) -> None:
-        """Forget everything, before it is all listed again."""
+        """Forget everything, before it is all read again."""
         self.listings += 1
-        for index in (self._objects, self._dependents, self._orphans, self._on_node, self._keys):
+        for index in (self._objects, self._dependents, self._orphans, self._on_node, self._keys, self._absent,
+                      self._answered, self._counts):
             index.clear()
+        self._view = None
         for indexes in self._indexes.values():
             for added in indexes:
                 added.clear()
+
+    # --- reading from a view
+
+    def follow(self, view: RecordedView, is_watched: Callable[[str], bool]) -> None:
+        """Read from a view from now on what is not known. The caller has it go on to a newer revision only when all
+        that changes by that is known.
+
+        :param is_watched: tells of which resources there are objects here at all.
+        """
+        self._view, self._is_watched = view, is_watched
+
+    def known(self, resource: str | None = None) -> Iterator[tuple[Key, Object]]:
+        """Yield the objects (of one resource) that were read or observed, in key order."""
+        for listed in sorted(self._objects) if resource is None else [resource]:
+            for namespace, space in sorted(self._objects.get(listed, {}).items()):
+                for name in sorted(space):
+                    yield Key(listed, namespace, name), space[name]
+
+    def read_everything(self) -> None:
+        """Read all that is not known, so that the view is not needed any more."""
+        for resource in self.resources():
+            self.load(Query(resource))
+        self._view = None
+
+    def is_known(self, key: Key) -> bool:
+        """Return whether an object, or that it is not there, was read or observed."""
+        return key in self._absent or key.name in self._objects.get(key.resource, {}).get(key.namespace, {})
+
+    def assume(self, key: Key, obj: Object | None) -> None:
+        """Take an object that is not known as it was before the change that is to be observed next."""
+        if obj is not None:
+            self._take(key, obj)
+        elif self._view is not None and not self.is_known(key):
+            self._absent.add(key)
+
+    def load(self, *queries: Query) -> None:
+        """Read what some queries find, unless it was read before."""
+        if self._view is None:
+            return
+        for query in queries:
+            resource, namespace, link, value = query
+            if query in self._answered or Query(resource) in self._answered or (
+                    resource is not None and not self._is_watched(resource)):
+                continue
+            self._answered.add(query)
+            for key, obj in (self._view.linked(link, value, resource, namespace) if link
+                             else self._view.list(str(resource), namespace)):
+                self._take(key, obj)
+
+    def _load(self, key: Key) -> Object | None:
+        """Read one object that is not observed."""
+        assert self._view is not None
+        if key in self._absent or Query(key.resource) in self._answered or not self._is_watched(key.resource):
+            return None
+        obj = self._view.get(key)
+        self.assume(key, obj)
+        return obj
+
+    def _take(self, key: Key, obj: Object) -> None:
+        """Store an object as it was read, unless it is known."""
+        if self.is_known(key) or not self._is_watched(key.resource):
+            return
+        self._objects.setdefault(key.resource, {}).setdefault(key.namespace, {})[key.name] = obj
+        self._link(key, _links(key, obj))
+        for index in self._indexes.get(key.resource, ()):
+            index.observe(key, obj)
 
     def _link(self, key: Key, links: _Links | None) -> None:
         if links is None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from kubepy.api.meta import labels_of, name_of, namespace_of
 from kubepy.api.objects.nodes import is_unschedulable, taints_of
 from kubepy.api.objects.pods import HostPort, host_ports, is_pod_terminal, node_name, pod_requests, priority
 from kubepy.api.values.quantity import Quantity
+from kubepy.runtime.informers import NODES, PODS, Informers, Query
 from kubepy.runtime.reconcile import Key
 from kubepy.scheduler.affinity import NO_TERMS, PodTerms, pod_terms
 
@@ -79,23 +80,54 @@ class NodeInfo:
     """A node and the sum of the pods on it. ``node`` is None while pods name a node that does not exist.
 
     ``memo`` keeps results that depend on this node and its pods alone; any change of them clears it.
+
+    :param fill: adds the pods, when anything that depends on them is first asked for; None: there are none yet.
     """
 
     __slots__ = (
-        "allocatable", "labels", "memo", "name", "node", "nonzero_cpu", "nonzero_memory", "pods", "ports", "requested",
-        "taints", "unschedulable", "with_affinity", "with_anti_affinity",
+        "_fill", "allocatable", "labels", "memo", "name", "node", "nonzero_cpu", "nonzero_memory", "pods", "ports",
+        "requested", "taints", "unschedulable", "with_affinity", "with_anti_affinity",
     )  # fmt: skip
 
-    def __init__(self, name: str) -> None:
+    pods: dict[Key, PodInfo]
+    requested: Resources
+    nonzero_cpu: int
+    nonzero_memory: int
+    ports: dict[HostPort, int]
+    with_affinity: dict[Key, PodInfo]
+    with_anti_affinity: dict[Key, PodInfo]
+
+    def __init__(self, name: str, fill: Callable[[NodeInfo], object] | None = None) -> None:
         self.name = name
         self.memo: dict[str, Any] = {}
-        self.pods: dict[Key, PodInfo] = {}
-        self.requested: Resources = {}
-        self.nonzero_cpu = self.nonzero_memory = 0
-        self.ports: dict[HostPort, int] = {}
-        self.with_affinity: dict[Key, PodInfo] = {}
-        self.with_anti_affinity: dict[Key, PodInfo] = {}
+        self._fill = fill
+        if fill is None:
+            self._begin()
         self.set_node(None)
+
+    def _begin(self) -> None:
+        self.pods, self.requested, self.ports = {}, {}, {}
+        self.nonzero_cpu = self.nonzero_memory = 0
+        self.with_affinity, self.with_anti_affinity = {}, {}
+
+    @property
+    def is_filled(self) -> bool:
+        """Whether the pods have been added."""
+        return self._fill is None
+
+    def fill(self) -> None:
+        """Add the pods, unless they have been."""
+        if self._fill is not None:
+            fill, self._fill = self._fill, None
+            self._begin()
+            fill(self)
+
+    def __getattr__(self, name: str) -> Any:
+        """Add the pods: what depends on them is not there before."""
+        if name not in NodeInfo.__annotations__ or self._fill is None:
+            raise AttributeError(name)
+        self.fill()
+        return getattr(self, name)
 
     def set_node(self, node: Node | None) -> None:
         self.memo.clear()
@@ -145,9 +177,15 @@ class NodeInfo:
 
 
 class Cache:
-    """All nodes, the pods on them, and the pods that preemption has nominated for a node."""
+    """All nodes, the pods on them, and the pods that preemption has nominated for a node.
 
-    def __init__(self) -> None:
+    :param informers: have the objects, which are taken when they are first needed: a node and its pods when a pod is
+        tried on it; pods with affinity to other pods, and nominated ones, at once. None: the caller sets all of them.
+    """
+
+    def __init__(self, informers: Informers | None = None) -> None:
+        self._informers = informers
+        self._has_all_nodes = informers is None
         self._infos: dict[str, NodeInfo] = {}
         self._assigned: dict[Key, str] = {}  # pod → node
         self._nominated: dict[str, dict[Key, PodInfo]] = {}  # node → pods nominated for it
@@ -155,18 +193,35 @@ class Cache:
         self._sorted: list[NodeInfo] | None = None
         self.with_affinity: dict[str, NodeInfo] = {}
         self.with_anti_affinity: dict[str, NodeInfo] = {}
+        if informers is not None:
+            informers.load(*(Query(PODS, None, link) for link in ("affinity", "anti_affinity", "nominated")))
+            for key, obj in list(informers.known(PODS)):
+                pod = cast("Pod", obj)
+                if pod["spec"].get("affinity") or (pod.get("status") or {}).get("nominatedNodeName"):
+                    self.set_pod(key, pod)
 
     # Reading.
 
     def nodes(self) -> list[NodeInfo]:
         """Return the nodes, by name; those that only pods name are left out."""
+        if not self._has_all_nodes and self._informers is not None:
+            self._has_all_nodes = True
+            for node in self._informers.lister(NODES).list():
+                self._info(name_of(node))
         if self._sorted is None:
             self._sorted = [self._infos[name] for name in sorted(self._infos) if self._infos[name].node is not None]
         return self._sorted
 
     def get(self, name: str) -> NodeInfo | None:
         node_info = self._infos.get(name)
+        if node_info is None and not self._has_all_nodes:
+            node_info = self._info(name)
+            self._forget_if_empty(node_info)
         return node_info if node_info is not None and node_info.node is not None else None
+
+    def count(self) -> int:
+        """Return the number of nodes."""
+        return len(self.nodes()) if self._informers is None else self._informers.count(NODES)
 
     def has_nominations(self) -> bool:
         return bool(self._nominated)
@@ -180,9 +235,9 @@ class Cache:
     def set_node(self, name: str, node: Node | None) -> None:
         node_info = self._infos.get(name)
         if node_info is None:
-            if node is None:
+            if node is None or not self._has_all_nodes:
                 return
-            node_info = self._infos[name] = NodeInfo(name)
+            node_info = self._info(name)
         if (node_info.node is None) != (node is None):
             self._sorted = None
         node_info.set_node(node)
@@ -206,6 +261,7 @@ class Cache:
         """Add a pod to the node that it is to be bound to, before it is."""
         self._unassign(key)
         self._unnominate(key)
+        self._info(node).fill()  # the informers do not have this pod there
         self._assign(PodInfo(key, pod), node)
 
     def forget(self, key: Key, pod: Pod) -> str:
@@ -228,13 +284,31 @@ class Cache:
         node_info.memo.clear()
         return True
 
-    def _assign(self, pod: PodInfo, node: str) -> None:
-        self._assigned[pod.key] = node
-        node_info = self._infos.get(node)
+    def _info(self, name: str) -> NodeInfo:
+        """Return what is known of a node; of one that is new here the node and its pods are with the informers."""
+        node_info = self._infos.get(name)
         if node_info is None:
-            node_info = self._infos[node] = NodeInfo(node)
-        node_info.add(pod)
-        self._index(node_info)
+            node_info = self._infos[name] = NodeInfo(name, self._fill if self._informers is not None else None)
+            if self._informers is not None and (node := self._informers.lister(NODES).get("", name)) is not None:
+                node_info.set_node(node)
+                self._sorted = None
+        return node_info
+
+    def _fill(self, node_info: NodeInfo) -> None:
+        """Add the pods of a node."""
+        assert self._informers is not None
+        for key in self._informers.pods_on(node_info.name):
+            self.set_pod(key, cast("Pod | None", self._informers.get(*key)))
+
+    def _assign(self, pod: PodInfo, node: str) -> None:
+        """Add a pod to its node, unless that has yet to take its pods from the informers, which have this one."""
+        node_info = self._info(node)
+        if pod.terms.any:  # all such pods are to be in the cache
+            node_info.fill()
+        if node_info.is_filled and pod.key not in self._assigned:  # else it came with the others
+            self._assigned[pod.key] = node
+            node_info.add(pod)
+            self._index(node_info)
 
     def _unassign(self, key: Key) -> None:
         if (node := self._assigned.pop(key, None)) is not None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from kubepy.api.errors import Conflict, NotFound, Status
-from kubepy.api.meta import Object, annotations_of, is_being_deleted, name_of, namespace_of, uid_of
+from kubepy.api.meta import Object, annotations_of, is_being_deleted, uid_of
 from kubepy.api.objects.pods import is_pod_terminal, node_name, priority, set_condition
 from kubepy.api.objects.volumes import SELECTED_NODE, with_claim
 from kubepy.runtime.event_series import SeriesRecorder
@@ -159,7 +159,7 @@ class Scheduler:
         if pod is None or not self._is_responsible_for(pod):
             return
         handle = self._handle()
-        if not (number := len(handle.cache.nodes())):
+        if not (number := handle.cache.count()):
             self._handle_scheduling_failure(key, pod, Diagnosis(), PostFilterResult(NO_NODES, nominate=True))
             return
         info = PodInfo(key, pod)
@@ -177,14 +177,9 @@ class Scheduler:
             self._prepare_candidate(info, post_filter.candidate)
 
     def _handle(self) -> Handle:
-        """Return what plugins read; filled once from the informers, then kept up to date by the handlers."""
+        """Return what plugins read; filled when needed, then kept up to date by the handlers."""
         if self._shared_handle is None:
-            cache = Cache()
-            for node in self._nodes.list():
-                cache.set_node(name_of(node), node)
-            for pod in self._pods.list():
-                cache.set_pod(Key(PODS, namespace_of(pod), name_of(pod)), pod)
-            self._shared_handle = Handle(cache, self._informers)
+            self._shared_handle = Handle(Cache(self._informers), self._informers)
         return self._shared_handle
 
     def _bind(self, result: FitResult, node_info: NodeInfo) -> None:

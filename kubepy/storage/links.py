@@ -30,6 +30,7 @@ class LinkKind(Enum):
 
     TEXT = "json_extract(json, '$.{0}')"  # the text at the path
     PRESENCE = "CASE WHEN coalesce(json_type(json, '$.{0}'), 'null') <> 'null' THEN '' END"  # "" if there is anything
+    MENTION = "CASE WHEN instr(json, '\"{0}\":') THEN '' END"  # "" if something in the object has this name
     ABSENCE = "CASE WHEN json IS NOT NULL AND json_type(json, '$.{0}') IS NOT 'true' THEN '' END"  # "" unless true
 
 
@@ -67,8 +68,10 @@ class Lookup(NamedTuple):
         """Return whether objects of a resource have entries."""
         return resource in self.resources if self.resources else resource not in self.others
 
-    def value_of(self, obj: Object) -> str | None:
-        """Return the value under which an object is found, None for an object that is not."""
+    def value_of(self, obj: Object, text: str) -> str | None:
+        """Return the value under which an object is found, None for one that is not. ``text``: its JSON."""
+        if self.kind is LinkKind.MENTION:
+            return "" if f'"{self.path}":' in text else None
         value: Any = obj
         for name, number in _STEP.findall(self.path):
             if number:
@@ -86,10 +89,10 @@ NewLinks = Callable[[], Sequence[Lookup]]
 Values = tuple[tuple[str, str], ...]  # names of links with the values of one object
 
 
-def link_values(links: Iterable[Lookup], key: Key, obj: Object) -> Values:
-    """Return the entries of an object."""
+def link_values(links: Iterable[Lookup], key: Key, obj: Object, text: str) -> Values:
+    """Return the entries of an object. ``text``: its JSON."""
     return tuple((link.name, value) for link in links
-                 if link.includes(key.resource) and (value := link.value_of(obj)) is not None)
+                 if link.includes(key.resource) and (value := link.value_of(obj, text)) is not None)
 
 
 class LinkEntries(NamedTuple):

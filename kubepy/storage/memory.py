@@ -259,7 +259,8 @@ class StoreState(NamedTuple):
         values: dict[Key, tuple[Values, Values]] = {}
         for record, obj, before in changes:
             if record.json is not None:
-                record.links = link_values(self.links, record.key, record.object if obj is None else obj)
+                record.links = link_values(self.links, record.key, record.object if obj is None else obj,
+                                           record.json)
             values[record.key] = before.links if before is not None else (), record.links
         return self.linked.changed(values)
 

@@ -11,7 +11,7 @@ import pytest
 
 from kubepy.api.meta import Object, name_of
 from kubepy.controlplane import NAMES, RECONCILERS, build_manager, new_reconcilers, reconciler_names
-from kubepy.controlplane.manager import CheckpointStore, Manager
+from kubepy.controlplane.manager import CheckpointStore, ListWatch, Manager
 from kubepy.runtime.checkpoint import Checkpoint, Pending, dump, parse, settled_checkpoint
 from kubepy.runtime.reconcile import EVERY_RESOURCE, Context, Handler, Informers, Key, WatchEvent
 from tests.controllers.conftest import Lab
@@ -61,7 +61,7 @@ class Toy:
         self.copier = Copier(context, resource)
         checkpoints = CheckpointStore(lambda: store.meta("toy"), lambda text: store.set_meta("toy", text))
         self.manager = Manager(lab.client, context.informers, lab.cluster.clock, [self.copier],
-                               resources=store.resources, checkpoints=checkpoints)
+                               source=ListWatch(store.view()), checkpoints=checkpoints)
 
 
 def copies(lab: Lab) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.controllers.resourcequota import ResourceQuotaController
-from kubepy.controlplane.manager import Manager
+from kubepy.controlplane.manager import ListWatch, Manager
 from kubepy.runtime.reconcile import Context, Informers
 
 Object = dict[str, Any]
@@ -22,7 +22,7 @@ def test_quota_counts_what_is_there_and_forgets_what_has_gone(tmp_path: Path) ->
     cluster = LocalCluster.open(tmp_path / "state", create=True)
     client, informers = cluster.client, Informers()
     own = [ResourceQuotaController(Context(client, informers, cluster.clock, cluster.scheme))]
-    manager = Manager(client, informers, cluster.clock, own, resources=cluster.store.resources)
+    manager = Manager(client, informers, cluster.clock, own, source=ListWatch(cluster.store.view()))
 
     def used() -> Object:
         assert manager.run_until_settled().failures == []

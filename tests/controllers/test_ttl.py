@@ -6,7 +6,7 @@ from pathlib import Path
 
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.controllers.ttl import ANNOTATION, TTLController, ttl_seconds
-from kubepy.controlplane.manager import Manager
+from kubepy.controlplane.manager import ListWatch, Manager
 from kubepy.runtime.reconcile import Context, Informers
 
 
@@ -19,7 +19,7 @@ def test_ttl_annotation_is_set_on_every_node(tmp_path: Path) -> None:
     cluster = LocalCluster.open(tmp_path / "state", create=True)
     informers = Informers()
     own = [TTLController(Context(cluster.client, informers, cluster.clock))]
-    manager = Manager(cluster.client, informers, cluster.clock, own, resources=cluster.store.resources)
+    manager = Manager(cluster.client, informers, cluster.clock, own, source=ListWatch(cluster.store.view()))
     for name in ("a", "b"):
         meta = {"name": name, "annotations": {"note": name}}
         cluster.client.create("nodes", {"apiVersion": "v1", "kind": "Node", "metadata": meta})

@@ -10,7 +10,7 @@ import pytest
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.apiserver.request import DeleteOptions
 from kubepy.controllers.volumeprotection import PVCProtectionController
-from kubepy.controlplane.manager import Manager
+from kubepy.controlplane.manager import ListWatch, Manager
 from kubepy.runtime.reconcile import Context, Informers
 
 
@@ -20,8 +20,8 @@ class Run:
         self.client = self.cluster.client
         informers = Informers()
         own = [PVCProtectionController(Context(self.client, informers, self.cluster.clock))]
-        resources = self.cluster.store.resources
-        self.manager = Manager(self.client, informers, self.cluster.clock, own, resources=resources)
+        source = ListWatch(self.cluster.store.view())
+        self.manager = Manager(self.client, informers, self.cluster.clock, own, source=source)
 
     def settle(self) -> None:
         assert self.manager.run_until_settled().failures == []

@@ -16,7 +16,7 @@ from kubepy.api.meta import Object, name_of, namespace_of
 from kubepy.apiserver.client import Client, ObjectList
 from kubepy.controlplane import reconciler_names
 from kubepy.controlplane.faults import WATCH, FaultyReconciler
-from kubepy.controlplane.manager import CheckpointStore, Manager
+from kubepy.controlplane.manager import CheckpointStore, ListWatch, Manager
 from kubepy.runtime.checkpoint import CHECKPOINT, identity
 from kubepy.runtime.reconcile import Context, Handler, Informers, Key, Reconciler
 from kubepy.runtime.workqueue import WorkQueue
@@ -163,7 +163,7 @@ class WatchedLab(Lab):
         made = self.witnesses(Context(cluster.client, informers, cluster.clock, cluster.scheme), crash_at)
         checkpoints = CheckpointStore(lambda: store.meta(CHECKPOINT), lambda text: store.set_meta(CHECKPOINT, text),
                                       identity(reconciler_names(cluster.settings), cluster.settings))
-        manager = Manager(cluster.client, informers, cluster.clock, made, resources=store.resources,
+        manager = Manager(cluster.client, informers, cluster.clock, made, source=ListWatch(store.view()),
                           checkpoints=checkpoints)
         with suppress(Crash):
             manager.run_until_settled()

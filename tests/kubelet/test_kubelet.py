@@ -12,7 +12,7 @@ import pytest
 from kubepy.api.objects.nodes import is_node_ready
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.apiserver.request import MERGE_PATCH, Patch
-from kubepy.controlplane.manager import Manager
+from kubepy.controlplane.manager import ListWatch, Manager
 from kubepy.kubelet import Kubelet
 from kubepy.runtime.reconcile import Context, Informers
 
@@ -27,8 +27,9 @@ class Run:
         self.client = self.cluster.client
         informers = Informers()
         context = Context(self.client, informers, self.cluster.clock)
-        own, resources = [Kubelet(context)], self.cluster.store.resources
-        self.manager = Manager(self.client, informers, self.cluster.clock, own, resources=resources)
+        own = [Kubelet(context)]
+        source = ListWatch(self.cluster.store.view())
+        self.manager = Manager(self.client, informers, self.cluster.clock, own, source=source)
 
     def settle(self) -> None:
         assert self.manager.run_until_settled().failures == []

@@ -10,7 +10,7 @@ import pytest
 
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.apiserver.request import MERGE_PATCH, DeleteOptions, Patch
-from kubepy.controlplane.manager import CheckpointStore, Manager
+from kubepy.controlplane.manager import CheckpointStore, ListWatch, Manager
 from kubepy.kubelet import Kubelet
 from kubepy.runtime.reconcile import Context, Informers
 from kubepy.scheduler import Scheduler
@@ -35,7 +35,7 @@ class Run:
         context = Context(self.client, informers, self.cluster.clock)
         kept = CheckpointStore(lambda: store.meta("checkpoint"), lambda text: store.set_meta("checkpoint", text))
         self.manager = Manager(self.client, informers, self.cluster.clock, [Kubelet(context), Scheduler(context)],
-                               resources=store.resources, checkpoints=kept)  # fmt: skip
+                               source=ListWatch(store.view()), checkpoints=kept)  # fmt: skip
 
     def settle(self) -> None:
         assert self.manager.run_until_settled().failures == []

@@ -64,7 +64,6 @@ class DaemonSetController:
         self._nodes = context.informers.lister(NODES)
         self._pods = context.informers.lister(PODS)
         self._revisions = context.informers.lister(CONTROLLER_REVISIONS)
-        self._daemon_pods = context.informers.add_index(PODS, self._index_daemon_pod)
         self._writer = ResourceClient(context.client, DAEMON_SETS)
         self._recorder = Recorder(context.client, self.name)
         self._pod_control = PodControl(context.client, self._recorder)
@@ -74,6 +73,7 @@ class DaemonSetController:
         self._written: dict[Key, str] = {}  # resource versions of DaemonSets from this controller's own writes
         self.queue = context.new_queue()
         self._owners = Ownership(context.informers, DAEMON_SETS, "DaemonSet", self.queue)
+        self._daemon_pods = context.informers.add_index(PODS, self._index_daemon_pod, self._owners.queries_of_group)
 
     def remember(self) -> Any:
         return self._failed_pods_backoff.memory()

@@ -64,12 +64,12 @@ class StatefulSetController:
         self._pods = context.informers.lister(PODS)
         self._claims = context.informers.lister(PERSISTENT_VOLUME_CLAIMS)
         self._revisions = context.informers.lister(CONTROLLER_REVISIONS)
-        self._replicas = context.informers.add_index(PODS, self._index_replica)
         self._writer = ResourceClient(context.client, STATEFUL_SETS)
         self._pod_control = StatefulPodControl(context, Recorder(context.client, self.name))
         self._history = history.History(context.client)
         self.queue = context.new_queue()
         self._owners = Ownership(context.informers, STATEFUL_SETS, "StatefulSet", self.queue)
+        self._replicas = context.informers.add_index(PODS, self._index_replica, self._owners.queries_of_group)
 
     # --- handlers
 

@@ -114,7 +114,8 @@ def stage(folder: StateFolder, row: Row, number: int, *, sync: bool, before: str
     temporary = f"{parent_of(path)}/{TEMPORARY_PREFIX}{number}{TEMPORARY_SUFFIX}"
     mode = 0o600 if row.resource in PRIVATE else 0o666
     stamp, racy = folder.write_temporary(temporary, data, mode, sync=sync)
-    row = row._replace(**stamp._asdict(), digest=digest_of(data), racy=int(racy), canonical=canonical)
+    row = Row(*row[:5], *stamp, digest=digest_of(data), racy=int(racy), state=row.state, replaces=row.replaces,
+              managers=row.managers, canonical=canonical, expires=row.expires)
     return Staged(row, temporary)
 
 
@@ -326,7 +327,8 @@ def settle(folder: StateFolder, staged: Staged) -> Row:
         elif stamp is None or stamp == staged.present:
             folder.rename_into_place(staged.temporary, path)
             replaced = folder.stamp(path)
-            row = row._replace(ctime_ns=replaced.ctime_ns if replaced else 0)
+            managers = settle_managers(folder, row, staged.managers)
+            return row._replace(ctime_ns=replaced.ctime_ns if replaced else 0, managers=managers)
         else:
             folder.remove(staged.temporary)
         return row._replace(managers=settle_managers(folder, row, staged.managers))
@@ -341,6 +343,8 @@ def settle_managers(folder: StateFolder, row: Row, temporary: str) -> str:
     A folder in that place stays: the managers are lost then, but not the commit.
     """
     path = managers_path(row.key)
+    if not temporary and not folder.is_directory(parent_of(path)):
+        return ""
     if folder.is_directory(path):
         if temporary:
             folder.remove(temporary)
@@ -348,8 +352,7 @@ def settle_managers(folder: StateFolder, row: Row, temporary: str) -> str:
     if temporary:
         folder.rename_into_place(temporary, path)
         return str(folder.stamp(path) or "")
-    if folder.is_directory(parent_of(path)):
-        folder.remove(path)
+    folder.remove(path)
     return ""
 
 

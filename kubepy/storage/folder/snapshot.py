@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Collection, Iterable
 from math import inf
 from typing import TYPE_CHECKING, TypeVar
-from weakref import finalize
+from weakref import WeakSet, finalize
 
 from kubepy.storage.errors import FolderError
 from kubepy.storage.folder.access import Access
@@ -224,8 +224,11 @@ class IndexView:
 
     def __init__(self, access: Access) -> None:
         self._access = access
+        access.views = access.views if access.views is not None else WeakSet()
+        access.views.add(self)  # they are closed with the store
         self._index: Database | None = None
         self._source: Database | None = None  # the index as the rest of the process knows it
+        self._close: Callable[[], object] = lambda: None
         self._is_open = False
         self._links: dict[str, Lookup] = {}
         self._left_out: frozenset[str] = frozenset()  # paths
@@ -240,6 +243,7 @@ class IndexView:
                 self._links = {link.name: link for link in self._access.links()}
                 source.make_links(self._links.values())
                 self._source, self._index = source, source.new_connection()
+                self._close = finalize(self, self._index.close)
             self.release()
             assert self._index is not None
             self._index.connection.execute("BEGIN")
@@ -250,17 +254,16 @@ class IndexView:
 
         self._access.run(begin)
 
+    def close(self) -> None:
+        """Close the connection, until the next :meth:`refresh`."""
+        self._close()
+        self._is_open, self._source = False, None
+
     def release(self) -> None:
         """Let go of what is seen."""
         if self._is_open and self._index is not None:
             self._is_open = False
             self._index.connection.execute("COMMIT")
-
-    def close(self) -> None:
-        """Close the connection."""
-        if self._index is not None:
-            self._index.close()
-        self._index, self._is_open = None, False
 
     def get(self, key: Key) -> Object | None:
         row = self._read(lambda index: index.row(key))

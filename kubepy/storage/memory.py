@@ -503,7 +503,7 @@ class MemoryStore:
                  for name, table in tables.items() if name and table.records()}
         return sorted(names)
 
-    def changes(self, since: int, *, reads: Iterable[Key] | None = None) -> Changes:
+    def changes(self, since: int, *, reads: Iterable[Key] | None = None, looked_within: float = 0.0) -> Changes:
         """Return what changed after a revision, oldest first; several changes of one object may have become one.
 
         Raises CompactedError if the log no longer reaches back that far: list again.
@@ -549,10 +549,10 @@ class MemoryStore:
     # --- writing ---
 
     @contextmanager
-    def transaction(self, *, refresh: bool = False) -> Iterator[MemoryTransaction]:
+    def transaction(self, *, refresh: bool = False, looked_within: float = 0.0) -> Iterator[MemoryTransaction]:
         """Run the block and commit. An exception in the block changes nothing. Raises LockTimeoutError.
 
-        ``refresh``: as for other stores; nothing is ever edited from outside."""
+        ``refresh``, ``looked_within``: as for other stores; nothing is ever edited from outside."""
         if self._current() is not None:
             raise RuntimeError("a transaction is under way in this store; transactions do not nest")
         if not self._lock.acquire(timeout=max(self.lock_timeout, 0.0)):

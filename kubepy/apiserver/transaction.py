@@ -11,6 +11,7 @@ from kubepy.api.watch import WatchEvent
 from kubepy.storage import ConflictError, ExistsError, Key, MissingError
 
 if TYPE_CHECKING:
+    from kubepy.api.types import Decoded
     from kubepy.apiserver.implied import ImpliedObjects
     from kubepy.storage.interfaces import Store, Transaction
 
@@ -29,6 +30,7 @@ class BatchMemory:
     :ivar version: the number of writes in the batch of anything but pods and events.
     :ivar accepted: the pods that batches have stored last, as requests made and checked them.
     :ivar made: by what a creation depends on, the version at that time and the pod that was made.
+    :ivar parts: parts of the status of pods, decoded, by their bytes.
     :ivar is_simple: the namespaces in which nothing but the usual plugins has a say about pods, at a version.
     """
 
@@ -37,6 +39,7 @@ class BatchMemory:
         self.accepted = accepted
         self.made: dict[bytes, tuple[int, Object]] = {}
         self.is_simple: dict[str, int] = {}
+        self.parts: dict[bytes, Decoded] = {}
 
 
 class RequestTransaction:

@@ -133,7 +133,8 @@ def show(factory: Factory, options: PlanOptions, planned: PlannedCommand, plans:
     runs = judgement.summarise(plans) if len(plans) > 1 else None
     factory.stderr.write(planned.messages)
     if options.output == "json":
-        shown = {**judgement.plan_document(plans[0]), **({"runs": judgement.runs_document(runs)} if runs else {})}
+        shown = {**judgement.plan_document(plans[0], factory.program),
+                 **({"runs": judgement.runs_document(runs)} if runs else {})}
         factory.print(document("json", shown, typed=True), end="")
         return
     text = plan_text.PlanText(factory.stdout, plans[0])

@@ -94,7 +94,7 @@ def runner(factory: Factory) -> verdict.Run:
 def show(factory: Factory, options: WhyOptions, answers: list[Why], *, single: bool) -> None:
     """Print answers: as documents, several as a list; or as text."""
     if options.output != "text":
-        documents = [why_document(answer) for answer in answers]
+        documents = [why_document(answer, factory.program) for answer in answers]
         if documents:
             shown = documents[0] if single else {"kind": "List", "items": documents}
             factory.print(document(options.output, shown, typed=True), end="")
@@ -117,7 +117,7 @@ def text_of(factory: Factory, answer: Why, paint: Painter) -> Iterator[str]:
     if answer.remedies:
         yield ""
     for remedy in answer.remedies:
-        yield from lines_of_remedy(remedy, paint)
+        yield from lines_of_remedy(factory.program, remedy, paint)
     if answer.next is not None:
         after = format_duration((answer.next.at - answer.now).total_seconds())
         yield ""
@@ -140,9 +140,9 @@ def lines_of_link(factory: Factory, link: Link, paint: Painter) -> Iterator[str]
         yield from (paint(line, Colour.DIM) for line in shown)
 
 
-def lines_of_remedy(remedy: Remedy, paint: Painter) -> Iterator[str]:
+def lines_of_remedy(program: str, remedy: Remedy, paint: Painter) -> Iterator[str]:
     """Yield a command, which is never broken, and whether it helps."""
-    line = f"  kubepy {shlex.join(remedy.command)}"
+    line = f"  {program} {shlex.join(remedy.command)}"
     if remedy.proven:
         verdict_text = paint(f"proven: done {format_duration(remedy.finishes_after or 0.0)} later", Colour.GREEN)
     else:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from kubepy.storage.links import RecordedView
 
 BATCH_SECONDS = 0.5  # how long other writers are kept waiting when the first reconciler's turn ends …
+BEGIN_SHARE = 20  # … by so many times that for each second that a batch took to begin: that grows with the folder …
 MAX_BATCH_SECONDS = 2.0  # … and at most, give or take one sync
 KEYS_PER_TURN = 250
 RETRY_PATIENCE = 0.1  # back-offs this short are waited for: the second try mostly succeeds
@@ -265,11 +266,12 @@ class Manager:
         try:
             self._client.observe_from(self._revision)
             with self._client.batch() as batch:
+                patience = BATCH_SECONDS * (1 + BEGIN_SHARE * (time.monotonic() - start))
                 self._observe_outside(batch)
                 passed = 0.0
                 while True:
                     if (picked := self._next()) is None:
-                        if passed > BATCH_SECONDS or not self._move_clock():
+                        if passed > patience or not self._move_clock():
                             break
                         continue
                     self._sync(*picked)
@@ -279,7 +281,7 @@ class Manager:
                     if self.commits_each_turn:  # watchers see the same states on a slow machine
                         if is_turn_over or self.is_awaited():
                             break
-                    elif (is_turn_over and self._turn == 0 and passed > BATCH_SECONDS) or passed > MAX_BATCH_SECONDS:
+                    elif (is_turn_over and self._turn == 0 and passed > patience) or passed > MAX_BATCH_SECONDS:
                         break
                 self._revision = self._delivered = self._client.revision()
                 if self._clock.own or not self._has_keys():

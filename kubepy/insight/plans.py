@@ -224,7 +224,7 @@ def has_ended(obj: Object) -> bool:
 # --- documents ----------------------------------------------------------------------------------------------------
 
 
-def plan_document(plan: Plan) -> Object:
+def plan_document(plan: Plan, program: str = "kubepy") -> Object:
     """Return a plan as JSON data."""
     prediction = plan.prediction
     timeline = prediction.timeline._replace(courses=tuple(workload.course for workload in plan.workloads))
@@ -239,7 +239,7 @@ def plan_document(plan: Plan) -> Object:
         "kind": "Plan", "command": list(plan.command), "startedAt": format_exact_time(prediction.started),
         "settledAfter": format_duration(prediction.settled_after) if prediction.settled else None,
         "finishes": plan.finishes, "workloads": workloads, "steps": document["steps"],
-        "why": [why_document(planned.why) for planned in plan.workloads if planned.why is not None],
+        "why": [why_document(planned.why, program) for planned in plan.workloads if planned.why is not None],
     }
 
 

@@ -191,6 +191,7 @@ def tried_again(fork: LocalCluster, end: datetime, done: Done | None) -> LocalCl
         return fork
     attempt = fork.fork(is_prediction=True)
     attempt.use_faults(fork.settings.faults)
+    attempt.client.on_write = fork.client.on_write
     work(attempt, max(tries), done, settled=False)
     work(attempt, end, done)
     return attempt if attempt.store.timeline(after=fork.client.revision()) else fork

@@ -136,7 +136,7 @@ def encode_object(call: Call, view: View, obj: Object) -> bytes:
     if view.is_table:
         options = view.table._replace(headers=False)
         return _bytes(view, tables.table_object(call, view.resource, obj, target, options))
-    return _bytes(view, tables.partial_object(shown(call.client, obj), target))
+    return _bytes(view, tables.partial_metadata(call, obj, target))
 
 
 def encode_columns(call: Call, view: View) -> bytes:

@@ -11,7 +11,7 @@ import binascii
 import json
 import posixpath
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Iterator
+from bisect import bisect_left, bisect_right
 from typing import Any, NamedTuple, cast
 
 from kubepy.api import errors
@@ -197,7 +197,7 @@ def read_page(call: Call, resource: Resource, media: MediaType, parameters: List
         records, revision = _cached_records(call, view, cache, wanted)
     if call.info.name and (namespace or not resource.namespaced):  # one object, chosen by a field selector
         records = [record for record in records if record.key.name == call.info.name]
-    following = list(_from_start(records, view, wanted.start))
+    following = _from_start(records, view, wanted.start)
     encodings = cache.encodings if cache is not None else Encodings()
     chosen, has_more = _select(call, view, encodings, following, wanted.limit)
     if not has_more:
@@ -225,7 +225,8 @@ def _cached_records(call: Call, view: View, cache: WatchCache, wanted: ListRange
         places = {(namespace_of(obj), name_of(obj)) for obj in listed}
         records = [record for record in records if record.key[1:] in places]
     now = call.cluster.clock.now().timestamp()
-    return [record for record in records if record.is_alive(now)], max(wanted.exact or 0, revision)
+    alive = [record for record in records if record.expires is None or record.is_alive(now)]
+    return alive, max(wanted.exact or 0, revision)
 
 
 def _stored_records(call: Call, view: View, wanted: ListRange) -> tuple[list[MemoryRecord], int]:
@@ -254,21 +255,22 @@ def _expired(wanted: ListRange) -> errors.Expired:
     return error
 
 
-def _from_start(records: list[MemoryRecord], view: View, start: str) -> Iterator[MemoryRecord]:
-    """Yield the objects from where a token goes on."""
+def _from_start(records: list[MemoryRecord], view: View, start: str) -> list[MemoryRecord]:
+    """Return the objects, which are in order, from where a token goes on."""
+    if not start:
+        return records
     namespace, slash, name = start.partition("/")
     if not slash or view.namespace or not view.resource.namespaced:
         namespace, name = view.namespace, start
-    is_after, name = name.endswith("\0"), name.removesuffix("\0")
-    for record in records:
-        place = record.key[1:]
-        if not start or place > (namespace, name) or (place == (namespace, name) and not is_after):
-            yield record
+    find = bisect_right if name.endswith("\0") else bisect_left
+    return records[find(records, (namespace, name.removesuffix("\0")), key=lambda record: record.key[1:]):]
 
 
 def _select(call: Call, view: View, encodings: Encodings, records: list[MemoryRecord],
             limit: int) -> tuple[list[MemoryRecord], bool]:
     """Return the objects that the selectors choose, at most so many, and whether there is something after them."""
+    if not view.has_selectors:
+        return records[:limit or None], 0 < limit < len(records)
     chosen: list[MemoryRecord] = []
     for start in range(0, len(records), CHUNK):
         part = records[start:start + CHUNK]

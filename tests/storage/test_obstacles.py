@@ -57,19 +57,22 @@ def put_back(path: Path) -> None:
 
 @contextmanager
 def denied(path: Path, *operations: str) -> Iterator[None]:
-    """Deny access below a path (mode 000), or list names only (mode 444)."""
+    """Deny access below a path (mode 000), or list names only (mode 444), or all but that (mode 111)."""
     def guard(name: str) -> Any:
         real = getattr(os, name)
 
         def run(target: Any, *arguments: Any, **options: Any) -> Any:
-            is_hidden = str(target).startswith(f"{path}/") or (name == "scandir" and str(target) == str(path))
+            descriptor = options.get("dir_fd")
+            place = target if descriptor is None else f"{os.readlink(f'/proc/self/fd/{descriptor}')}/{target}"
+            is_below = str(place).startswith(f"{path}/") and (name != "open" or not operations)
+            is_hidden = is_below or (name in ("scandir", "open") and str(place) == str(path))
             if is_hidden:
                 raise PermissionError(13, "Permission denied", str(target))
             return real(target, *arguments, **options)
 
         return mock.patch.object(os, name, run)
 
-    patches = [guard(name) for name in operations or ("scandir", "lstat", "open", "unlink", "mkdir", "listdir")]
+    patches = [guard(name) for name in operations or ("scandir", "lstat", "stat", "open", "unlink", "mkdir", "listdir")]
     for patch in patches:
         patch.start()
     try:
@@ -131,7 +134,7 @@ def test_objects_behind_obstacle_count_as_they_last_were(
 
 
 @pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("operations", [(), ("lstat",), ("scandir",)], ids=["000", "444", "111"])
+@pytest.mark.parametrize("operations", [(), ("lstat", "stat"), ("scandir", "open")], ids=["000", "444", "111"])
 def test_unreadable_folder_hides_its_own_objects_only(
     store: FolderStore, folder: Path, place: str, operations: tuple[str, ...]
 ) -> None:

@@ -30,7 +30,7 @@ _EXTENSIONS = {"list": "x-kubernetes-list-type", "keys": "x-kubernetes-list-map-
 class Schema:
     """The schema of a type or field. ``name`` is the full name of its type (``io.k8s.api.core.v1.PodSpec``), or ""."""
 
-    __slots__ = ("_definition", "_node", "name")
+    __slots__ = ("_definition", "_fields", "_items", "_node", "_values", "name")
 
     def __init__(self, node: dict[str, Any]) -> None:
         """``node`` is OpenAPI, parsed: of a built-in type or of a CustomResourceDefinition's ``openAPIV3Schema``."""
@@ -38,11 +38,19 @@ class Schema:
         reference = node.get("$ref") or next((part["$ref"] for part in node.get("allOf") or () if "$ref" in part), "")
         self.name = str(reference).rpartition("/")[2]
         self._definition = definition(self.name) if self.name else node
+        self._fields: dict[str, Schema] = {}  # and the next two: those that were asked for
+        self._items: Schema | None = None
+        self._values: Schema | None = None
 
     def field(self, name: str) -> Schema | None:
         """Return the field of that name, or None."""
-        node = (self._definition.get("properties") or {}).get(name)
-        return None if node is None else Schema(node)
+        field = self._fields.get(name)
+        if field is None:
+            node = (self._definition.get("properties") or {}).get(name)
+            if node is None:
+                return None
+            field = self._fields[name] = Schema(node)
+        return field
 
     def fields(self) -> dict[str, Schema]:
         """Return all fields by name, in the order of the definition (alphabetical for built-in types)."""
@@ -50,13 +58,15 @@ class Schema:
 
     def items(self) -> Schema | None:
         """Return the schema of the items of a list, or None for a type that is no list."""
-        node = self._definition.get("items")
-        return None if node is None else Schema(node)
+        if self._items is None and (node := self._definition.get("items")) is not None:
+            self._items = Schema(node)
+        return self._items
 
     def values(self) -> Schema | None:
         """Return the schema of the values of a map with free keys, or None for a type that is no such map."""
-        node = self._definition.get("additionalProperties")
-        return Schema(node) if isinstance(node, dict) else None
+        if self._values is None and isinstance(node := self._definition.get("additionalProperties"), dict):
+            self._values = Schema(node)
+        return self._values
 
     @property
     def go_name(self) -> str:

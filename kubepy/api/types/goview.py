@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Any
 
 from kubepy.api.types import table
@@ -21,19 +22,35 @@ _SCHEMA_OR = re.compile("(?<=JSONSchemaProps)Or(Bool|Array|StringArray)$")  # ho
 def go_order(type_name: str, value: Any) -> Any:
     """Return a value with the keys of its structs in Go's order. ``type_name``: ``meta/v1.LabelSelector``."""
     if isinstance(value, list):
-        return [go_order(type_name.removeprefix("*").removeprefix("[]"), item) for item in value]
-    name = _SCHEMA_OR.sub("", type_name.removeprefix("*"))
+        element = _element(type_name)
+        return [go_order(element, item) if isinstance(item, (dict, list)) else item for item in value]
     if not isinstance(value, dict):
         return value
+    name, fields = _map_form(type_name)
+    if fields is not None:
+        return {key: go_order(type_, entry) if isinstance(entry := value[key], (dict, list)) else entry
+                for key, type_ in fields if key in value}
     if name.startswith("map["):
         inner = table.map_parts(name)[1]
         return {key: go_order(inner, value[key]) for key in sorted(value)}
     if name == "meta/v1.FieldsV1":  # in the order of its fields, which is no matter of names alone
         return value
-    if name in _FREE_FORM or not table.is_struct(name):
-        return {key: in_key_order(value[key]) for key in sorted(value)}
-    return {field.json: go_order(field.type, value[field.json])
-            for field in table.flat_fields(name) if field.json in value}
+    return {key: in_key_order(value[key]) for key in sorted(value)}
+
+
+@lru_cache(maxsize=4096)
+def _element(type_name: str) -> str:
+    """Return the type of a list's items."""
+    return type_name.removeprefix("*").removeprefix("[]")
+
+
+@lru_cache(maxsize=4096)
+def _map_form(type_name: str) -> tuple[str, tuple[tuple[str, str], ...] | None]:
+    """Return the type without its pointer, and the keys and types of a struct's fields; None for what is none."""
+    name = _SCHEMA_OR.sub("", type_name.removeprefix("*"))
+    if name.startswith("map[") or name in _FREE_FORM or not table.is_struct(name):
+        return name, None
+    return name, tuple((field.json, field.type) for field in table.flat_fields(name))
 
 
 def in_key_order(value: Any) -> Any:

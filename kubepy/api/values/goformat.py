@@ -13,7 +13,7 @@ from typing import Any
 from kubepy.quoting import printable as printable
 from kubepy.quoting import quote as quote
 
-_FRACTION = re.compile(r"\d\.\d|\d[eE][-+]?\d")  # matches in every JSON text that has a float
+_FRACTION = re.compile(r"(?:^|[\[,:])-?\d+[.eE]")  # matches in every JSON text without blanks that has a float
 _TYPE_NAMES: dict[type, str] = {
     type(None): "<nil>", bool: "bool", int: "int64", float: "float64", str: "string",
     list: "[]interface {}", dict: "map[string]interface {}",

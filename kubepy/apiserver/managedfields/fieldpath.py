@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
+from itertools import chain
 from typing import Any
 
 from kubepy.lazy import lazy_imports
@@ -39,8 +40,7 @@ def item(value: Any) -> str:
     return f"v:{_json(value)}"
 
 
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def fields_path(*names: str) -> Path:
@@ -55,7 +55,7 @@ def to_fields_v1(fields: Iterable[Path]) -> dict[str, Any]:
     """Return the tree of a set; a field that is a member and has others below it has the entry ``.``."""
     root: dict[str, Any] = {}
     paths = sorted(fields)
-    if any(_NUMERIC_KEY.match(element) for path in paths for element in path):
+    if any(element[0] != "f" and _NUMERIC_KEY.match(element) for element in set(chain.from_iterable(paths))):
         paths.sort(key=lambda path: [_element_order(element) for element in path])
     for path in paths:
         node = root

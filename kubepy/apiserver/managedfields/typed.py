@@ -153,13 +153,33 @@ class Comparer:
         self.added: set[Path] = set()
 
     def compare(self, old: Any, new: Any, schema: Schema | None, path: Path) -> None:
+        if old is ABSENT:
+            self._add(new, schema, path)
+            return
         if old is new or old == new:
             return
         before, after = _kind_of(old, schema), _kind_of(new, schema)
-        kinds = {before} if new is ABSENT else {after} if old is ABSENT else {before, after}
+        kinds = {before} if new is ABSENT else {before, after}
         wholes = [self._compare_as(kind, old, new, schema, path) for kind in kinds]
-        if (any(wholes) or old is ABSENT or new is ABSENT) and path:
-            (self.added if old is ABSENT else self.removed if new is ABSENT else self.modified).add(path)
+        if (any(wholes) or new is ABSENT) and path:
+            (self.removed if new is ABSENT else self.modified).add(path)
+
+    def _add(self, value: Any, schema: Schema | None, path: Path) -> None:
+        """Note a value that was not there, and all that is in it."""
+        if path:
+            self.added.add(path)
+        if not value or not isinstance(value, (dict, list)) or is_atomic(schema, value):
+            return
+        if isinstance(value, dict):
+            for name, entry in value.items():
+                self._add(entry, child(schema, name), (*path, field(name)))
+        elif schema is not None:
+            for element, items in _by_element(schema, value, path).items():
+                place = (*path, element)
+                if len(items) == 1:
+                    self._add(items[0], schema.items(), place)
+                else:
+                    self.added.add(place)
 
     def _compare_as(self, kind: type, old: Any, new: Any, schema: Schema | None, path: Path) -> bool:
         """Compare values of a kind, one of another kind as empty; returns whether they count as a whole."""

@@ -54,8 +54,9 @@ class Applied(NamedTuple):
 
 def without(fields: Fields, ignored: Iterable[Path]) -> Fields:
     """Return the fields that are neither ignored nor below ignored ones."""
-    prefixes = tuple(ignored)
-    return frozenset(path for path in fields if not any(path[:len(prefix)] == prefix for prefix in prefixes))
+    prefixes = frozenset(ignored)
+    lengths = {len(prefix) for prefix in prefixes}
+    return frozenset([path for path in fields if prefixes.isdisjoint([path[:length] for length in lengths])])
 
 
 class Write(NamedTuple):

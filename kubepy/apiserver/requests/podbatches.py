@@ -25,12 +25,14 @@ from kubepy.apiserver.requests import admission
 from kubepy.apiserver.server import Attributes, RequestScope
 from kubepy.apiserver.settings import FULL
 from kubepy.apiserver.transaction import PODS, BatchMemory
+from kubepy.storage import Key
 
 HELD = frozenset(("apiVersion", "kind", "metadata", "spec"))  # all that a body has that a controller makes
 METADATA = frozenset(("annotations", "finalizers", "generateName", "labels", "ownerReferences"))
 NEVER_SIMPLE = (admission.MUTATING_WEBHOOKS, admission.VALIDATING_WEBHOOKS, admission.POLICY_BINDINGS)
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 A_NODE = "node"
+STATUS = "core/v1.PodStatus"
 
 Generate = Callable[[RequestScope, str], tuple[str, int]]
 
@@ -44,6 +46,9 @@ def memory_of(scope: RequestScope) -> BatchMemory | None:
     if options.field_manager or options.field_validation != "Ignore" or server.settings.bootstrap == FULL:
         return None
     if memory.is_simple.get(scope.namespace) != memory.version:
+        home = scope.transaction.get(Key("namespaces", "", scope.namespace))
+        if home is None or home.get("status", {}).get("phase") == "Terminating":
+            return None
         has_others = any(scope.transaction.list(resource) for resource in NEVER_SIMPLE)
         if has_others or scope.transaction.list(admission.QUOTAS, scope.namespace):
             return None
@@ -134,11 +139,7 @@ def update_status(scope: RequestScope, memory: BatchMemory, obj: Object) -> Obje
         return None
     if any(obj[field] is not old[field] for field in HELD) or "deletionTimestamp" in old["metadata"]:
         return None
-    try:
-        decoded, unknown_fields = types.decode_as("core/v1.PodStatus", obj["status"])
-    except types.DecodeError:
-        return None
-    if unknown_fields:
+    if (decoded := _decoded_status(memory, obj["status"])) is None:
         return None
     strategy = scope.strategy
     new = {**old, "metadata": {**old["metadata"]}, "status": decoded}
@@ -149,3 +150,37 @@ def update_status(scope: RequestScope, memory: BatchMemory, obj: Object) -> Obje
         raise errors.invalid(strategy.resource.qualified_kind, scope.name, problems)
     admission.validate(attributes)
     return scope.update(new, old)
+
+
+def _decoded_status(memory: BatchMemory, status: Any) -> Object | None:
+    """Return a status decoded; None where it cannot be. Lists that several pods have, as their conditions of one
+    second, are decoded once, and are the same Python objects."""
+    if type(status) is not dict:
+        return None
+    decoded: Object = {}
+    try:
+        for field, value in status.items():
+            if type(value) is not list:
+                part = types.decode_as(STATUS, {field: value})
+            elif (known := memory.parts.get(mark := marshal.dumps((field, value), 2))) is not None:
+                part = known
+            else:
+                part = memory.parts[mark] = types.decode_as(STATUS, {field: value})
+            if part.unknown_fields:
+                return None
+            decoded |= part.object
+    except (types.DecodeError, ValueError):
+        return None
+    return decoded
+
+
+# --- binding ------------------------------------------------------------------------------------------------------
+
+
+def is_simple_binding(scope: RequestScope, body: Any) -> bool:
+    """Tell whether a Binding says no more than the node of the pod, so that it is neither decoded nor admitted."""
+    if memory_of(scope) is None or type(body) is not dict or body.keys() != {"metadata", "target"}:
+        return False
+    target = body["target"]
+    return (type(target) is dict and body["metadata"] == {"name": scope.name} and target.keys() == {"kind", "name"}
+            and target["kind"] == "Node" and type(target["name"]) is str and bool(target["name"]))

@@ -14,6 +14,7 @@ from kubepy.api.objects.pods import get_condition, is_pod_ready, set_condition
 from kubepy.api.scheme import GroupVersionResource, Resource
 from kubepy.api.selectors import SelectorError, from_label_selector
 from kubepy.apiserver.request import DeleteOptions, Request
+from kubepy.apiserver.requests import podbatches
 from kubepy.apiserver.requests.admission import admit_body, check_namespace
 from kubepy.apiserver.requests.decoding import decode_request, match_namespace
 from kubepy.apiserver.requests.deletion import check_preconditions, delete
@@ -49,12 +50,7 @@ def bind(scope: RequestScope, body: Object) -> Object:
 
     Raises BadRequest, Invalid, NotFound, Forbidden, Conflict (bound already, deleted, another uid or version).
     """
-    binding = _decoded(scope, BINDING, body)
-    if problems := _binding_problems(binding.get("target") or {}):
-        raise errors.invalid(BINDING.kind, scope.name, problems)
-    attributes = Attributes(scope, binding, body=BINDING)
-    check_namespace(attributes)
-    admit_body(attributes)
+    binding = body if podbatches.is_simple_binding(scope, body) else _admitted_binding(scope, body)
     metadata, node_name = binding["metadata"], binding["target"].get("name", "")
     pod = scope.transaction.require(scope.key)
     for field, name in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
@@ -79,6 +75,16 @@ def bind(scope: RequestScope, body: Object) -> Object:
     if memory is not None and memory.accepted.get(scope.key) is pod and not any(additions.values()):
         scope.transaction.accept(scope.key, stored)
     return stored
+
+
+def _admitted_binding(scope: RequestScope, body: Object) -> Object:
+    binding = _decoded(scope, BINDING, body)
+    if problems := _binding_problems(binding.get("target") or {}):
+        raise errors.invalid(BINDING.kind, scope.name, problems)
+    attributes = Attributes(scope, binding, body=BINDING)
+    check_namespace(attributes)
+    admit_body(attributes)
+    return binding
 
 
 def _binding_problems(target: Object) -> list[errors.FieldError]:

@@ -66,8 +66,8 @@ class Why(NamedTuple):
     now: datetime
 
 
-def why_document(why: Why) -> Object:
-    """Return the answer as JSON data."""
+def why_document(why: Why, program: str = "kubepy") -> Object:
+    """Return the answer as JSON data; the commands of its remedies begin with the program's name."""
     upcoming = why.next and {
         "at": format_exact_time(why.next.at), "after": format_duration((why.next.at - why.now).total_seconds()),
         "controller": why.next.controller, "object": why.next.key._asdict()}
@@ -75,7 +75,7 @@ def why_document(why: Why) -> Object:
         "kind": "Why", "object": why.key._asdict(), "state": why.state, "cause": why.cause,
         "chain": [{"object": link.key._asdict(), "field": link.field, "value": link.value, "text": link.text}
                   for link in why.chain],
-        "remedies": [{"command": ["kubepy", *command], "proven": proven,
+        "remedies": [{"command": [*program.split(), *command], "proven": proven,
                       "finishesAfter": None if after is None else format_duration(after)}
                      for command, proven, after in why.remedies],
         "next": upcoming or None,

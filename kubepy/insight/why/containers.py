@@ -6,18 +6,17 @@ the annotation is the last link, and taking it away is a remedy.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from kubepy.api.meta import Object, annotations_of, controller_of, name_of
+from kubepy.api.meta import Object, annotations_of, name_of
 from kubepy.api.objects.images import image_name_problem
 from kubepy.api.objects.outcomes import OUTCOME, PENDING, POD_OUTCOME, RUNS_FOR, UnknownOutcomeError
 from kubepy.api.objects.pods import node_name, phase_of
 from kubepy.api.objects.usage import AnnotationError
-from kubepy.insight.why.remedies import field_path, merge_patch, replaces_pods, top_owner
-from kubepy.insight.why.scene import plural
-from kubepy.kubelet.lifetimes import NO_RULES, lifetime_of
+from kubepy.insight.why.remedies import merge_patch, replaces_pods, top_owner
+from kubepy.insight.why.scene import annotated, condition_status, plural, unready_link
+from kubepy.kubelet.lifetimes import NO_RULES, Rules, lifetime_of
 
 if TYPE_CHECKING:
     from kubepy.api.typed import Node, Pod
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
 
 PULL_REASONS = ("ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "ImageInspectError", "RegistryUnavailable")
 INVALID_IMAGE_NAME, CRASH_LOOP, OUT_OF_MEMORY = "InvalidImageName", "CrashLoopBackOff", "OOMKilled"
+NOT_READY = "not-ready"  # an outcome, and a cause
 LISTS = (("initContainers", "initContainerStatuses"), ("containers", "containerStatuses"))
 
 
@@ -90,22 +90,6 @@ def failing_containers(pod: Object) -> Iterator[FailingContainer]:
 
 
 # --- what the annotations say ---------------------------------------------------------------------------------------
-
-
-def annotated(scene: Scene, pod: Object, annotation: str = OUTCOME, of_node: str = POD_OUTCOME) -> Iterator[Link]:
-    """Yield the link of what the simulated kubelet follows: an annotation of the pod or its node, or kubepy.yaml."""
-    node = scene.get("nodes", "", node_name(pod))
-    for obj, name in ((pod, annotation), (node, of_node)):
-        if obj is not None and annotations_of(obj).get(name):
-            yield scene.link(obj, field_path("metadata.annotations", name),
-                             "the simulated kubelet follows this annotation")
-            return
-    faults, default = scene.settings.faults, scene.settings.kubelet.annotations().get(annotation)
-    if annotation == OUTCOME and faults is not None and (outcome := faults.pod_outcome(pod)):
-        yield scene.link(pod, "", f"the simulated kubelet follows faults.pods in kubepy.yaml: {outcome}")
-    elif default and (annotation == OUTCOME or (controller_of(pod) or {}).get("kind") == "Job"):
-        field = re.sub("-(.)", lambda match: match[1].upper(), annotation.partition("/")[2])
-        yield scene.link(pod, "", f"the simulated kubelet follows kubelet.{field} in kubepy.yaml: {default}")
 
 
 def without_annotation(scene: Scene, pod: Object, annotation: str = OUTCOME, of_node: str = POD_OUTCOME) -> list[Words]:
@@ -246,7 +230,7 @@ def not_started(scene: Scene, pod: Object) -> Finding | None:
     node = scene.get("nodes", "", node_name(pod))
     if node is None or phase_of(pod) not in ("", "Pending") or (pod.get("status") or {}).get("containerStatuses"):
         return None
-    rules = NO_RULES._replace(defaults=scene.settings.kubelet.annotations())
+    rules = rules_of(scene)
     try:
         outcome, cause, text = lifetime_of(cast("Pod", pod), cast("Node", node), rules).outcome, "not-started", ""
     except (UnknownOutcomeError, AnnotationError) as error:
@@ -262,6 +246,27 @@ def not_started(scene: Scene, pod: Object) -> Finding | None:
     return scene.finding(cause, *links, remedies=without_annotation(scene, pod, name, of_node))
 
 
+def rules_of(scene: Scene) -> Rules:
+    """Return what the simulated kubelets go by beside pods and nodes."""
+    return NO_RULES._replace(defaults=scene.settings.kubelet.annotations())
+
+
+def kept_unready(scene: Scene, pod: Object) -> Finding | None:
+    """Blame an annotation that lets the containers of a pod run, but never be ready."""
+    node = scene.get("nodes", "", node_name(pod))
+    faults = scene.settings.faults
+    if node is None or phase_of(pod) != "Running" or condition_status(pod, "Ready") == "True":
+        return None
+    try:
+        outcome = lifetime_of(cast("Pod", pod), cast("Node", node), rules_of(scene)).outcome
+    except (UnknownOutcomeError, AnnotationError):
+        return None
+    links = [*annotated(scene, pod)]
+    if NOT_READY not in (outcome, faults.pod_outcome(pod) if faults is not None else "") or not links:
+        return None
+    return scene.finding(NOT_READY, unready_link(scene, pod), *links, remedies=without_annotation(scene, pod))
+
+
 DIAGNOSES: dict[str, tuple[Diagnosis, ...]] = {
-    "pods": (failed_pod, invalid_image_name, image_pull, failed_container, not_started),
+    "pods": (failed_pod, invalid_image_name, image_pull, failed_container, not_started, kept_unready),
 }

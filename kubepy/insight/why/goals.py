@@ -46,10 +46,22 @@ def desired_replicas(obj: Object) -> int:
 
 
 def progress(obj: Object) -> tuple[int, int] | None:
-    """Return how many pods of a workload are new, and how many of them are available; None for other kinds."""
+    """Return how many pods of a workload are new, and how many are available, or have succeeded; None for other kinds.
+    """
     if obj["kind"] == "DaemonSet":
         return count(obj, "updatedNumberScheduled"), count(obj, "numberAvailable")
+    if obj["kind"] == "Job":
+        return 0, count(obj, "succeeded")
     return (count(obj, "updatedReplicas"), count(obj, "availableReplicas")) if obj["kind"] in ROLLED_OUT else None
+
+
+def is_done_with(scene: Scene, obj: Object, pods: int) -> bool:
+    """Return whether a workload is where it should be as soon as so many more of its pods are ready, or succeed."""
+    if obj["kind"] == "Job":
+        completions = obj["spec"].get("completions")
+        return completions is not None and not has_failed(obj) and count(obj, "succeeded") + pods >= completions
+    more = {field: count(obj, field) + pods for field in ("availableReplicas", "numberAvailable")}
+    return is_done(scene, {**obj, "status": {**(obj.get("status") or {}), **more}}, obj)
 
 
 def deployment(scene: Scene, obj: Object) -> bool:

@@ -40,12 +40,14 @@ class ConfigSource(NamedTuple):
 
     :ivar field: the path of the field that names it, below the pod's spec.
     :ivar is_live: the kubelet brings its files up to date while the pod runs.
+    :ivar is_optional: the kubelet starts the pod without it, too.
     """
 
     resource: str
     name: str
     field: str
     is_live: bool = False
+    is_optional: bool = False
 
 
 def sources_of(spec: Object) -> Iterator[ConfigSource]:
@@ -75,7 +77,7 @@ def named(holder: Object, path: str, fields: tuple[str, str]) -> Iterator[Config
         reference = holder.get(field) or {}
         key = "secretName" if "secretName" in reference else "name"
         if name := reference.get(key):
-            yield ConfigSource(resource, name, f"{path}.{field}.{key}")
+            yield ConfigSource(resource, name, f"{path}.{field}.{key}", is_optional=bool(reference.get("optional")))
 
 
 def changed_after_start(scene: Scene, content: Object, pod: Object) -> bool:
@@ -95,6 +97,13 @@ def changed_after_start(scene: Scene, content: Object, pod: Object) -> bool:
     if not has_revision or newest > started or started != pod["metadata"].get("creationTimestamp"):
         return changed > started
     return int(content["metadata"]["resourceVersion"]) > creation_revision(pod)
+
+
+def is_late(content: Object, pod: Object) -> bool:
+    """Return whether a ConfigMap or Secret was made after a pod, and is as it was then. A pod that must have it would
+    have waited, and started with what it has."""
+    is_unchanged = value_at(content, changed_field(content)) <= content["metadata"]["creationTimestamp"]
+    return is_unchanged and uid_of(content) > uid_of(pod)  # UIDs of version 7 sort by the time they were made
 
 
 def creation_revision(obj: Object) -> int:
@@ -128,19 +137,20 @@ def config_changed(scene: Scene, obj: Object) -> Finding | None:
     for source in sources_of(spec):
         content = scene.get(source.resource, namespace_of(obj), source.name)
         content = scene.client.with_managed_fields(content) if content else None
-        pods = [pod for pod in pods_of(scene, obj) if changed_after_start(scene, content, pod)] if content else []
+        pods = [pod for pod in pods_of(scene, obj) if changed_after_start(scene, content, pod) and (
+            source.is_optional or not is_late(content, pod))] if content else []
         if content is None or not pods:
             continue
         use = ("it uses this as files, which the kubelet brings up to date; a program that read them before goes on "
                "with the old ones" if source.is_live else "it uses this, which its containers read when they start")
         started = "it" if obj["kind"] == "Pod" else plural(len(pods), "pod")
-        field = changed_field(content)
+        field, done = changed_field(content), "made" if is_late(content, pods[0]) else "changed"
         if value_at(content, field) <= value_at(pods[0], "status.startTime"):
             field = "metadata.resourceVersion"  # the time says nothing
         restart = [scene.command(obj, "rollout", "restart", scene.word(obj))] if obj["kind"] in ROLLED_OUT else []
         return scene.finding(
             "config-changed", scene.link(obj, path + source.field, use),
-            scene.link(content, field, f"it was changed after {started} had started"),
+            scene.link(content, field, f"it was {done} after {started} had started"),
             scene.link(pods[0], "status.startTime", "it started before that"), remedies=restart)
     return None
 
@@ -350,9 +360,7 @@ def note_limited(scene: Scene, obj: Object) -> Finding | None:
 WITH_TEMPLATES = ("daemonsets.apps", "deployments.apps", "statefulsets.apps")
 DIAGNOSES: dict[str, tuple[Diagnosis, ...]] = {AUTOSCALERS: (autoscaler,)}
 NOTES: dict[str, tuple[Diagnosis, ...]] = {
-    **dict.fromkeys(SCALED, (autoscaler_conflict, config_changed, manifest_conflict)),
-    "daemonsets.apps": (config_changed,),
-    PODS: (config_changed,),
+    **dict.fromkeys(SCALED, (autoscaler_conflict, manifest_conflict)),
     AUTOSCALERS: (note_limited,),
 }
 LAST_NOTES: dict[str, tuple[Diagnosis, ...]] = dict.fromkeys(WITH_TEMPLATES, (template_unchanged,))

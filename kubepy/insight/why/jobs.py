@@ -29,7 +29,7 @@ from kubepy.controllers.job.decide import active_deadline
 from kubepy.controllers.job.state import FAILURE_TARGET, SUCCESS_CRITERIA_MET, is_suspended
 from kubepy.insight import Finding, Link
 from kubepy.insight.why.deletions import counted, terminating_pods
-from kubepy.insight.why.scene import condition_status, plural, time_of_event
+from kubepy.insight.why.scene import annotated, condition_status, plural, time_of_event
 
 if TYPE_CHECKING:
     from kubepy.api.typed import CronJob, Job, Pod
@@ -86,7 +86,7 @@ def failed_job(scene: Scene, job: Object) -> Finding | None:
 
 
 def failure_of_pod(scene: Scene, job: Object) -> Iterator[Link]:
-    """Yield the link about the pod of a Job that failed last."""
+    """Yield the links about the pod of a Job that failed last, with the annotation behind it."""
     failed = [pod for pod in scene.owned(job, PODS) if phase_of(pod) == FAILED]
     if not failed:
         return
@@ -97,8 +97,10 @@ def failure_of_pod(scene: Scene, job: Object) -> Iterator[Link]:
         if ended.get("exitCode"):
             yield scene.link(pod, f"status.containerStatuses[{index}].state.terminated.exitCode",
                              f"container {status['name']} ended with exit code {ended['exitCode']}")
-            return
-    yield scene.link(pod, "status.reason" if pod["status"].get("reason") else "status.phase", "the pod failed")
+            break
+    else:
+        yield scene.link(pod, "status.reason" if pod["status"].get("reason") else "status.phase", "the pod failed")
+    yield from annotated(scene, pod)
 
 
 def suspended_job(scene: Scene, job: Object) -> Finding | None:

@@ -16,6 +16,7 @@ from kubepy.api.objects.pods import get_condition, node_name, phase_of
 from kubepy.api.objects.references import SECRETS, MissingReference, missing_references
 from kubepy.apiserver.settings import FULL
 from kubepy.insight.why.containers import FailingContainer, failing_containers
+from kubepy.insight.why.intent import config_changed
 from kubepy.insight.why.refusals import COUNTS, CREATORS, Trial, first_refusal
 from kubepy.insight.why.remedies import absent, merge_patch, pods_of, top_owner
 from kubepy.insight.why.workloads import undo
@@ -205,4 +206,4 @@ DIAGNOSES: dict[str, tuple[Diagnosis, ...]] = {
     **dict.fromkeys(CREATORS, (missing_for_creation,)),
 }
 NOTES: dict[str, tuple[Diagnosis, ...]] = dict.fromkeys(
-    ("pods", *WITH_TEMPLATE), (runs_without_configuration, runs_without_account))
+    ("pods", *WITH_TEMPLATE), (runs_without_configuration, config_changed, runs_without_account))

@@ -424,8 +424,8 @@ def quota_exceeded(case: Refusal) -> Evidence:
     scene, quota, resource = case.scene, case.suspect.obj, case.trial.creation.resource
     hard, used = (quotas.amounts((quota.get("status") or {}).get(field)) for field in ("hard", "used"))
     usage = quotas.masked(quotas.evaluator_for(resource).usage(case.created, scene.now), hard)
-    name = next((name for name in usage if used.get(name, quotas.ZERO) + usage[name] > hard[name]), None)
-    if name is None:
+    name = next(iter({*quota["spec"]["hard"]} - {*case.suspect.harmless["spec"]["hard"]}))
+    if name not in usage or used.get(name, quotas.ZERO) + usage[name] <= hard[name]:
         return unnamed_resource(case)
     missing = case.trial.creation.missing
     links = [case.link(field_path("status.used", name),

@@ -58,8 +58,9 @@ def absent(resource: str, namespace: str, name: str, text: str) -> Link:
 
 
 def top_owner(scene: Scene, obj: Object) -> Object:
-    """Return the object that nothing controls at the top of an object's owners: of a pod its Deployment, or itself."""
-    while (owner := scene.owner(obj)) is not None:
+    """Return the object at the top of an object's owners, custom resources left out: of a pod its Deployment, or
+    itself."""
+    while (owner := scene.owner(obj)) is not None and not scene.is_custom(owner):
         obj = owner
     return obj
 

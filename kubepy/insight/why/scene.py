@@ -8,13 +8,14 @@ cause, or None where its cause does not apply to the object as it is. That of a 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kubepy.api.errors import Status
-from kubepy.api.meta import Object, controller_of, name_of, namespace_of, uid_of
-from kubepy.api.objects.pods import get_condition
+from kubepy.api.meta import Object, annotations_of, controller_of, name_of, namespace_of, uid_of
+from kubepy.api.objects.outcomes import OUTCOME, POD_OUTCOME
+from kubepy.api.objects.pods import get_condition, node_name
 from kubepy.insight import Finding, Link
 from kubepy.storage import Key
 
@@ -135,11 +136,13 @@ class Scene:
         resource = self.cluster.scheme.for_kind(obj["apiVersion"], obj["kind"])
         return Key(resource.key if resource else obj["kind"].lower(), namespace_of(obj), name_of(obj))
 
+    def is_custom(self, obj: Object) -> bool:
+        resource = self.cluster.scheme.for_kind(obj["apiVersion"], obj["kind"])
+        return resource is not None and resource.custom
+
     def word(self, obj: Object) -> str:
         """Return ``deployment/web``, ``pod/web-0``: an object on a command line and in a sentence."""
-        resource = self.cluster.scheme.for_kind(obj["apiVersion"], obj["kind"])
-        is_custom = resource is not None and resource.custom
-        kind = resource.key if resource is not None and is_custom else obj["kind"].lower()
+        kind = self.key(obj).resource if self.is_custom(obj) else obj["kind"].lower()
         return f"{kind}/{name_of(obj)}"
 
     # --- findings
@@ -215,3 +218,31 @@ def condition_status(obj: Object, condition_type: str) -> str:
 def plural(number: int, noun: str) -> str:
     """Return ``1 pod``, ``3 pods``."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+# --- pods ---------------------------------------------------------------------------------------------------------
+
+
+def annotated(scene: Scene, pod: Object, annotation: str = OUTCOME, of_node: str = POD_OUTCOME) -> Iterator[Link]:
+    """Yield the link of what the simulated kubelet follows: an annotation of the pod or its node, or kubepy.yaml."""
+    node = scene.get("nodes", "", node_name(pod))
+    for obj, name in ((pod, annotation), (node, of_node)):
+        if obj is not None and annotations_of(obj).get(name):
+            yield scene.link(obj, f"metadata.annotations['{name}']",
+                             "the simulated kubelet follows this annotation")
+            return
+    faults, default = scene.settings.faults, scene.settings.kubelet.annotations().get(annotation)
+    if annotation == OUTCOME and faults is not None and (outcome := faults.pod_outcome(pod)):
+        yield scene.link(pod, "", f"the simulated kubelet follows faults.pods in kubepy.yaml: {outcome}")
+    elif default and (annotation == OUTCOME or (controller_of(pod) or {}).get("kind") == "Job"):
+        field = re.sub("-(.)", lambda match: match[1].upper(), annotation.partition("/")[2])
+        yield scene.link(pod, "", f"the simulated kubelet follows kubelet.{field} in kubepy.yaml: {default}")
+
+
+def unready_link(scene: Scene, pod: Object) -> Link:
+    """Return the link that shows that a pod is not ready: a container that runs, or the condition."""
+    for index, status in enumerate((pod.get("status") or {}).get("containerStatuses") or ()):
+        if not status.get("ready") and "running" in (status.get("state") or {}):
+            return scene.link(pod, f"status.containerStatuses[{index}].ready",
+                              f"container {status['name']} runs, but is not ready")
+    return scene.condition_link(pod, "Ready", "it is not ready")

@@ -18,7 +18,7 @@ from kubepy.api.meta import Object, annotations_of, controller_of, is_being_dele
 from kubepy.api.objects.pods import is_pod_ready, is_pod_terminal, node_name
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.controlplane import MANAGER_LOCK, OF_SERVER
-from kubepy.insight import Finding
+from kubepy.insight import Finding, Link
 from kubepy.insight.prediction import predict, release
 from kubepy.insight.why import (
     DONE,
@@ -41,13 +41,15 @@ from kubepy.insight.why import (
     volumes,
     workloads,
 )
-from kubepy.insight.why.scene import Diagnoses, Scene, Words, condition_status, merged
+from kubepy.insight.why.remedies import pods_of
+from kubepy.insight.why.scene import Diagnoses, Scene, Words, condition_status, merged, value_at
 from kubepy.runtime.checkpoint import CHECKPOINT, latest
 from kubepy.storage import Key
 
 MANY_PODS = 200  # in a cluster with more of them not all remedies are tried, or not to their end
 MOST_WRITES = 2000  # of the controllers: for a run forward, for all remedies together
-MOST_MOMENTS = 40  # in a run forward
+MOST_MOMENTS = 20  # in a run forward
+MOST_IDLE = 5  # moments at its end in which the object has not come on
 MOST_WAITING = 600  # pods that are not where they should be: with more of them remedies may write only a tenth
 MOST_WRITES_OF_FEW = 300  # the same while most pods lie still
 OF_EACH_LOOK = 10  # of many pods that look alike, so many go on while a fork runs forward
@@ -125,7 +127,7 @@ def answer(question: Question) -> Why:
             state, finding = PROGRESSING, at_first or generic.rolling_out(scene, asked)
         else:
             blamed, is_acted_on = _at_end(question.scene(end), question.key, at_first)
-            state, finding = STUCK, blamed or generic.not_there(scene, asked)
+            state, finding = STUCK, _as_of_now(scene, blamed or generic.not_there(scene, asked))
             if scene.reconciles or (is_acted_on and not reaches):
                 remedies = try_remedies(question, asked, finding)
             else:
@@ -157,6 +159,17 @@ def _at_end(scene: Scene, key: Key, at_first: Finding | None) -> tuple[Finding |
     return (at_first if is_root or (is_same and is_whole) else at_end), is_same or is_root
 
 
+def _as_of_now(scene: Scene, finding: Finding) -> Finding:
+    """Mark the links that show what will be, and not what is; those of a Job say when that is."""
+    def is_shown(link: Link) -> bool:
+        obj = scene.get(*link.key)
+        return value_at(obj, link.field) == link.value if link.field else obj is not None or not link.value
+
+    return finding._replace(chain=tuple(
+        link if is_shown(link) or link.text.startswith("at ") else link._replace(text=f"{link.text} (later)")
+        for link in finding.chain))
+
+
 # --- running forward ----------------------------------------------------------------------------------------------
 
 
@@ -165,13 +178,13 @@ class RunForward:
 
     :param most_writes: of the controllers; from then on it is enough if the object has come on.
     :ivar has_moved: a pod has become ready, has ended or has gone.
-    :ivar is_enough: the object has come on after so many moments or writes, and no pod has fallen back.
+    :ivar is_enough: the object has come on after so many moments or writes, still does, and no pod has broken again.
     """
 
     def __init__(self, question: Question, asked: Object, most_writes: float) -> None:
         self._question, self._asked, self._budget = question, asked, Budget(most_writes)
-        self._begun = goals.progress(asked)
-        self._moments = 0
+        self._begun = self._best = goals.progress(asked)
+        self._moments = self._best_moment = 0
         self._ready: dict[Key, bool] = {}  # pods that have become ready, and whether they still are
         self.has_moved = self.is_enough = False
 
@@ -199,16 +212,37 @@ class RunForward:
         """Return whether the run need not go on; it is asked when the work of a moment is done."""
         self._moments += 1
         obj = self._question.scene(fork).get(*self._question.key)
-        self.is_enough = (self._moments > MOST_MOMENTS or self._budget.left < 0) and self._comes_on(obj)
+        progress = goals.progress(obj) if obj is not None else None
+        if progress is not None and self._best is not None and progress > self._best:
+            self._best, self._best_moment = progress, self._moments
+        self.is_enough = (self._moments > MOST_MOMENTS or self._budget.left < 0) and self._comes_on() and (
+            self._moments - self._best_moment < MOST_IDLE)
         return self.is_enough or self._question.is_done(fork, self._asked) or goals.has_failed(obj)
 
     def is_over_early(self, fork: LocalCluster) -> bool:
         """Return whether the run of a few pods shows all that it can show."""
         return self.is_over(fork) or (self.has_moved and (self._begun is None or self._budget.left < 0))
 
-    def _comes_on(self, obj: Object | None) -> bool:
-        progress = goals.progress(obj) if obj is not None else None
-        return self._begun is not None and progress is not None and progress > self._begun and all(self._ready.values())
+    def _comes_on(self) -> bool:
+        """Return whether the object is further than at the beginning, and no pod that became ready has broken."""
+        return self._best != self._begun and all(self._ready.values())
+
+    def reaches(self, end: LocalCluster, still: Set[Key]) -> bool | None:
+        """Return whether a run in which only a few pods went on shows that the object gets there, or that it does not;
+        None: all of them have to go on.
+
+        :param still: pods that lay still in it; each looks like some that did not.
+        """
+        scene = self._question.scene(end)
+        obj = scene.get(*self._question.key)
+        if self.is_enough or goals.is_done(scene, obj, self._asked):
+            return True
+        if goals.has_failed(obj) or not self.has_moved:
+            return False
+        if obj is None or not self._comes_on():
+            return None
+        own = sum(scene.key(pod) in still for pod in pods_of(scene, obj))
+        return goals.is_done_with(scene, obj, own) or None
 
 
 def run_forward(question: Question, scene: Scene, asked: Object) -> tuple[LocalCluster, bool]:
@@ -221,11 +255,10 @@ def run_forward(question: Question, scene: Scene, asked: Object) -> tuple[LocalC
     """
     has_many = len(scene.list("pods")) > MANY_PODS
     if has_many and scene.settings.faults is None and (still := alike(scene) - {question.key}):
-        before, run = _settled_pods(scene), RunForward(question, asked, MOST_WRITES_OF_FEW)
+        run = RunForward(question, asked, MOST_WRITES_OF_FEW)
         end = predict(question.cluster, lambda fork: run.watch(fork, still), done=run.is_over_early).cluster
-        is_done = run.is_enough or question.is_done(end, asked)
-        if is_done or not (run.has_moved or _settled_pods(question.scene(end)) != before):
-            return end, is_done
+        if (reaches := run.reaches(end, still)) is not None:
+            return end, reaches
     run = RunForward(question, asked, MOST_WRITES if has_many else math.inf)
     end = predict(question.cluster, run.watch, done=run.is_over).cluster
     return end, run.is_enough or question.is_done(end, asked, or_goes_on=True)
@@ -332,7 +365,8 @@ class Budget:
 
 
 def try_remedy(question: Question, asked: Object, words: Words, *, noted: str, budget: Budget) -> Remedy:
-    """Run a command line on a fork, and see whether the object gets there, without the cause that is noted now.
+    """Run a command line on a fork, and see whether the object gets there. What is noted of a done object must be gone
+    then, and nothing else be left to do.
 
     Unless there are many pods, the object must still be there when all has come to rest: it might get there for a
     moment only, between two crashes.
@@ -342,7 +376,7 @@ def try_remedy(question: Question, asked: Object, words: Words, *, noted: str, b
     def helps(fork: LocalCluster) -> bool:
         note = question.scene(fork, NOTES).diagnose(asked_there) if noted and (
             asked_there := question.scene(fork).get(*question.key)) else None
-        return question.is_done(fork, asked) and (note is None or note.cause != noted)
+        return question.is_done(fork, asked) and (note is None or (note.cause != noted and not note.remedies))
 
     def act(fork: LocalCluster) -> None:
         nonlocal status

@@ -22,12 +22,15 @@ from kubepy.api.meta import (
     uid_of,
 )
 from kubepy.api.objects.deployments import new_replica_set, old_replica_sets
+from kubepy.api.objects.nodes import DOWN_UNTIL, down_until
 from kubepy.api.objects.pods import get_condition, is_pod_ready, is_pod_terminal, node_name, pod_ready_time
 from kubepy.api.selectors import from_label_selector
 from kubepy.controllers.daemonset.placement import node_should_run_daemon_pod
 from kubepy.insight.why import goals
+from kubepy.insight.why.deletions import MOST_MERGED, together
 from kubepy.insight.why.goals import count, desired_replicas
-from kubepy.insight.why.scene import Diagnosis, Scene, Words, condition_status, plural
+from kubepy.insight.why.scene import Diagnosis, Scene, Words, condition_status, plural, unready_link
+from kubepy.insight.why.scheduling import NOT_TO_RELABEL
 
 if TYPE_CHECKING:
     from kubepy.api.typed import DaemonSet, Node
@@ -61,11 +64,7 @@ def not_ready(scene: Scene, pod: Object) -> Finding | None:
         return None
     if not node_name(pod):
         return scene.finding("not-ready", scene.link(pod, "spec.nodeName", "it has no node yet"))
-    for index, status in enumerate((pod.get("status") or {}).get("containerStatuses") or ()):
-        if not status.get("ready") and "running" in (status.get("state") or {}):
-            return scene.finding("not-ready", scene.link(
-                pod, f"status.containerStatuses[{index}].ready", f"container {status['name']} runs, but is not ready"))
-    return scene.finding("not-ready", scene.condition_link(pod, "Ready", "it is not ready"))
+    return scene.finding("not-ready", unready_link(scene, pod))
 
 
 def appearance(scene: Scene, pod: Object) -> tuple[object, ...]:
@@ -85,10 +84,19 @@ def appearance(scene: Scene, pod: Object) -> tuple[object, ...]:
 
 def blame(scene: Scene, pods: Iterable[Object]) -> Finding | None:
     """Return the finding about the pod that is most to blame: the first one with a cause of its own."""
-    different = {appearance(scene, pod): pod for pod in reversed([pod for pod in pods if not _is_done(scene, pod)])}
-    findings = [finding for pod in list(reversed(different.values()))[:LOOKED_AT]
-                if (finding := scene.diagnose(pod)) is not None]
+    different: dict[tuple[object, ...], list[Object]] = {}
+    for pod in pods:
+        if not _is_done(scene, pod):
+            different.setdefault(appearance(scene, pod), []).append(pod)
+    findings = [finding for alike in list(different.values())[:LOOKED_AT]
+                if (finding := _finding_about(scene, alike)) is not None]
     return next((finding for finding in findings if finding.cause not in WEAK), next(iter(findings), None))
+
+
+def _finding_about(scene: Scene, alike: list[Object]) -> Finding | None:
+    """Return the finding about the first of some pods that look alike; remedies of pods that do not go are for all."""
+    findings = [scene.diagnose(pod) for pod in alike[:MOST_MERGED if is_being_deleted(alike[0]) else 1]]
+    return together([finding for finding in findings if finding is not None]) if all(findings) else findings[0]
 
 
 def _is_done(scene: Scene, pod: Object) -> bool:
@@ -255,6 +263,7 @@ def dead_nodes(scene: Scene, obj: Object) -> Finding | None:
     if not dead or not waiting or len(dead) < allowed:
         return None
     pod, node = dead[0]
+    down = sorted({name_of(node) for _, node in dead if down_until(node) is not None})
     return scene.finding(
         "dead-nodes-use-up-unavailable",
         scene.link(obj, "spec.updateStrategy.rollingUpdate.maxUnavailable",
@@ -262,7 +271,8 @@ def dead_nodes(scene: Scene, obj: Object) -> Finding | None:
                    f"{'is one' if len(dead) == 1 else f'are {len(dead)}'} on dead nodes"),
         scene.condition_link(pod, "Ready", "it is not ready"),
         scene.condition_link(node, "Ready", "its node is not ready"),
-        remedies=[("delete", "node", *sorted({name_of(node) for _, node in dead}))])
+        remedies=[("delete", "node", *sorted({name_of(node) for _, node in dead})),
+                  *([("annotate", "node", *down, f"{DOWN_UNTIL}-")] if down else [])])
 
 
 def scaled(value: object, total: int) -> int:
@@ -376,11 +386,35 @@ def misscheduled(scene: Scene, obj: Object) -> Finding | None:
         if node is not None and not is_being_deleted(pod) and not placement(cast("Node", node)).should_run:
             taints = (node.get("spec") or {}).get("taints")
             return scene.finding(
-                "misscheduled", scene.link(obj, "status.numberMisscheduled", "it leaves a pod where it makes none"),
+                "misscheduled", scene.link(obj, "status.numberMisscheduled" if count(obj, "numberMisscheduled") else "",
+                                           "it leaves a pod where it makes none"),
                 scene.link(pod, "spec.nodeName", "it may stay, but would not be made there again"),
                 scene.link(node, "spec.taints" if taints else "metadata.labels",
                            "it has a taint that the pod does not tolerate" if taints else "it is not one for the pod"))
     return None
+
+
+def without_nodes(scene: Scene, obj: Object) -> Finding | None:
+    """Say that a DaemonSet has no pods, as there are no nodes, or none with the labels that it wants."""
+    nodes, spec = scene.list("nodes"), obj["spec"]["template"]["spec"]
+    if desired_replicas(obj) or scene.owned(obj, "pods"):
+        return None
+    none = scene.link(obj, "status.desiredNumberScheduled", "it has no pods, as there is no node for them")
+    if not nodes:
+        return scene.finding("no-nodes", none)
+    selector = spec.get("nodeSelector") or {}
+    if selector and not any(selector.items() <= labels_of(node).items() for node in nodes):
+        labels = [f"{name}={value}" for name, value in sorted(selector.items())]
+        label = [("label", "nodes", place, *labels) for place in (name_of(nodes[0]), "--all")]
+        return scene.finding(
+            "node-selector", none, scene.link(obj, "spec.template.spec.nodeSelector", "no node has these labels"),
+            remedies=label if selector.keys().isdisjoint(NOT_TO_RELABEL) else ())
+    if (spec.get("affinity") or {}).get("nodeAffinity"):
+        return scene.finding("node-affinity", none, scene.link(
+            obj, "spec.template.spec.affinity.nodeAffinity", "no node fulfils it, or it has taints"))
+    tainted = next((node for node in nodes if (node.get("spec") or {}).get("taints")), None)
+    taints = [scene.link(tainted, "spec.taints", "it has a taint that the pods do not tolerate")] if tainted else []
+    return scene.finding("taint", none, *taints) if taints else None
 
 
 DIAGNOSES: dict[str, tuple[Diagnosis, ...]] = {
@@ -392,7 +426,7 @@ DIAGNOSES: dict[str, tuple[Diagnosis, ...]] = {
     "statefulsets.apps": (on_delete, name_is_taken, stateful_set),
 }
 NOTES: dict[str, tuple[Diagnosis, ...]] = {
-    "daemonsets.apps": (misscheduled, shares_pods),
+    "daemonsets.apps": (without_nodes, misscheduled, shares_pods),
     "deployments.apps": (scaled_to_zero, shares_pods),
     "replicasets.apps": (scaled_to_zero,),
     "replicationcontrollers": (scaled_to_zero,),

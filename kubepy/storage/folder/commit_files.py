@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from kubepy.storage.errors import ConflictError, FolderError, RemovedError
 from kubepy.storage.folder.compare import digest_of, managers_path
-from kubepy.storage.folder.database import DURABLE, NO_FILE, PENDING, Database, Row, Stamp
+from kubepy.storage.folder.database import DURABLE, NO_FILE, PENDING, Database, Place, Row, Stamp, row_hash, sum_of
 from kubepy.storage.folder.files import (
     MANAGED,
     MAX_SIZE,
@@ -71,6 +71,7 @@ class Commit(NamedTuple):
     :ivar revision: the newest after them.
     :ivar meta: values of the table ``meta``.
     :ivar settings: a change of ``kubepy.yaml`` that is staged.
+    :ivar edited_places: where objects were edited from outside whose rows are not those of the index.
     :ivar write_history: writes the entries of the timeline, and what else has happened before.
     """
 
@@ -80,6 +81,7 @@ class Commit(NamedTuple):
     meta: Mapping[str, str | None]
     settings: SettingsEdit | None
     write_history: Callable[[Database], None] = lambda database: None
+    edited_places: frozenset[Place] = frozenset()
 
 
 class Staged(NamedTuple):
@@ -112,7 +114,8 @@ def stage(folder: StateFolder, row: Row, number: int, *, sync: bool, before: str
     temporary = f"{parent_of(path)}/{TEMPORARY_PREFIX}{number}{TEMPORARY_SUFFIX}"
     mode = 0o600 if row.resource in PRIVATE else 0o666
     stamp, racy = folder.write_temporary(temporary, data, mode, sync=sync)
-    row = row._replace(**stamp._asdict(), digest=digest_of(data), racy=int(racy), canonical=canonical)
+    row = Row(*row[:5], *stamp, digest=digest_of(data), racy=int(racy), state=row.state, replaces=row.replaces,
+              managers=row.managers, canonical=canonical, expires=row.expires)
     return Staged(row, temporary)
 
 
@@ -173,13 +176,14 @@ class Journal:
                 staged.append(self._stage(write, number, sync=files <= SYNC_EACH))
             if files > SYNC_EACH:
                 self.folder.sync_all()
+            sums = self._sums_after(database, staged, commit)
             self._record(database, staged, commit)
             self.is_recorded = True
         except BaseException:
             self._discard_staged(commit)
             raise
         try:
-            self._settle(database, staged, commit.settings)
+            self._settle(database, staged, commit.settings, sums)
             self._trim(database)
         except BaseException as error:
             self._discard_staged(commit)  # the rows are PENDING, and hold all that the files are to be
@@ -248,13 +252,28 @@ class Journal:
             if commit.settings:
                 commit.settings.record(database)
 
-    def _settle(self, database: Database, staged: Sequence[Staged], settings: SettingsEdit | None) -> None:
-        """Rename the staged files into place and mark their rows WRITTEN."""
+    def _sums_after(self, database: Database, staged: Sequence[Staged], commit: Commit) -> dict[Place, int]:
+        """Return the sums of the folders that the commit changes, without the files that it replaces."""
+        with_files = [write for write in commit.writes if write.expires is None]
+        places = {write.key[:2] for write in with_files} - commit.edited_places
+        sums = database.sums_to_change(places - {file.row[:2] for file in staged if file.row.racy})
+        for write in with_files:
+            if write.before is not None and write.key[:2] in sums:
+                sums[write.key[:2]] -= row_hash(write.before)
+        return sums
+
+    def _settle(self, database: Database, staged: Sequence[Staged], settings: SettingsEdit | None,
+                sums: dict[Place, int]) -> None:
+        """Rename the staged files into place and mark their rows WRITTEN. ``sums``: as :meth:`_sums_after`."""
         rows = [settle(self.folder, file) for file in staged if file.row.expires is None]
         tidy(self.folder, rows)
         is_set = settings is not None and settings.replace_file(self.folder)
         with database.write(durable=False):
             database.mark_written(rows)
+            for row in rows:
+                if row[:2] in sums:
+                    sums[row[:2]] += row_hash(row)
+            database.put_sums({place: sum_of([total]) for place, total in sums.items()})
             if settings is not None and is_set:
                 settings.mark_written(database, self.folder)
         if settings is not None and not is_set:
@@ -270,7 +289,7 @@ class Journal:
                 database.compact(revision - LOG_LENGTH)
         if database.tombstones() <= MAX_TOMBSTONES:
             return
-        rows = [row for row in database.row_summaries() if row.json is None and row.state != PENDING]
+        rows = [row for row in database.tombstone_rows() if row.state != PENDING]
         directories = {parent_of(path_of(row.key)) for row in rows}
         if any(find_obstacle(self.folder, f"{directory}/") for directory in directories):
             return  # a later commit drops the tombstones
@@ -308,7 +327,8 @@ def settle(folder: StateFolder, staged: Staged) -> Row:
         elif stamp is None or stamp == staged.present:
             folder.rename_into_place(staged.temporary, path)
             replaced = folder.stamp(path)
-            row = row._replace(ctime_ns=replaced.ctime_ns if replaced else 0)
+            managers = settle_managers(folder, row, staged.managers)
+            return row._replace(ctime_ns=replaced.ctime_ns if replaced else 0, managers=managers)
         else:
             folder.remove(staged.temporary)
         return row._replace(managers=settle_managers(folder, row, staged.managers))
@@ -323,6 +343,8 @@ def settle_managers(folder: StateFolder, row: Row, temporary: str) -> str:
     A folder in that place stays: the managers are lost then, but not the commit.
     """
     path = managers_path(row.key)
+    if not temporary and not folder.is_directory(parent_of(path)):
+        return ""
     if folder.is_directory(path):
         if temporary:
             folder.remove(temporary)
@@ -330,8 +352,7 @@ def settle_managers(folder: StateFolder, row: Row, temporary: str) -> str:
     if temporary:
         folder.rename_into_place(temporary, path)
         return str(folder.stamp(path) or "")
-    if folder.is_directory(parent_of(path)):
-        folder.remove(path)
+    folder.remove(path)
     return ""
 
 

@@ -196,6 +196,7 @@ def _copy_all(access: Access, target: str) -> None:
     with _new_index(target, database) as copy:
         copy.remove_tombstones()
         copy.restamp_all(updates)
+        copy.forget_sums(copy.places())
         for path, (stamp, problem) in copy.problems().items():
             file = copied.get(path)
             if file is not None and file.original == stamp:

@@ -21,12 +21,13 @@ import os
 import sqlite3
 import stat
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kubepy.lazy import NamedTuple, lazy_imports
 from kubepy.storage.errors import FolderError
+from kubepy.storage.folder.paths import SUFFIX, encode
 from kubepy.storage.model import Key, LogEntry, Problem
 
 with lazy_imports():
@@ -156,6 +157,7 @@ class Version(NamedTuple):
 
 
 KnownProblems = dict[str, tuple[Stamp, Problem]]  # by path
+Place = tuple[str, str]  # a resource and a namespace
 
 
 class Row(NamedTuple):
@@ -219,52 +221,39 @@ ON CONFLICT (resource, namespace, name) DO UPDATE SET
 """
 
 
-class RowSummaries:
-    """The rows without their JSON ("" where there is some), as a connection remembers them.
+SUM = "files:"  # in ``internal``, before a place: the sum of its files' hashes, as its rows have them
+SUMS = "sums"  # the counter that follows "revision" as long as all that write keep the sums
+_SUM_MASK = 2**64 - 1
 
-    To compare a folder in which nothing has changed with its rows then costs no more than a ``stat`` of its files.
 
-    They are read again when another process has written; the connection itself passes on its own changes. After a
-    rollback it must :meth:`forget`.
-    """
+def file_hash(name: str, stamp: tuple[int, int, int, int]) -> int:
+    """Return a hash of a file's name and stamp; it is the same in every process of one Python."""
+    return hash((zlib.crc32(name.encode("utf-8", "surrogatepass")), *stamp))
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-        self._rows: dict[tuple[object, ...], Row] = {}
-        self._version: int | None = None
 
-    def all(self) -> list[Row]:
-        """Return them in no order."""
-        self._read()
-        return list(self._rows.values())
+def managers_hash(name: str, stamp: str) -> int:
+    """Return a hash of the name and the stamp of a file of managers, 0 without one."""
+    text = f"{name} {stamp}".encode("utf-8", "surrogatepass")
+    return hash((zlib.crc32(text), zlib.adler32(text))) if stamp else 0
 
-    def _read(self) -> None:
-        # The version is read before the rows: a commit between the two shows in the next version.
-        (version,) = self._connection.execute("PRAGMA data_version").fetchone()
-        if version != self._version:
-            selected = self._connection.execute(f"SELECT {COLUMNS_WITHOUT_JSON} FROM objects")
-            self._rows = {columns[:3]: Row._make(columns) for columns in selected}
-            self._version = version
 
-    def forget(self) -> None:
-        self._version = None
+def row_hash(row: Row) -> int:
+    """Return the hashes of a row's file and its file of managers, 0 for a row without a file."""
+    if row.json is None or row.expires is not None:
+        return 0
+    name = encode(row.name) + SUFFIX
+    return file_hash(name, (row.mtime_ns, row.size, row.inode, row.ctime_ns)) + managers_hash(name, row.managers)
 
-    def put(self, rows: Iterable[Row]) -> None:
-        self._rows.update((row[:3], row._replace(json=row.json and "")) for row in rows)
 
-    def remove(self, keys: Iterable[Key]) -> None:
-        for key in keys:
-            self._rows.pop(key, None)
+def sum_of(hashes: Iterable[int]) -> int:
+    """Return the sum of the hashes of a folder's files."""
+    return sum(hashes) & _SUM_MASK
 
-    def is_written_at(self, key: Key, revision: int) -> bool:
-        """Return whether the remembered row is WRITTEN at a revision."""
-        row = self._rows.get(key)
-        return row is not None and (row.state, row.revision) == (WRITTEN, revision)
 
-    def change(self, key: Key, **columns: Any) -> None:
-        """Change columns of a remembered row, if there is one."""
-        if key in self._rows:
-            self._rows[key] = self._rows[key]._replace(**columns)
+def sum_of_rows(rows: Iterable[Row]) -> int | None:
+    """Return the sum of the hashes of one place's files, None where a file may be another one at the same stamp."""
+    rows = list(rows)
+    return None if any(row.racy or row.state == PENDING for row in rows) else sum_of(map(row_hash, rows))
 
 
 class Database:
@@ -277,7 +266,6 @@ class Database:
                                           check_same_thread=False)  # threads of a Python program take turns
         self.connection.execute("PRAGMA cache_size = -65536")  # KiB at most; SQLite's own limit is below our usual size
         self.identity = None if self.in_memory else identity(path)
-        self._summaries = RowSummaries(self.connection)
         self._links: set[str] | None = None  # the names of those that have an index
 
     def create(self, revision: int = 0) -> None:
@@ -334,7 +322,6 @@ class Database:
             yield
             self.connection.execute("COMMIT")
         except BaseException:
-            self._summaries.forget()
             if self.connection.in_transaction:
                 self.connection.execute("ROLLBACK")
             raise
@@ -354,16 +341,18 @@ class Database:
                 "SELECT resource, namespace, name FROM objects NOT INDEXED")):
             raise DamagedError("a row cannot be looked up by its key")
 
-    def row_summaries(self) -> list[Row]:
-        """Return all rows, tombstones included, in no order; ``json`` is "" where there is some."""
-        return self._summaries.all()
-
-    def summaries(self, resource: str, namespace: str | None) -> list[Row]:
-        """Return the rows of a resource in a namespace (None: in all), in no order; ``json`` is "" where there is
-        some."""
+    def row_summaries(self, resource: str | None = None, namespace: str | None = None) -> list[Row]:
+        """Return the rows of a resource (None: of all) in a namespace (None: in all), tombstones included, in no order;
+        ``json`` is "" where there is some."""
         where, values = _place(resource, namespace)
         return [Row._make(columns) for columns in self.connection.execute(
             f"SELECT {COLUMNS_WITHOUT_JSON} FROM objects WHERE {where}", values)]
+
+    def has_objects(self, resource: str, namespace: str, now: float = 0.0) -> bool:
+        """Return whether there are objects of a resource in a namespace whose time is not over."""
+        return self.connection.execute(
+            "SELECT 1 FROM objects WHERE resource = ? AND namespace = ? AND json IS NOT NULL "
+            "AND (expires IS NULL OR expires > ?) LIMIT 1", (resource, namespace, now)).fetchone() is not None
 
     def rows(self, resource: str | None = None, namespace: str | None = None) -> list[Row]:
         """Return the rows of a resource (None: of all) in a namespace (None: in all), tombstones included, in key
@@ -445,12 +434,12 @@ class Database:
     def put(self, rows: Iterable[Row]) -> None:
         rows = list(rows)
         self.connection.executemany(_UPSERT, ((*row, checksum(row)) for row in rows))
-        self._summaries.put(rows)
+        self.forget_sums(rows)
 
     def remove(self, keys: Iterable[Key]) -> None:
         keys = list(keys)
         self.connection.executemany("DELETE FROM objects WHERE resource = ? AND namespace = ? AND name = ?", keys)
-        self._summaries.remove(keys)
+        self.forget_sums(keys)
 
     def restamp(self, row: Row) -> None:
         """Store the stamp and digest of a row's file; the object in it is the same."""
@@ -459,8 +448,7 @@ class Database:
             "canonical = ? WHERE resource = ? AND namespace = ? AND name = ?",
             (*row.stamp, row.digest, row.racy, row.managers, row.canonical, *row.key),
         )
-        self._summaries.change(row.key, **row.stamp._asdict(), digest=row.digest, racy=row.racy, managers=row.managers,
-                               canonical=row.canonical)
+        self.forget_sums([row])
 
     def restamp_all(self, rows: Iterable[Row]) -> None:
         """Store the stamps of many rows' files, in an index that no connection has read yet; they are WRITTEN."""
@@ -478,8 +466,7 @@ class Database:
             "WHERE resource = ? AND namespace = ? AND name = ?",
             ((row.ctime_ns, row.managers, *row.key) for row in rows),
         )
-        for row in rows:
-            self._summaries.change(row.key, state=WRITTEN, ctime_ns=row.ctime_ns, managers=row.managers)
+        self.forget_sums(rows)
 
     def mark_durable(self, written: Iterable[tuple[Key, int]]) -> None:
         """Mark rows DURABLE that are still WRITTEN at the same revision."""
@@ -489,19 +476,74 @@ class Database:
             f"AND revision = ? AND state = {WRITTEN}",
             ((*key, revision) for key, revision in written),
         )
-        for key, revision in written:
-            if self._summaries.is_written_at(key, revision):
-                self._summaries.change(key, state=DURABLE, replaces="")
 
-    def places(self) -> list[tuple[str, str]]:
-        """Return the resources and namespaces that there are rows of, in no order."""
-        return self.connection.execute("SELECT DISTINCT resource, namespace FROM objects").fetchall()
+    def places(self, resource: str | None = None, namespace: str | None = None) -> list[Place]:
+        """Return the resources and namespaces that there are rows of, in order; of one resource, in one namespace.
+        Raises DamagedError."""
+        if resource is not None and namespace is not None:
+            return [(resource, namespace)]
+        place, places = (resource or "", ""), []
+        if resource is not None and self.connection.execute(
+                "SELECT 1 FROM objects WHERE resource = ? AND namespace = '' LIMIT 1", (resource,)).fetchone():
+            places.append(place)
+        while found := self.connection.execute(  # each time SQLite's index is entered at the next place
+                "SELECT resource, namespace FROM objects WHERE (resource, namespace) > (?, ?) "
+                "ORDER BY resource, namespace LIMIT 1", place).fetchone():
+            if not found > place:
+                raise DamagedError("the places of rows are out of order")
+            place = found
+            if resource not in (None, place[0]):
+                break
+            places.append(place)
+        return places
+
+    # --- sums of files ---
+
+    def sums(self, places: Iterable[Place]) -> dict[Place, int]:
+        """Return the sums of places that are known: of the hashes of their files, as the rows have them. Raises
+        DamagedError."""
+        if self._sums_revision() != self.counter("revision"):  # a version of kubepy that keeps none has written
+            return {}
+        return {place: int(value) for place in places
+                if (value := self.value("internal", SUM + "/".join(place))) is not None}
+
+    def lacks_sums(self, sums: Mapping[Place, int]) -> bool:
+        """Return whether the index does not have all of some sums."""
+        return bool(sums) and self.sums(sums) != sums
+
+    def sums_to_change(self, places: Iterable[Place]) -> dict[Place, int]:
+        """Return the sums of places that can be kept up to date by what is added and removed."""
+        places = set(places)
+        return {**{place: 0 for place in places if not self.has_objects(*place)}, **self.sums(places)}
+
+    def put_sums(self, sums: Mapping[Place, int]) -> None:
+        """Store sums, in the transaction that stores the last of the rows that they are of."""
+        revision = self.counter("revision")
+        if self._sums_revision() != revision:
+            self.connection.execute("DELETE FROM internal WHERE name >= ? AND name < ?", (SUM, SUM + chr(0x10ffff)))
+            self.connection.execute("INSERT OR REPLACE INTO counters VALUES (?, ?)", (SUMS, revision))
+        for place, value in sums.items():
+            self.set_value("internal", SUM + "/".join(place), str(value))
+
+    def _sums_revision(self) -> int | None:
+        row = self.connection.execute("SELECT value FROM counters WHERE name = ?", (SUMS,)).fetchone()
+        return None if row is None else int(row[0])
+
+    def forget_sums(self, rows: Iterable[Row | Key | Place]) -> None:
+        """Forget the sums of the places of rows that change, or of places."""
+        names = {f"{SUM}{resource}/{namespace}" for resource, namespace, *_ in rows}
+        self.connection.executemany("DELETE FROM internal WHERE name = ?", ((name,) for name in names))
 
     def expiring(self) -> list[tuple[float, Key]]:
         """Return the keys of the rows that expire, and the times at which they do, in no order."""
         selected = self.connection.execute(
             "SELECT expires, resource, namespace, name FROM objects WHERE expires IS NOT NULL")
         return [(expires, Key(*key)) for expires, *key in selected]
+
+    def tombstone_rows(self) -> list[Row]:
+        """Return the tombstones, in no order."""
+        return [Row._make(columns) for columns in self.connection.execute(
+            f"SELECT {COLUMNS} FROM objects WHERE json IS NULL")]
 
     def tombstones(self) -> int:
         """Return the number of tombstones."""
@@ -605,6 +647,9 @@ class Database:
         return int(value)
 
     def set_counter(self, name: str, value: int) -> None:
+        if name == "revision":
+            self.connection.execute("UPDATE counters SET value = ?1 WHERE name = ?2 AND value = "
+                                    "(SELECT value FROM counters WHERE name = 'revision')", (value, SUMS))
         self.connection.execute("UPDATE counters SET value = ? WHERE name = ?", (value, name))
 
     def value(self, table: str, name: str) -> str | None:
@@ -621,14 +666,14 @@ class Database:
         """Return the names of the values of a table."""
         return [name for (name,) in self.connection.execute(f"SELECT name FROM {table}").fetchall()]
 
-    def try_to_remember(self, name: str, value: str) -> None:
-        """Set a value of the table ``internal``, unless another process writes now or this one cannot write here."""
+    def try_to_write(self, write: Callable[[], None]) -> None:
+        """Write what is only there to save time, unless another process writes now or this one cannot write here."""
         if self.in_memory:
             return
         self.connection.execute("PRAGMA busy_timeout = 0")
         try:
             with self.write(durable=False):
-                self.set_value("internal", name, value)
+                write()
         except sqlite3.OperationalError as error:
             if is_damage(error):
                 raise

@@ -53,7 +53,7 @@ def remember(database: Database, times: Times, extents: Extents) -> None:
         return  # the folders above them are not known
     known = json.loads(text) if text else {}
     if known != (new := {**known, **times}):
-        database.try_to_remember(FOLDERS, json.dumps(new, sort_keys=True))
+        database.try_to_write(lambda: database.set_value("internal", FOLDERS, json.dumps(new, sort_keys=True)))
 
 
 def times_of(folder: StateFolder, path: str) -> str:

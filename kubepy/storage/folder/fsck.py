@@ -23,10 +23,10 @@ from kubepy.storage.folder.compare import (
     managers_path,
     read_managers,
 )
-from kubepy.storage.folder.database import DURABLE, PENDING, WRITTEN, Database, Row
+from kubepy.storage.folder.database import DURABLE, PENDING, WRITTEN, Database, Place, Row, sum_of_rows
 from kubepy.storage.folder.files import MANAGED, PRIVATE, StateFolder, UnreadableError
 from kubepy.storage.folder.manifest import ContentError, from_json, managers_of, parse
-from kubepy.storage.folder.paths import CLUSTER, NAMESPACES, decode, path_of
+from kubepy.storage.folder.paths import CLUSTER, NAMESPACES, decode, folder_of, path_of
 from kubepy.storage.folder.scan import scan_objects
 from kubepy.storage.model import DELETED, Key, Problem, to_json
 
@@ -58,6 +58,7 @@ def check_index(access: Access, rows: list[Row]) -> list[str]:
         *index.check_integrity(database),
         *_check_revisions(database, rows),
         *_check_log(database, rows),
+        *_check_sums(database, rows),
         *_check_contents(access, rows),
     ]
 
@@ -93,6 +94,16 @@ def _check_log(database: Database, rows: list[Row]) -> Iterator[str]:
             yield f"{path_of(key)}: the change log has it {entry.type}, but it is not there"
         if not compacted < entry.revision <= database.counter("revision"):
             yield f"{path_of(key)}: the change log has revision {entry.revision}, out of its bounds"
+
+
+def _check_sums(database: Database, rows: list[Row]) -> Iterator[str]:
+    """Check the sums of files, by which whole folders are known to be as their rows say."""
+    by_place: dict[Place, list[Row]] = {}
+    for row in rows:
+        by_place.setdefault(row[:2], []).append(row)
+    for place, total in database.sums(by_place).items():
+        if total != sum_of_rows(by_place[place]):
+            yield f"{folder_of(*place)}: the sum of its files is wrong"
 
 
 def _check_stamps(access: Access, rows: list[Row]) -> Iterator[str]:

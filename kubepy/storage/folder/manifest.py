@@ -63,7 +63,7 @@ class Decoder:
     """Objects of rows, each decoded once: a process that runs for long lists the same ones again and again."""
 
     def __init__(self) -> None:
-        self._objects: dict[Key, tuple[str, int, Object]] = {}
+        self._objects: dict[Key, tuple[int, int, Object]] = {}  # with the hash of the JSON, and the revision
 
     def object(self, key: Key, text: str, revision: int) -> Object:
         """Return the object of a row. Raises DamagedError."""
@@ -84,13 +84,13 @@ class Decoder:
 
     def _known(self, key: Key, text: str, revision: int) -> Object | None:
         known = self._objects.get(key)
-        return known[2] if known is not None and known[1] == revision and known[0] == text else None
+        return known[2] if known is not None and known[1] == revision and known[0] == hash(text) else None
 
     def remember(self, key: Key, text: str, revision: int, obj: Object) -> Object:
         """Keep the object of a row, which is not decoded again then; return it."""
         if len(self._objects) >= MAX_DECODED:
             self._objects.clear()
-        self._objects[key] = text, revision, obj
+        self._objects[key] = hash(text), revision, obj
         return obj
 
     def forget(self, key: Key) -> None:

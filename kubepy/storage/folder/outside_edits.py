@@ -22,9 +22,9 @@ from kubepy.storage.folder.compare import (
     find_known_problem,
     problems_of,
 )
-from kubepy.storage.folder.database import PENDING, Database, KnownProblems, Row
+from kubepy.storage.folder.database import PENDING, Database, KnownProblems, Place, Row
 from kubepy.storage.folder.paths import parent_of, path_of
-from kubepy.storage.folder.scan import Extents, read_summaries, scan_extents
+from kubepy.storage.folder.scan import Extents, find_unchanged, read_summaries, scan_extents, sums_of
 from kubepy.storage.model import ADDED, DELETED, MODIFIED, Key, LogEntry
 
 if TYPE_CHECKING:
@@ -78,6 +78,7 @@ class OutsideEdits:
         self._folder = examiner.folder
         self._now = now
         self._recorder = recorder
+        self._sums: dict[Place, int] = {}  # of what was compared last
 
     def record(self, extents: Extents, *, same_boot: bool) -> bool:
         """Record all edits of some extents; return whether there are PENDING rows now: files that were removed and are
@@ -89,6 +90,9 @@ class OutsideEdits:
         problems = self._database.problems()
         outcomes, solved = self._find(extents, problems, same_boot)
         if not outcomes and not solved and not is_rebuild:
+            if self._database.lacks_sums(self._sums):
+                with self._database.write(durable=False):
+                    self._database.put_sums(self._sums)
             return False
         with self._database.write():
             revision = self._database.counter("revision")
@@ -126,8 +130,11 @@ class OutsideEdits:
     def _find(self, extents: Extents, problems: KnownProblems, same_boot: bool) -> tuple[list[Outcome], set[str]]:
         """Compare some extents with their rows; return what is new, and the paths of problems that are no more."""
         known = KnownState(problems, same_boot=same_boot, refresh=True)
-        rows = read_summaries(self._database, extents)
         scan = scan_extents(self._folder, extents)
+        unchanged = find_unchanged(self._database, scan) if same_boot else frozenset()
+        rows = read_summaries(self._database, extents, unchanged)
+        scan = scan._replace(listings=[listing for listing in scan.listings if listing.place not in unchanged])
+        self._sums = sums_of(rows, scan)
         outcomes: list[Outcome] = [*problems_of(scan.obstacles, rows)]
         differences = compare(rows, scan, self._folder, known)
         for difference in sorted(differences, key=lambda difference: difference.path):

@@ -33,10 +33,19 @@ from kubepy.storage.folder.compare import (
     key_of_file,
     problems_of,
 )
-from kubepy.storage.folder.database import DamagedError, Database, Row
+from kubepy.storage.folder.database import DamagedError, Database, Place, Row
 from kubepy.storage.folder.manifest import ContentError, from_json
-from kubepy.storage.folder.paths import path_of
-from kubepy.storage.folder.scan import EVERYTHING, Extent, Extents, read_summaries, scan_extents
+from kubepy.storage.folder.paths import SUFFIX, encode, path_of
+from kubepy.storage.folder.scan import (
+    EVERYTHING,
+    Extent,
+    Extents,
+    FolderScan,
+    find_unchanged,
+    read_summaries,
+    scan_extents,
+    sums_of,
+)
 from kubepy.storage.model import DELETED, Change, Key, LoggedChange, Problem, coalesce
 
 with lazy_imports():
@@ -50,13 +59,17 @@ ReadRows = Callable[[Database], list[Row]]
 class FolderView(NamedTuple):
     """Live rows by key, and the files and folders among those scanned that cannot be read as objects, by path.
 
+    A view of everything has only the rows of some places: those in which something differs.
+
     :ivar unrecorded: the keys of objects that are not as the index has them, or are left out because of their files.
+    :ivar places: the places of all rows that were read.
     """
 
     revision: int
     rows: dict[Key, Row]
     problems: list[Problem]
     unrecorded: set[Key]
+    places: frozenset[Place]
 
 
 class DifferenceCause(Enum):
@@ -69,7 +82,8 @@ class DifferenceCause(Enum):
 
 
 class _Comparison(NamedTuple):
-    """One snapshot compared with the files. ``recorded``: rows newer than the snapshot that hold edits from outside."""
+    """One snapshot compared with the files. ``recorded``: rows newer than the snapshot that hold edits from outside.
+    ``sums``: of the files of the folders whose rows were compared, as the rows have them."""
 
     revision: int
     rows: list[Row]
@@ -77,6 +91,7 @@ class _Comparison(NamedTuple):
     differences: list[Difference]
     recorded: list[Row]
     obstacles: list[InvalidFile]
+    sums: dict[Place, int]
 
 
 class Reader:
@@ -106,6 +121,17 @@ class Reader:
     def view_object(self, key: Key) -> FolderView:
         """View one object."""
         return self._view((Extent(*key),))
+
+    def look_for_all(self) -> None:
+        """Record all edits from outside. The sums of the files are remembered, for the next time."""
+        comparison = self._compare_with_newest(EVERYTHING)
+        database = self._access.database()
+        if not comparison.recorded and not self._is_behind(comparison) and database.lacks_sums(comparison.sums):
+            def remember() -> None:
+                if database.counter("revision") == comparison.revision:
+                    database.put_sums(comparison.sums)
+
+            database.try_to_write(remember)
 
     def look_for(self, keys: Iterable[Key]) -> None:
         """Record edits from outside of some objects, and those that show in the times of the folders: files that were
@@ -141,7 +167,8 @@ class Reader:
             if outcome is not None:
                 _apply(outcome, rows, problems, comparison.revision)
                 unrecorded.update(_changed_keys(outcome))
-        return FolderView(comparison.revision, rows, sorted(problems), unrecorded)
+        places = frozenset(row[:2] for row in comparison.rows)
+        return FolderView(comparison.revision, rows, sorted(problems), unrecorded, places)
 
     def _compare_with_newest(self, extents: Extents, read_rows: ReadRows | None = None) -> _Comparison:
         """Compare files and rows; where something is to be recorded and can be, once more after that."""
@@ -157,15 +184,19 @@ class Reader:
             folder_scan = scan_extents(self._folder, extents)
             with database.snapshot():
                 revision = database.counter("revision")
-                rows = read_rows(database) if read_rows else read_summaries(database, extents)
                 known = KnownState(database.problems(), self._access.is_same_boot(database))
+                unchanged = find_unchanged(database, folder_scan) if known.same_boot else frozenset()
+                rows = read_rows(database) if read_rows else read_summaries(database, extents, unchanged)
+                if read_rows:
+                    unchanged = _confirm(unchanged, rows, folder_scan)
+            compared, folder_scan = _without(unchanged, rows, folder_scan)
             causes = [(difference, self._find_cause(difference))
-                      for difference in compare(rows, folder_scan, self._folder, known)]
+                      for difference in compare(compared, folder_scan, self._folder, known)]
             differences = [difference for difference, cause in causes if cause is DifferenceCause.EDITED]
             recorded = [row for difference, cause in causes
                         if cause is DifferenceCause.RECORDED and (row := self._current_row(difference))]
             comparison = _Comparison(revision, rows, known, differences, recorded,
-                                     problems_of(folder_scan.obstacles, rows))
+                                     problems_of(folder_scan.obstacles, rows), sums_of(compared, folder_scan))
             if all(cause is not DifferenceCause.OVERTAKEN for _, cause in causes):
                 break
         return comparison
@@ -203,6 +234,26 @@ class Reader:
         if any(obstacle.problem.path not in known.problems for obstacle in comparison.obstacles):
             return True
         return not known.same_boot or any(not is_settled(row, known) for row in comparison.rows)
+
+
+def _confirm(unchanged: frozenset[Place], rows: Iterable[Row], scan: FolderScan) -> frozenset[Place]:
+    """Return the places without differences of which the index has given a row for each file, as a sound one does."""
+    if not unchanged:
+        return unchanged
+    files: dict[Place, set[str]] = {}
+    for row in rows:
+        if row.json is not None:
+            files.setdefault(row[:2], set()).add(encode(row.name) + SUFFIX)
+    return frozenset(listing.place for listing in scan.listings
+                     if listing.place in unchanged and listing.files.keys() == files.get(listing.place, set()))
+
+
+def _without(unchanged: frozenset[Place], rows: list[Row], scan: FolderScan) -> tuple[list[Row], FolderScan]:
+    """Return the rows and files of the places in which something may have changed."""
+    if not unchanged:
+        return rows, scan
+    return ([row for row in rows if row[:2] not in unchanged],
+            scan._replace(listings=[listing for listing in scan.listings if listing.place not in unchanged]))
 
 
 def _apply(outcome: Outcome, rows: dict[Key, Row], problems: list[Problem], revision: int) -> None:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 
 from kubepy.lazy import NamedTuple
-from kubepy.storage.folder.database import Database, Row, Stamp
+from kubepy.storage.folder.database import Database, Place, Row, Stamp, file_hash, managers_hash, sum_of, sum_of_rows
 from kubepy.storage.folder.files import MANAGED, StateFolder, stamp_of
 from kubepy.storage.folder.paths import (
     CLUSTER,
@@ -61,11 +61,23 @@ class Listing(NamedTuple):
     directory: ResourceDirectory
     files: dict[str, os.stat_result]
     managers: dict[str, os.stat_result]
+    is_part: bool = False  # one object alone was looked for
 
     def object_file(self, name: str, status: os.stat_result) -> ScannedFile:
         """Return a file of the folder with the stamp of its managers' file."""
         managers = self.managers.get(name)
         return ScannedFile(self.directory, name, status, str(stamp_of(managers)) if managers else "")
+
+    @property
+    def place(self) -> Place:
+        return self.directory.resource, self.directory.namespace
+
+    def sum(self) -> int:
+        """Return the sum of the hashes of the files, which is that of the rows where nothing was edited."""
+        return sum_of([
+            *(file_hash(name, (status.st_mtime_ns, status.st_size, status.st_ino, status.st_ctime_ns))
+              for name, status in self.files.items()),
+            *(managers_hash(name, str(stamp_of(status))) for name, status in self.managers.items())])
 
 
 class Obstacle(NamedTuple):
@@ -160,18 +172,34 @@ def scan_extents(folder: StateFolder, extents: Extents) -> FolderScan:
                       Obstacles(obstacle for scan in scans for obstacle in scan.obstacles))
 
 
-def read_summaries(database: Database, extents: Extents) -> list[Row]:
-    """Return the rows of some extents; ``json`` is "" where there is some, but for objects that are extents of their
-    own."""
+def read_summaries(database: Database, extents: Extents, without: Container[Place] = ()) -> list[Row]:
+    """Return the rows of some extents, but those of some places; ``json`` is "" where there is some, but for objects
+    that are extents of their own."""
     rows: list[Row] = []
     for extent in extents:
         if extent.key:
             rows += [row] if (row := database.row(extent.key)) else []
-        elif extent.resource is not None:
-            rows += database.summaries(extent.resource, extent.namespace)
         else:
-            rows += database.row_summaries()
+            for place in database.places(extent.resource, extent.namespace):
+                if place not in without:
+                    rows += database.row_summaries(*place)
     return rows
+
+
+def find_unchanged(database: Database, scan: FolderScan) -> frozenset[Place]:
+    """Return the places in which the files are as the index has them: nothing there need be compared."""
+    listings = {listing.place: listing for listing in scan.listings if not listing.is_part}
+    sums = database.sums(listings)
+    return frozenset(place for place, known in sums.items() if known == listings[place].sum())
+
+
+def sums_of(rows: Iterable[Row], scan: FolderScan) -> dict[Place, int]:
+    """Return the sums of the files of the folders that were listed, as their rows have them, where that can be told."""
+    by_place: dict[Place, list[Row]] = {listing.place: [] for listing in scan.listings if not listing.is_part}
+    for row in rows:
+        if row[:2] in by_place:
+            by_place[row[:2]].append(row)
+    return {place: total for place, of_place in by_place.items() if (total := sum_of_rows(of_place)) is not None}
 
 
 def scan_objects(folder: StateFolder, resource: str | None = None, namespace: str | None = None) -> FolderScan:
@@ -188,7 +216,7 @@ def scan_object(folder: StateFolder, key: Key) -> FolderScan:
     status = scanner.status(path_of(key)) if scanner.has_folders(directory.path) else None
     name = encode(key.name) + SUFFIX
     managers = scanner.managers_status(f"{directory.path}/{MANAGED}/{name}") if status else None
-    listing = Listing(directory, {name: status} if status else {}, {name: managers} if managers else {})
+    listing = Listing(directory, {name: status} if status else {}, {name: managers} if managers else {}, is_part=True)
     return FolderScan([listing], Obstacles(scanner.obstacles))
 
 
@@ -212,21 +240,29 @@ class _Scanner:
         for directory in self._directories(resource, namespace):
             listing = Listing(directory, {}, {})
             try:
-                with os.scandir(self._folder.absolute(directory.path)) as entries:
-                    for entry in entries:
-                        if entry.name.endswith(SUFFIX) and entry.name[0] != ".":
-                            try:
-                                listing.files[entry.name] = entry.stat(follow_symlinks=False)
-                            except FileNotFoundError:
-                                continue
-                        elif entry.name == MANAGED:
-                            self._add_managers(listing)
+                self._list(listing)
             except (FileNotFoundError, NotADirectoryError):
                 continue
             except OSError as error:
                 self._note(directory.path, error)
                 continue
             yield listing
+
+    def _list(self, listing: Listing) -> None:
+        """List the files of a folder. Raises OSError."""
+        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+        descriptor = os.open(self._folder.absolute(listing.directory.path), flags)
+        try:
+            for name in os.listdir(descriptor):  # with the stats at half the cost of os.scandir
+                if name.endswith(SUFFIX) and name[0] != ".":
+                    try:
+                        listing.files[name] = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
+                    except FileNotFoundError:
+                        continue
+                elif name == MANAGED:
+                    self._add_managers(listing)
+        finally:
+            os.close(descriptor)
 
     def _add_managers(self, listing: Listing) -> None:
         path = f"{listing.directory.path}/{MANAGED}"

@@ -235,13 +235,20 @@ class FolderStore:
     @_reads
     def resources(self) -> Names:
         """Return the resources of which there are objects, sorted."""
-        return sorted({row.resource for row in self._reader.view_all().rows.values() if self._is_alive(row)})
+        return sorted({resource for resource, _ in self._places()})
 
     @_reads
     def namespaces(self) -> Names:
         """Return the namespaces in which there are objects with a file, sorted."""
-        rows = self._reader.view_all().rows.values()
-        return sorted({row.namespace for row in rows if row.namespace and row.expires is None})
+        return sorted({namespace for resource, namespace in self._places() if namespace and resource not in
+                       self._volatile})
+
+    def _places(self) -> set[tuple[str, str]]:
+        """Return the resources and namespaces in which there are objects."""
+        view, database = self._reader.view_all(), self._access.database()
+        places = {place for place in database.places() if place not in view.places
+                  and database.has_objects(*place, self._access.now())}
+        return places | {(row.resource, row.namespace) for row in view.rows.values() if self._is_alive(row)}
 
     @_reads
     def changes(self, since: int, *, reads: Iterable[Key] | None = None) -> Changes:
@@ -252,7 +259,7 @@ class FolderStore:
             objects are sure to be seen then, and the cost does not grow with the folder.
         """
         if reads is None:
-            self._reader.view_all()  # records edits from outside
+            self._reader.look_for_all()
         else:
             self._reader.look_for(reads)
         return read_changes(self._access.database(), since)

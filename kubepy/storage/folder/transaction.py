@@ -189,4 +189,6 @@ class FolderTransaction(BufferedTransaction[Row]):
         """Return the writes as one commit, with values of the table ``meta`` and a change of ``kubepy.yaml``."""
         writes = [ObjectWrite(change.key, self._tombstones.get(change.key) or change.before, *change[2:])
                   for change in self.changed()]
-        return Commit(writes, self.log(), self._revision, meta, settings, self.write_history)
+        places = {key[:2] for edits in self._edits
+                  for key in (*edits.rows, *edits.restamped, *edits.removed, *edits.retained)}
+        return Commit(writes, self.log(), self._revision, meta, settings, self.write_history, frozenset(places))

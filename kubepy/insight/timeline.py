@@ -30,13 +30,13 @@ from kubepy.insight.bounds import Budgets, bounds_of, desired_of
 from kubepy.insight.steps import AVAILABLE, CREATED, ENDED, OUTSIDE, READY, TERMINATING, UNAVAILABLE, Action, actions
 from kubepy.quoting import printable
 from kubepy.storage import Key
-from kubepy.storage.timeline import SECOND, TimelineEntry, microseconds
+from kubepy.storage.timeline import NEVER, SECOND, TimelineEntry, microseconds
 
 WITH_COURSES = frozenset((*WORKLOADS, "jobs.batch", "cronjobs.batch"))
 LONGEST_CHAIN = 10  # of owners, where files by hand make a circle of them
 SKEW = 1.0  # seconds by which the system's time may go back without the timeline beginning anew
-SYNC_SECONDS = 2.0  # in which, in the system's time, a DaemonSet's controller writes its status after the pods, and
-# git writes its files
+SYNC_SECONDS = 2.0  # in which, in the system's time, a DaemonSet's controller writes its status after the pods
+EDIT_SECONDS = 0.5  # in which one file is read after the other that git has written at once
 
 EVICTION = "EvictionByEvictionAPI"  # who deletes pods for other reasons asks no budget
 
@@ -76,7 +76,7 @@ def entries_of(fork: LocalCluster, since: int | None = None, after: int = 0) -> 
     """Return the entries from a moment on, or after a revision, with times that never go back."""
     entries = fork.store.timeline(since=since, after=after)
     in_order = without_earlier_times(entries, fork.clock.now(), 0.0 if fork.clock.own is not None else SKEW)
-    return list(edits_at_once(in_order, sync_seconds(fork)))
+    return list(edits_at_once(in_order, 0.0 if fork.clock.own is not None else EDIT_SECONDS))
 
 
 def sync_seconds(cluster: LocalCluster) -> float:
@@ -141,12 +141,13 @@ def without_earlier_times(entries: Entries, until: datetime, skew: float) -> Ite
 
 
 def edits_at_once(entries: Iterable[TimelineEntry], seconds: float) -> Iterator[TimelineEntry]:
-    """Yield entries; those from outside that follow each other within so many seconds get the time of the first."""
-    began: TimelineEntry | None = None
+    """Yield entries; those from outside get the time of the one before if that is so few seconds earlier."""
+    began, last = 0, NEVER
     for entry in entries:
-        if began is None or not entry.is_outside or entry.at > began.at + seconds * SECOND:
-            began = entry if entry.is_outside else None
-        yield entry if began is None else entry._replace(at=began.at)
+        if not entry.is_outside or entry.at > last + seconds * SECOND:
+            began = entry.at
+        last = entry.at if entry.is_outside else NEVER
+        yield entry if entry.at == began else entry._replace(at=began)
 
 
 def views_before(cluster: LocalCluster, entries: Iterable[TimelineEntry]) -> Views:

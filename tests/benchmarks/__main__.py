@@ -14,6 +14,7 @@ are of CPU seconds, the best of several runs that alternate with the yardstick, 
 import argparse
 import json
 import re
+import signal
 import sys
 import tempfile
 from collections.abc import Iterable
@@ -133,6 +134,7 @@ def main() -> int:
         print("\n".join(f"{row.name:16} {row.title(sizes)}" for row in rows))
         return 0
     recorded = read_recorded().get(form, {})
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the clusters are removed
     with tempfile.TemporaryDirectory(prefix="kubepy-bench-") as folder:
         clusters = Clusters(Path(folder), options.keep)
         bench = Bench(clusters, sizes.base, options.rounds or 3, "wall" if options.wall else "cpu")

@@ -236,3 +236,6 @@ def test_live_page_without_good_token_asks_for_one(browser: Browser, new_server:
     browser.run(f"document.getElementById('token').value = {server.token!r};"
                 "document.getElementById('login').requestSubmit()")
     browser.wait("!document.getElementById('listing').hidden && document.getElementById('login').hidden")
+    browser.open(f"{server.url}/?since=foo")
+    browser.wait("document.getElementById('message').textContent.startsWith('since=foo is neither a time')")
+    assert browser.run("document.getElementById('login').hidden") is True  # another token would not help

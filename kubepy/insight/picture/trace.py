@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from kubepy.api.clock import format_exact_time
 from kubepy.api.meta import Object
 from kubepy.insight import Course, Step, Timeline
+from kubepy.insight.availability import judge
 from kubepy.insight.picture import NODES, PODS, Bar, TopControllers, bars_of, idle_bars
 
 
@@ -70,10 +71,11 @@ class Trace:
 
     def _counters(self, course: Course) -> Iterable[Object]:
         """Yield the numbers of a workload each time they change."""
-        for after, numbers in course.numbers:
-            yield {"ph": "C", "name": "pods", "pid": self._workloads[course.key], "tid": 0, "ts": self._time(after - 1),
-                   "args": {"available": numbers.available, "unavailable": numbers.unavailable,
-                            "surge": numbers.surge}}
+        for step, numbers, _, required, *_ in judge(course):
+            counters = {"available": numbers.available, "unavailable": numbers.unavailable, "surge": numbers.surge,
+                        **({"required": required} if required is not None else {})}
+            yield {"ph": "C", "name": "pods", "pid": self._workloads[course.key], "tid": 0, "ts": self._time(step - 1),
+                   "args": counters}
 
     def _instant(self, step: Step) -> Object:
         """Return the event of a step that is no pod's."""

@@ -293,9 +293,14 @@ class FolderStore:
         self._listener = listener
 
     @_reads
-    def problems(self) -> Problems:
-        """Return every file that cannot be an object and every folder that cannot be read, by path."""
-        problems = [*fsck.misplaced_files(self._folder), *self._reader.view_all().problems]
+    def problems(self, *, look: bool = True) -> Problems:
+        """Return every file that cannot be an object and every folder that cannot be read, by path.
+
+        :param look: look at all files; else those count that the last look of this store has met.
+        """
+        if look or self._reader.problems is None:
+            self._reader.view_all()
+        problems = [*fsck.misplaced_files(self._folder), *(self._reader.problems or ())]
         return sorted({problem.path: problem for problem in problems}.values())
 
     def describe(self, problem: Problem) -> str:

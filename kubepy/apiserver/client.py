@@ -530,6 +530,15 @@ class Client:
         finally:
             view.release()
 
+    def count_recorded(self, resource: str, limit: int | None = None) -> int:
+        """Return the number of objects of a resource, at most a limit, as they are recorded: no file is looked at."""
+        view = self._store.view()
+        view.refresh()
+        try:
+            return len(view.keys(resource, limit))
+        finally:
+            view.release()
+
     def list_implied(self, resource: str, namespace: str | None = None) -> Objects:
         """Return the objects of a resource that no file stands for (``kubepy.apiserver.implied``)."""
         implied_objects = self._implied_objects() if resource in IMPLIED else None

@@ -306,9 +306,10 @@ class StoreState(NamedTuple):
             return self.source.expiring()
         return self.expiring
 
-    def timeline_entries(self) -> TimelineEntries:
-        """Return the entries of the timeline, in the order of the writes."""
-        older = self.source.timeline() if self.source is not None else []
+    def timeline_entries(self, after: int = 0) -> TimelineEntries:
+        """Return the entries of the timeline after a revision, and perhaps others before those, in the order of the
+        writes."""
+        older = self.source.timeline() if self.source is not None and after < self.source.revision else []
         return [*(entry for entry in older if entry.revision > self.forgotten), *self.timeline.values()]
 
     def with_timeline(self, entries: TimelineEntries, keep: float) -> StoreState:
@@ -519,7 +520,7 @@ class MemoryStore:
         """Return the entries of the timeline that are kept, in the order of the writes."""
         keep = recorder.keep if (recorder := self._recorder()) is not None else inf
         first = microseconds(self._now() - keep)
-        entries = cut(self._state.timeline_entries(), first if since is None else max(first, since), longest(keep))
+        entries = cut(self._state.timeline_entries(after), first if since is None else max(first, since), longest(keep))
         return [entry for entry in entries if entry.revision > after]
 
     def refresh(self, resource: str, namespace: str | None = None) -> tuple[int, tuple[Problem, ...]]:

@@ -18,7 +18,7 @@ from weakref import finalize
 from kubepy.storage.errors import FolderError
 from kubepy.storage.folder.access import Access
 from kubepy.storage.folder.database import DamagedError, Database, Row
-from kubepy.storage.folder.manifest import from_json
+from kubepy.storage.folder.manifest import decode_together
 from kubepy.storage.folder.paths import path_of
 from kubepy.storage.folder.reader import MAX_COMPARISONS, FolderView, Reader
 from kubepy.storage.folder.settings import with_recorded_changes
@@ -264,7 +264,8 @@ class IndexView:
         return next((obj for _, obj in self._objects([row])), None) if row is not None else None
 
     def get_all(self, keys: Collection[Key]) -> LinkedObjects:
-        return [(key, obj) for key in keys if (obj := self.get(key)) is not None]
+        return self._objects(self._read(
+            lambda index: [row for key in keys if (row := index.row(key)) is not None]))
 
     def list(self, resource: str, namespace: str | None = None) -> LinkedObjects:
         return self._objects(self._read(lambda index: index.rows(resource, namespace)))
@@ -288,5 +289,6 @@ class IndexView:
             raise FolderError(f"{self._index.path}: cannot be read: {error}") from error
 
     def _objects(self, rows: Iterable[Row]) -> LinkedObjects:
-        return [(row.key, from_json(row.json, row.revision)) for row in rows
+        live = [row for row in rows
                 if row.json is not None and not (self._left_out and path_of(row.key) in self._left_out)]
+        return [(row.key, obj) for row, obj in zip(live, decode_together(live), strict=True)]

@@ -141,6 +141,8 @@ class FolderStore:
         try:
             self.sync()
         finally:
+            for view in self._access.views or ():
+                view.close()  # the last connection writes SQLite's log into the index
             self._access.close()
 
     def sync(self) -> None:

@@ -74,7 +74,7 @@ class Decoder:
         known = [self._known(row.key, row.json or "", row.revision) for row in rows]
         unknown = [row for row, obj in zip(rows, known, strict=True) if obj is None]
         decoded = iter([self.remember(row.key, row.json or "", row.revision, obj)
-                        for row, obj in zip(unknown, decode_together(unknown), strict=True)])
+                        for row, obj in zip(unknown, _decode_together(unknown), strict=True)])
         return [next(decoded) if obj is None else obj for obj in known]
 
     def passing(self, row: Row) -> Object:
@@ -94,7 +94,7 @@ class Decoder:
         return obj
 
 
-def decode_together(rows: Sequence[Row]) -> Iterator[Object]:
+def _decode_together(rows: Sequence[Row]) -> Iterator[Object]:
     """Yield the objects of live rows. Raises DamagedError.
 
     Those of one JSON text share the strings of their keys, so that many objects take three quarters of the memory, and

@@ -18,7 +18,7 @@ from weakref import WeakSet, finalize
 from kubepy.storage.errors import FolderError
 from kubepy.storage.folder.access import Access
 from kubepy.storage.folder.database import DamagedError, Database, Row
-from kubepy.storage.folder.manifest import decode_together
+from kubepy.storage.folder.manifest import Decoder
 from kubepy.storage.folder.paths import path_of
 from kubepy.storage.folder.reader import MAX_COMPARISONS, FolderView, Reader
 from kubepy.storage.folder.settings import with_recorded_changes
@@ -222,8 +222,9 @@ class IndexView:
     Objects that lists leave out because of their files are left out here as well.
     """
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: Access, decoder: Decoder) -> None:
         self._access = access
+        self._decoder = decoder  # so that transactions and the view decode an object once
         access.views = access.views if access.views is not None else WeakSet()
         access.views.add(self)  # they are closed with the store
         self._index: Database | None = None
@@ -297,4 +298,4 @@ class IndexView:
     def _objects(self, rows: Iterable[Row]) -> LinkedObjects:
         live = [row for row in rows
                 if row.json is not None and not (self._left_out and path_of(row.key) in self._left_out)]
-        return [(row.key, obj) for row, obj in zip(live, decode_together(live), strict=True)]
+        return [(row.key, obj) for row, obj in zip(live, self._decoder.objects(live), strict=True)]

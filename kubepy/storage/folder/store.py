@@ -167,7 +167,7 @@ class FolderStore:
 
     def view(self) -> IndexView:
         """Return a view of what is recorded. It sees nothing before its ``refresh``."""
-        return snapshot.IndexView(self._access)
+        return snapshot.IndexView(self._access, self._decoder)
 
     @_reads
     def recorded_state(self) -> StoreState:

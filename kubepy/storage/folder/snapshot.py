@@ -18,7 +18,7 @@ from weakref import WeakSet, finalize
 from kubepy.storage.errors import FolderError
 from kubepy.storage.folder.access import Access
 from kubepy.storage.folder.database import DamagedError, Database, Row
-from kubepy.storage.folder.manifest import from_json
+from kubepy.storage.folder.manifest import Decoder
 from kubepy.storage.folder.paths import path_of
 from kubepy.storage.folder.reader import MAX_COMPARISONS, FolderView, Reader
 from kubepy.storage.folder.settings import with_recorded_changes
@@ -222,8 +222,9 @@ class IndexView:
     Objects that lists leave out because of their files are left out here as well.
     """
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: Access, decoder: Decoder) -> None:
         self._access = access
+        self._decoder = decoder  # so that transactions and the view decode an object once
         self._index: Database | None = None
         self._source: Database | None = None  # the index as the rest of the process knows it
         self._close: Callable[[], object] = lambda: None
@@ -268,7 +269,8 @@ class IndexView:
         return next((obj for _, obj in self._objects([row])), None) if row is not None else None
 
     def get_all(self, keys: Collection[Key]) -> LinkedObjects:
-        return [(key, obj) for key in keys if (obj := self.get(key)) is not None]
+        return self._objects(self._read(
+            lambda index: [row for key in keys if (row := index.row(key)) is not None]))
 
     def list(self, resource: str, namespace: str | None = None) -> LinkedObjects:
         return self._objects(self._read(lambda index: index.rows(resource, namespace)))
@@ -292,8 +294,9 @@ class IndexView:
             raise FolderError(f"{self._index.path}: cannot be read: {error}") from error
 
     def _objects(self, rows: Iterable[Row]) -> LinkedObjects:
-        return [(row.key, from_json(row.json, row.revision)) for row in rows
+        live = [row for row in rows
                 if row.json is not None and not (self._left_out and path_of(row.key) in self._left_out)]
+        return [(row.key, obj) for row, obj in zip(live, self._decoder.objects(live), strict=True)]
 
 
 Views = WeakSet[IndexView]  # of a store, which closes them

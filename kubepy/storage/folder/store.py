@@ -168,7 +168,7 @@ class FolderStore:
 
     def view(self) -> IndexView:
         """Return a view of what is recorded. It sees nothing before its ``refresh``."""
-        view = snapshot.IndexView(self._access)
+        view = snapshot.IndexView(self._access, self._decoder)
         self._views = self._views if self._views is not None else snapshot.Views()
         self._views.add(view)
         return view

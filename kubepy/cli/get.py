@@ -27,7 +27,7 @@ ACCEPT_TABLES = ("application/json;as=Table;v=v1;g=meta.k8s.io,application/json;
                  "application/json")
 
 STREAMED = ("json", "yaml", "name", "custom-columns", "custom-columns-file")  # formats that print object by object
-PRINTED_TOGETHER = 100  # rows that are made at once
+PRINTED_TOGETHER = 20  # rows that are made at once
 
 
 class Group(NamedTuple):

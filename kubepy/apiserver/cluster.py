@@ -232,9 +232,9 @@ class LocalCluster:
         if faults != self.settings.faults:
             self.use_faults(faults)
 
-    def problems(self) -> list[Problem]:
-        """Return the files that cannot be objects."""
-        return self.store.problems()
+    def problems(self, *, look: bool = True) -> list[Problem]:
+        """Return the files that cannot be objects. ``look``: as for :meth:`Store.problems`."""
+        return self.store.problems(look=look)
 
     def folders_without_namespace(self) -> list[Problem]:
         """Return the folders of objects whose namespace is missing, as a clone or a merge can leave them."""

@@ -108,7 +108,7 @@ def _once(factory: Factory, options: ControllerOptions) -> None:
     while True:
         checkpoint = settled_checkpoint(cluster, options.quiet_for, of_this_version=not others_run)
         if checkpoint is not None and (others_run or not checkpoint.can_skip_waits()):
-            _warn_of_problems(factory)
+            _warn_of_problems(factory, look=False)  # everything was looked at just now
             factory.notes.unscheduled_pods(factory.client)
             due = [Due(entry.due, entry.reconciler, entry.key) for entry in checkpoint.pending if entry.due]
             _say_due(factory, sorted(due, key=lambda work: work.time))
@@ -207,9 +207,9 @@ def _report(factory: Factory, options: ControllerOptions, summary: Summary) -> N
         say_failures(factory, summary)
 
 
-def _warn_of_problems(factory: Factory) -> None:
+def _warn_of_problems(factory: Factory, *, look: bool = True) -> None:
     """Warn of files that cannot be objects, and are ignored; each once."""
-    for problem in factory.cluster.problems():
+    for problem in factory.cluster.problems(look=look):
         factory.warn(factory.cluster.store.describe(problem))
 
 

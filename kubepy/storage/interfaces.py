@@ -129,8 +129,11 @@ class Store(Protocol):
         """Take a function that is called with what each transaction of this store has changed, before the next one of
         any process can begin."""
 
-    def problems(self) -> Problems:
-        """Return everything that should be an object and cannot be one, by path."""
+    def problems(self, *, look: bool = True) -> Problems:
+        """Return everything that should be an object and cannot be one, by path.
+
+        :param look: as it is now; else as this store has last seen it.
+        """
 
     def describe(self, problem: Problem) -> str:
         """Return a problem and what follows from it, for a warning."""

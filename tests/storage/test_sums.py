@@ -37,7 +37,7 @@ def differing(store: FolderStore, *, with_sums: bool) -> set[str]:
     database = access.database()
     scan = scan_extents(access.folder, EVERYTHING)
     unchanged: frozenset[Place] = find_unchanged(database, scan) if with_sums else frozenset()
-    rows = read_summaries(database, EVERYTHING, unchanged)
+    rows = read_summaries(database, access.folder, EVERYTHING, unchanged)
     scan = scan._replace(listings=[listing for listing in scan.listings if listing.place not in unchanged])
     known = KnownState(database.problems(), same_boot=True)
     return {difference.path for difference in compare(rows, scan, access.folder, known)}

@@ -192,8 +192,8 @@ def acknowledge_transactions(acknowledge: Callable[[], None]) -> None:
     transaction, initialize = FolderStore.transaction, FolderStore.initialize
 
     @contextmanager
-    def acknowledged(self: FolderStore) -> Iterator[Any]:
-        with transaction(self) as opened:
+    def acknowledged(self: FolderStore, **options: Any) -> Iterator[Any]:
+        with transaction(self, **options) as opened:
             yield opened
         acknowledge()
 

@@ -26,7 +26,7 @@ from kubepy.storage.folder.compare import (
 from kubepy.storage.folder.database import DURABLE, PENDING, WRITTEN, Database, Place, Row, sum_of_rows
 from kubepy.storage.folder.files import MANAGED, PRIVATE, StateFolder, UnreadableError
 from kubepy.storage.folder.manifest import ContentError, from_json, managers_of, parse
-from kubepy.storage.folder.paths import CLUSTER, NAMESPACES, decode, folder_of, path_of
+from kubepy.storage.folder.paths import CLUSTER, NAMESPACES, SUFFIX, decode, folder_of, path_of
 from kubepy.storage.folder.scan import scan_objects
 from kubepy.storage.model import DELETED, Key, Problem, to_json
 
@@ -227,7 +227,8 @@ def _walk(folder: StateFolder, entry: os.DirEntry[str], path: str, depth: int) -
         if depth == 0 and os.path.lexists(folder.absolute(managed)) and not folder.is_directory(managed):
             yield Problem(printable(managed), 0, "is not a folder")
         for child in _entries(folder, path):
-            yield from _walk(folder, child, f"{path}/{child.name}", depth - 1)
+            if depth or not child.name.endswith(SUFFIX):  # such a file, or what is there instead, is read as an object
+                yield from _walk(folder, child, f"{path}/{child.name}", depth - 1)
 
 
 # --- repairing ---

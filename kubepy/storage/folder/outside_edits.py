@@ -132,7 +132,7 @@ class OutsideEdits:
         known = KnownState(problems, same_boot=same_boot, refresh=True)
         scan = scan_extents(self._folder, extents)
         unchanged = find_unchanged(self._database, scan) if same_boot else frozenset()
-        rows = read_summaries(self._database, extents, unchanged)
+        rows = read_summaries(self._database, self._folder, extents, unchanged)
         scan = scan._replace(listings=[listing for listing in scan.listings if listing.place not in unchanged])
         self._sums = sums_of(rows, scan)
         outcomes: list[Outcome] = [*problems_of(scan.obstacles, rows)]

@@ -63,6 +63,7 @@ class FolderView(NamedTuple):
 
     :ivar unrecorded: the keys of objects that are not as the index has them, or are left out because of their files.
     :ivar places: the places of all rows that were read.
+    :ivar sums: of the files in these places, if all is recorded.
     """
 
     revision: int
@@ -70,6 +71,7 @@ class FolderView(NamedTuple):
     problems: list[Problem]
     unrecorded: set[Key]
     places: frozenset[Place]
+    sums: dict[Place, int]
 
 
 class DifferenceCause(Enum):
@@ -95,15 +97,21 @@ class _Comparison(NamedTuple):
 
 
 class Reader:
-    """Reads the objects of a folder as they are in its files."""
+    """Reads the objects of a folder as they are in its files.
+
+    :ivar problems: those that the last look at everything has met; None before the first.
+    """
 
     def __init__(self, access: Access) -> None:
         self._access = access
         self._folder = access.folder
+        self.problems: list[Problem] | None = None
 
     def view_all(self) -> FolderView:
         """View everything there is; the rows are without their JSON."""
-        return self._view(EVERYTHING)
+        view = self._view(EVERYTHING)
+        self.problems = view.problems
+        return view
 
     def recorded_revision(self) -> int | None:
         """Return the newest revision if the index has all that is in the files, None if something differs."""
@@ -124,12 +132,11 @@ class Reader:
 
     def look_for_all(self) -> None:
         """Record all edits from outside. The sums of the files are remembered, for the next time."""
-        comparison = self._compare_with_newest(EVERYTHING)
-        database = self._access.database()
-        if not comparison.recorded and not self._is_behind(comparison) and database.lacks_sums(comparison.sums):
+        view, database = self.view_all(), self._access.database()
+        if database.lacks_sums(view.sums):
             def remember() -> None:
-                if database.counter("revision") == comparison.revision:
-                    database.put_sums(comparison.sums)
+                if database.counter("revision") == view.revision:
+                    database.put_sums(view.sums)
 
             database.try_to_write(remember)
 
@@ -168,7 +175,8 @@ class Reader:
                 _apply(outcome, rows, problems, comparison.revision)
                 unrecorded.update(_changed_keys(outcome))
         places = frozenset(row[:2] for row in comparison.rows)
-        return FolderView(comparison.revision, rows, sorted(problems), unrecorded, places)
+        sums = {} if comparison.recorded or self._is_behind(comparison) else comparison.sums
+        return FolderView(comparison.revision, rows, sorted(problems), unrecorded, places, sums)
 
     def _compare_with_newest(self, extents: Extents, read_rows: ReadRows | None = None) -> _Comparison:
         """Compare files and rows; where something is to be recorded and can be, once more after that."""
@@ -186,7 +194,8 @@ class Reader:
                 revision = database.counter("revision")
                 known = KnownState(database.problems(), self._access.is_same_boot(database))
                 unchanged = find_unchanged(database, folder_scan) if known.same_boot else frozenset()
-                rows = read_rows(database) if read_rows else read_summaries(database, extents, unchanged)
+                rows = read_rows(database) if read_rows else read_summaries(
+                    database, self._folder, extents, unchanged)
                 if read_rows:
                     unchanged = _confirm(unchanged, rows, folder_scan)
             compared, folder_scan = _without(unchanged, rows, folder_scan)

@@ -172,16 +172,17 @@ def scan_extents(folder: StateFolder, extents: Extents) -> FolderScan:
                       Obstacles(obstacle for scan in scans for obstacle in scan.obstacles))
 
 
-def read_summaries(database: Database, extents: Extents, without: Container[Place] = ()) -> list[Row]:
-    """Return the rows of some extents, but those of some places; ``json`` is "" where there is some, but for objects
-    that are extents of their own."""
+def read_summaries(database: Database, folder: StateFolder, extents: Extents,
+                   without: Container[Place] = ()) -> list[Row]:
+    """Return the rows with files of some extents, but those of some places; ``json`` is "" where there is some, but for
+    objects that are extents of their own."""
     rows: list[Row] = []
     for extent in extents:
         if extent.key:
             rows += [row] if (row := database.row(extent.key)) else []
         else:
             for place in database.places(extent.resource, extent.namespace):
-                if place not in without:
+                if place not in without and place[0] not in folder.volatile:
                     rows += database.row_summaries(*place)
     return rows
 

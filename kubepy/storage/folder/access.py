@@ -23,7 +23,10 @@ with lazy_imports():
     from kubepy.storage.folder import commit_files, locks, outside_edits, recovery
 
 if TYPE_CHECKING:
+    from weakref import WeakSet
+
     from kubepy.storage.folder.outside_edits import OutsideEdits
+    from kubepy.storage.folder.snapshot import IndexView
     from kubepy.storage.links import NewLinks
     from kubepy.storage.timeline import NewRecorder, TimelineRecorder
 
@@ -46,6 +49,7 @@ class Access:
         self.boot = index.boot_id()
         self.connect(admit, removal, now)
         self._database: Database | None = None
+        self.views: WeakSet[IndexView] | None = None  # which have connections of their own
         self._settings: tuple[Stamp, Object, bool] | None = None  # read at a stamp, which may be racy
         self._unwritable: FolderError | None = None
         self._warn: Callable[[str], None] | None = None

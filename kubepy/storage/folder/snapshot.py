@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Collection, Iterable
 from math import inf
 from typing import TYPE_CHECKING, TypeVar
-from weakref import finalize
+from weakref import WeakSet, finalize
 
 from kubepy.storage.errors import FolderError
 from kubepy.storage.folder.access import Access
@@ -224,6 +224,8 @@ class IndexView:
 
     def __init__(self, access: Access) -> None:
         self._access = access
+        access.views = access.views if access.views is not None else WeakSet()
+        access.views.add(self)  # they are closed with the store
         self._index: Database | None = None
         self._source: Database | None = None  # the index as the rest of the process knows it
         self._close: Callable[[], object] = lambda: None
@@ -237,8 +239,7 @@ class IndexView:
         def begin() -> None:
             source = self._access.database()
             if self._source is not source:
-                self._close()
-                self._is_open = False
+                self.close()
                 self._links = {link.name: link for link in self._access.links()}
                 source.make_links(self._links.values())
                 self._source, self._index = source, source.new_connection()
@@ -252,6 +253,11 @@ class IndexView:
                 path for path, (_, problem) in self._index.problems().items() if not problem.keeps_object)
 
         self._access.run(begin)
+
+    def close(self) -> None:
+        """Close the connection, until the next :meth:`refresh`."""
+        self._close()
+        self._is_open, self._source = False, None
 
     def release(self) -> None:
         """Let go of what is seen."""

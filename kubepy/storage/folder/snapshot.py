@@ -224,8 +224,6 @@ class IndexView:
 
     def __init__(self, access: Access) -> None:
         self._access = access
-        access.views = access.views if access.views is not None else WeakSet()
-        access.views.add(self)  # they are closed with the store
         self._index: Database | None = None
         self._source: Database | None = None  # the index as the rest of the process knows it
         self._close: Callable[[], object] = lambda: None
@@ -296,3 +294,6 @@ class IndexView:
     def _objects(self, rows: Iterable[Row]) -> LinkedObjects:
         return [(row.key, from_json(row.json, row.revision)) for row in rows
                 if row.json is not None and not (self._left_out and path_of(row.key) in self._left_out)]
+
+
+Views = WeakSet[IndexView]  # of a store, which closes them

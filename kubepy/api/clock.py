@@ -145,7 +145,9 @@ def draw_seed() -> int:
 
 def format_time(moment: datetime) -> str:
     """Write a ``metav1.Time``: ``2026-11-20T10:13:48Z``. The year has four digits, unlike strftime's."""
-    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds") + "Z"
+    if moment.tzinfo is not UTC:
+        moment = moment.astimezone(UTC)
+    return f"{moment.isoformat(timespec='seconds')[:-6]}Z"
 
 
 def format_exact_time(moment: datetime) -> str:
@@ -156,7 +158,9 @@ def format_exact_time(moment: datetime) -> str:
 
 def format_micro_time(moment: datetime) -> str:
     """Write a ``metav1.MicroTime``: ``2026-11-20T10:13:48.123456Z``."""
-    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+    if moment.tzinfo is not UTC:
+        moment = moment.astimezone(UTC)
+    return f"{moment.isoformat(timespec='microseconds')[:-6]}Z"
 
 
 def later(moment: datetime, seconds: float) -> datetime:

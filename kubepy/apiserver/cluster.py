@@ -236,6 +236,17 @@ class LocalCluster:
         """Return the files that cannot be objects. ``look``: as for :meth:`Store.problems`."""
         return self.store.problems(look=look)
 
+    def pods_without_node(self) -> Iterator[Object]:
+        """Yield the recorded pods that wait for a node, without reading any other."""
+        view = self.store.view()
+        view.refresh()
+        try:
+            for _, pod in view.linked("phase", "Pending", "pods"):
+                if not pod["spec"].get("nodeName"):
+                    yield pod
+        finally:
+            view.release()
+
     def folders_without_namespace(self) -> list[Problem]:
         """Return the folders of objects whose namespace is missing, as a clone or a merge can leave them."""
         if not self.store.folder:

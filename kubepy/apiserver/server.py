@@ -247,20 +247,20 @@ class RequestScope(NamedTuple):
 
     def create(self, obj: Object) -> Object:
         """Store a new object; returns it as stored. Raises AlreadyExists."""
-        is_plain = self._is_plain(obj)
-        stored = self.transaction.create(self.key, self._to_storage(obj), is_plain=is_plain)
+        is_plain, key = self._is_plain(obj), self.key
+        stored = self.transaction.create(key, self._to_storage(obj), is_plain=is_plain)
         if is_plain:
-            self.transaction.accept(self.key, stored)
+            self.transaction.accept(key, stored)
         return stored
 
     def update(self, obj: Object, old: Object) -> Object:
         """Replace ``old``, which :meth:`get` has returned; returns the object as stored. Raises NotFound, Conflict."""
         if self.resource.custom:
             return self.transaction.update(self.key, self._to_storage(obj), self.transaction.require(self.key))
-        is_plain = self._is_plain(obj)
-        stored = self.transaction.update(self.key, obj, old, is_plain=is_plain)
+        is_plain, key = self._is_plain(obj), self.key
+        stored = self.transaction.update(key, obj, old, is_plain=is_plain)
         if is_plain:
-            self.transaction.accept(self.key, stored)
+            self.transaction.accept(key, stored)
         return stored
 
     def _is_plain(self, obj: Object) -> bool:

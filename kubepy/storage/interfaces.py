@@ -210,7 +210,7 @@ class Transaction(Protocol):
         """
 
     def remove_expired(self) -> None:
-        """Remove the volatile objects that are over by now, as every write does."""
+        """Remove all volatile objects that are over by now; a write removes a few of them."""
 
     def delete(self, key: Key, *, expected: str | None = None) -> Object:
         """Remove an object; return its last state. Raises MissingError, ConflictError."""

@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import islice
+from itertools import islice, takewhile
 from math import inf
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
@@ -49,7 +49,7 @@ from kubepy.storage.timeline import (
     longest,
     microseconds,
 )
-from kubepy.storage.transaction import BufferedTransaction, StoredChange, TransactionEntry
+from kubepy.storage.transaction import BufferedTransaction, Expiry, StoredChange, TransactionEntry
 
 Names = list[str]
 Changes = list[Change]
@@ -374,12 +374,10 @@ class MemoryTransaction(BufferedTransaction[MemoryRecord]):
     def load_all(self, resource: str, namespace: str | None) -> Iterable[MemoryRecord]:
         return self._state.records(resource, namespace)
 
-    def load_expired(self, now: float) -> Iterable[MemoryRecord]:
-        for (expires, key), _ in self._state.all_expiring().items():
-            if expires > now:
-                return
-            if record := self._state.get(key):
-                yield record
+    def load_expired(self, now: float, after: Expiry, limit: int) -> Iterable[Expiry]:
+        later = (expiry for expiry, _ in self._state.all_expiring().after(after))
+        expired = takewhile(lambda expiry: expiry[0] <= now, later)
+        return list(islice((expiry for expiry in expired if self._state.get(expiry[1])), limit))
 
     def next_expiry_after(self, now: float) -> float:
         later = self._state.all_expiring().after((now, LAST))

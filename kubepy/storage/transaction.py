@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from heapq import heappop, heappush
 from math import inf
@@ -27,6 +28,8 @@ from kubepy.storage.timeline import TimelineEntry, TimelineRecorder
 Changes = list[Change]
 LogEntries = list[LogEntry]
 TimelineEntries = list[TimelineEntry]
+Expiry = tuple[float, Key]  # the time at which an object is over, and its key
+EXPIRED_WITH_A_WRITE = 50  # objects that a write removes at most because their time is over
 
 
 class StoredObject(Protocol):
@@ -119,7 +122,9 @@ class BufferedTransaction(Generic[Stored]):
         self._lists: dict[tuple[str, str | None], Objects] = {}
         self._touched: dict[Key, None] = {}
         self._next_expiry: float | None = None  # of a stored object; None: not yet asked for
-        self._expiring: list[tuple[float, Key]] = []  # a heap of this transaction's own writes
+        self._expired: list[Expiry] = []  # a heap of stored objects that are over, as far as they are loaded …
+        self._last_expired: Expiry = (-inf, Key("", "", ""))  # … which is up to this one
+        self._expiring: list[Expiry] = []  # a heap of this transaction's own writes
 
     # --- the store's part ---
 
@@ -131,8 +136,8 @@ class BufferedTransaction(Generic[Stored]):
         """Return the stored objects of a resource (in one namespace, or None: everywhere)."""
         raise NotImplementedError
 
-    def load_expired(self, now: float) -> Iterable[Stored]:
-        """Return the stored objects that are over by a moment."""
+    def load_expired(self, now: float, after: Expiry, limit: int) -> Iterable[Expiry]:
+        """Return the first stored objects, after one, that are over by a moment, in the order in which they expire."""
         raise NotImplementedError
 
     def next_expiry_after(self, now: float) -> float:
@@ -209,6 +214,8 @@ class BufferedTransaction(Generic[Stored]):
         if self._is_present(entry):
             raise ExistsError(f"{_describe(key)} is there already")
         _check_place(key, obj)
+        if entry.is_there:  # over, and not yet removed
+            self._remove(key, entry)
         return self._put(key, entry, obj, None if is_plain else to_json(obj))
 
     def update(self, key: Key, obj: Object, *, expected: str | None = None, is_plain: bool = False) -> Object:
@@ -225,8 +232,8 @@ class BufferedTransaction(Generic[Stored]):
         return self._object(key, entry) if text == entry.json else self._put(key, entry, obj, text)
 
     def remove_expired(self) -> None:
-        """Remove the volatile objects that are over by now, as every write does."""
-        self._remove_expired()
+        """Remove all volatile objects that are over by now."""
+        self._remove_expired(sys.maxsize)
 
     def delete(self, key: Key, *, expected: str | None = None) -> Object:
         """Remove an object; return its last state. Raises MissingError, ConflictError, FolderError."""
@@ -274,21 +281,30 @@ class BufferedTransaction(Generic[Stored]):
         self._lists.pop((key.resource, None), None)
         self._lists.pop((key.resource, key.namespace), None)
 
-    def _remove_expired(self) -> None:
-        """Remove the objects that are over by now."""
+    def _remove_expired(self, limit: int = EXPIRED_WITH_A_WRITE) -> None:
+        """Remove objects that are over by now, as many as a write does: one after a long pause costs no more than
+        another, and revisions do not depend on how writes are grouped into transactions."""
         now = self._now()
         if self._next_expiry is None:
             self._next_expiry = self.next_expiry_after(-inf)
-        over: set[tuple[float, Key]] = set()
-        if self._next_expiry <= now:
-            over.update((stored.expires, stored.key) for stored in self.load_expired(now) if stored.expires is not None)
-            self._next_expiry = self.next_expiry_after(now)
-        while self._expiring and self._expiring[0][0] <= now:
-            over.add(heappop(self._expiring))
-        for expires, key in sorted(over):
+        while limit and (first := self._first_expired(now)) is not None:
+            expires, key = first
             entry = self._entry(key)
             if entry.is_there and entry.expires == expires:  # else it was written again
                 self._remove(key, entry)
+                limit -= 1
+
+    def _first_expired(self, now: float) -> Expiry | None:
+        """Take the object that was the first to expire out of those that are over by now."""
+        if not self._expired and self._next_expiry is not None and self._next_expiry <= now:
+            self._expired = [*self.load_expired(now, self._last_expired, EXPIRED_WITH_A_WRITE)]
+            if self._expired:
+                self._last_expired = self._expired[-1]
+            else:
+                self._next_expiry = self.next_expiry_after(now)
+        own = self._expiring if self._expiring and self._expiring[0][0] <= now else []
+        heaps = [heap for heap in (self._expired, own) if heap]
+        return heappop(min(heaps, key=lambda heap: heap[0])) if heaps else None
 
     # --- committing ---
 

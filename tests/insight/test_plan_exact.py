@@ -18,6 +18,7 @@ import pytest
 
 from kubepy import Cluster
 from kubepy.api.clock import parse_time
+from kubepy.api.values.goformat import parse_span
 from kubepy.insight.timeline import read_timeline, timeline_document
 from tests.conformance.test_conformance import RUNNER
 from tests.insight.rollouts import Scenario, scenario
@@ -35,10 +36,17 @@ def planned(cluster: Cluster, made: Scenario) -> dict[str, Any]:
 
 
 def happened(cluster: Cluster, made: Scenario, plan: dict[str, Any]) -> list[Any]:
-    """Run the command, let everything settle, and return the steps that happened since the plan's beginning."""
+    """Run the command, let everything settle, and return the steps that happened since the plan's beginning.
+
+    A plan goes on to one more try of what has failed again and again; a cluster comes to rest before that.
+    """
     if made.command:
         cluster.run(made.command, stdin=made.stdin)
     cluster.settle()
+    with cluster._open() as local:
+        passed = (local.clock.now() - parse_time(plan["startedAt"])).total_seconds()
+    if plan["settledAfter"] and (more := parse_span(plan["settledAfter"]) - passed) > 0:
+        cluster.advance(more)
     with cluster._open() as local:
         steps: list[Any] = timeline_document(read_timeline(local, parse_time(plan["startedAt"])))["steps"]
         return steps

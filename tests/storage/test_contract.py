@@ -27,6 +27,7 @@ from kubepy.storage.folder import commit_files
 from kubepy.storage.folder.store import FolderStore
 from kubepy.storage.interfaces import Store
 from kubepy.storage.memory import MemoryStore
+from kubepy.storage.transaction import EXPIRED_WITH_A_WRITE
 
 from .conftest import config_map, create, event, history, key, names, record, told
 
@@ -344,6 +345,25 @@ def test_expired_object_can_be_made_again_within_a_transaction(open_new: OpenNew
     assert told(store, 1) == [(2, "DELETED", "e"), (3, "ADDED", "e")]
     now[0] = 8000.0
     assert names(store.list("events").objects) == ["e"]
+
+
+def test_write_removes_a_few_expired_objects_and_the_next_ones_the_others(open_new: OpenNew) -> None:
+    now = [0.0]
+    store = open_new(now=lambda: now[0])
+    events = [f"e{number:03}" for number in range(EXPIRED_WITH_A_WRITE + 2)]
+    with store.transaction() as transaction:
+        for name in events:
+            transaction.create(Key("events", "default", name), event(name))
+    since, now[0] = store.revision(), 5000.0
+    with store.transaction() as transaction:
+        transaction.create(Key("events", "default", events[-1]), event(events[-1]))
+    assert names(store.list("events").objects) == events[-1:]
+    first = [event for event in told(store, since) if event[1] == "DELETED"]
+    assert [name for *_, name in first] == [events[-1], *events[:EXPIRED_WITH_A_WRITE]]
+    create(store, config_map("a"))
+    assert [name for _, change, name in told(store, since) if change == "DELETED"] == [
+        events[-1], *events[:-1]]
+    assert names(store.list("events").objects) == events[-1:]
 
 
 # --- settings, small values, locks ---

@@ -134,8 +134,8 @@ def update_status(scope: RequestScope, memory: BatchMemory, obj: Object) -> Obje
 
     Raises Invalid, as the long way does.
     """
-    old = memory.accepted.get(scope.key)
-    if old is None or old is not scope.transaction.get(scope.key) or obj.keys() != old.keys():
+    old = memory.accepted.get(key := scope.key)
+    if old is None or old is not scope.transaction.get(key) or obj.keys() != old.keys():
         return None
     if any(obj[field] is not old[field] for field in HELD) or "deletionTimestamp" in old["metadata"]:
         return None

@@ -52,7 +52,7 @@ def bind(scope: RequestScope, body: Object) -> Object:
     """
     binding = body if podbatches.is_simple_binding(scope, body) else _admitted_binding(scope, body)
     metadata, node_name = binding["metadata"], binding["target"].get("name", "")
-    pod = scope.transaction.require(scope.key)
+    pod = scope.transaction.require(key := scope.key)
     for field, name in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
         if (expected := metadata.get(field)) and expected != pod["metadata"].get(field):
             raise _precondition_failed(scope, f"{name} in precondition: {expected}, {name} in object meta: "
@@ -70,10 +70,10 @@ def bind(scope: RequestScope, body: Object) -> Object:
     for field, added in additions.items():
         if added:
             bound["metadata"][field] = {**(pod["metadata"].get(field) or {}), **added}
-    stored = scope.transaction.update(scope.key, bound, pod, is_plain=True)
+    stored = scope.transaction.update(key, bound, pod, is_plain=True)
     memory = scope.transaction.memory
-    if memory is not None and memory.accepted.get(scope.key) is pod and not any(additions.values()):
-        scope.transaction.accept(scope.key, stored)
+    if memory is not None and memory.accepted.get(key) is pod and not any(additions.values()):
+        scope.transaction.accept(key, stored)
     return stored
 
 

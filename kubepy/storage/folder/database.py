@@ -82,7 +82,7 @@ CREATE TABLE objects (
 );
 CREATE INDEX unsettled ON objects (state) WHERE state > 0;
 CREATE INDEX tombstones ON objects (revision) WHERE json IS NULL;
-CREATE INDEX expiring ON objects (expires) WHERE expires IS NOT NULL;
+CREATE INDEX expiring ON objects (expires, resource, namespace, name) WHERE expires IS NOT NULL;
 CREATE TABLE changes (
     revision INTEGER PRIMARY KEY,
     type TEXT NOT NULL,
@@ -409,9 +409,13 @@ class Database:
             "ORDER BY resource, namespace, name LIMIT ?", (resource, -1 if limit is None else limit))
         return list(map(Key._make, selected))
 
-    def expired(self, now: float) -> list[Row]:
-        """Return the rows whose time is over, in key order. Raises DamagedError."""
-        return self._select("expires IS NOT NULL AND expires <= ?", (now,))
+    def expired(self, now: float, after: tuple[float, Key], limit: int) -> list[tuple[float, Key]]:
+        """Return the times and keys of the first rows, after one, whose time is over, in the order of both."""
+        selected = self.connection.execute(
+            "SELECT expires, resource, namespace, name FROM objects WHERE expires BETWEEN ? AND ? "
+            "AND (expires, resource, namespace, name) > (?, ?, ?, ?) "
+            "ORDER BY expires, resource, namespace, name LIMIT ?", (after[0], now, after[0], *after[1], limit))
+        return [(expires, Key(*key)) for expires, *key in selected]
 
     def next_expiry(self, now: float) -> float | None:
         """Return the first time after a moment at which the time of a row is over, None where there is none."""

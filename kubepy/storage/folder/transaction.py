@@ -17,7 +17,7 @@ from kubepy.storage.folder.reader import read_changes
 from kubepy.storage.folder.scan import Extent, Obstacle, Obstacles
 from kubepy.storage.folder.settings import SettingsEdit
 from kubepy.storage.model import Change, Key, Object, Problem
-from kubepy.storage.transaction import BufferedTransaction, LogEntries, TransactionEntry
+from kubepy.storage.transaction import BufferedTransaction, Expiry, LogEntries, TransactionEntry
 
 
 class FolderTransaction(BufferedTransaction[Row]):
@@ -151,8 +151,8 @@ class FolderTransaction(BufferedTransaction[Row]):
             self._tombstones[row.key] = row
         return row
 
-    def load_expired(self, now: float) -> Iterable[Row]:
-        return self._access.run(lambda: self.database().expired(now))
+    def load_expired(self, now: float, after: Expiry, limit: int) -> Iterable[Expiry]:
+        return self._access.run(lambda: self.database().expired(now, after, limit))
 
     def next_expiry_after(self, now: float) -> float:
         first = self._access.run(lambda: self.database().next_expiry(now))

@@ -238,14 +238,11 @@ class LocalCluster:
 
     def pods_without_node(self) -> Iterator[Object]:
         """Yield the recorded pods that wait for a node, without reading any other."""
-        view = self.store.view()
-        view.refresh()
         try:
-            for _, pod in view.linked("phase", "Pending", "pods"):
-                if not pod["spec"].get("nodeName"):
-                    yield pod
-        finally:
-            view.release()
+            pods = self.client.find_recorded("pods", "phase", "Pending")
+        except FolderError:  # the index is damaged: reading all of it lets it be made anew
+            pods = self.client.list("pods").items
+        yield from (pod for pod in pods if not pod["spec"].get("nodeName"))
 
     def folders_without_namespace(self) -> list[Problem]:
         """Return the folders of objects whose namespace is missing, as a clone or a merge can leave them."""

@@ -107,7 +107,6 @@ class Client:
         self.on_write: Callable[[Key, Object | None], None] | None = None  # is told of each request that has written
         self.event_memories: dict[str, Any] = {}  # of recorders of events, by component; the manager keeps them
         self._since: int | None = None
-        self._accepted: dict[Key, Object] = {}  # the pods that batches have written
         self._tokens: tokens.Tokens | None = None
 
     @property
@@ -611,7 +610,7 @@ class Client:
             news = [event for event in events if event.old is not event.new and (
                 event.old is None or event.new is None
                 or event.old["metadata"]["resourceVersion"] != event.new["metadata"]["resourceVersion"])]
-            batch = self._batch = Batch(transaction, news, BatchMemory(self._accepted))
+            batch = self._batch = Batch(transaction, news, BatchMemory())
             self._server.webhooks.begin_batch()
             try:
                 yield batch

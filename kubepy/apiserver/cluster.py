@@ -236,14 +236,6 @@ class LocalCluster:
         """Return the files that cannot be objects. ``look``: as for :meth:`Store.problems`."""
         return self.store.problems(look=look)
 
-    def pods_without_node(self) -> Iterator[Object]:
-        """Yield the recorded pods that wait for a node, without reading any other."""
-        try:
-            pods = self.client.find_recorded("pods", "phase", "Pending")
-        except FolderError:  # the index is damaged: reading all of it lets it be made anew
-            pods = self.client.list("pods").items
-        yield from (pod for pod in pods if not pod["spec"].get("nodeName"))
-
     def folders_without_namespace(self) -> list[Problem]:
         """Return the folders of objects whose namespace is missing, as a clone or a merge can leave them."""
         if not self.store.folder:

@@ -28,15 +28,15 @@ class BatchMemory:
     (``kubepy.apiserver.requests.podbatches``).
 
     :ivar version: the number of writes in the batch of anything but pods and events.
-    :ivar accepted: the pods that batches have stored last, as requests made and checked them.
+    :ivar accepted: the pods that the batch has stored last, as requests made and checked them.
     :ivar made: by what a creation depends on, the version at that time and the pod that was made.
     :ivar parts: parts of the status of pods, decoded, by their bytes.
     :ivar is_simple: the namespaces in which nothing but the usual plugins has a say about pods, at a version.
     """
 
-    def __init__(self, accepted: dict[Key, Object]) -> None:
+    def __init__(self) -> None:
         self.version = 0
-        self.accepted = accepted
+        self.accepted: dict[Key, Object] = {}
         self.made: dict[bytes, tuple[int, Object]] = {}
         self.is_simple: dict[str, int] = {}
         self.parts: dict[bytes, Decoded] = {}
@@ -145,8 +145,6 @@ class RequestTransaction:
             return
         if event.key.resource not in (PODS, EVENTS):
             self.memory.version += 1
-        elif event.new is None:
-            self.memory.accepted.pop(event.key, None)
 
     def charge(self, charges: Iterable[tuple[Object, Object]]) -> None:
         """Write ResourceQuotas, given as they were and as they are after the request; a dry run uses nothing."""

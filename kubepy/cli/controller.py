@@ -109,7 +109,7 @@ def _once(factory: Factory, options: ControllerOptions) -> None:
         checkpoint = settled_checkpoint(cluster, options.quiet_for, of_this_version=not others_run)
         if checkpoint is not None and (others_run or not checkpoint.can_skip_waits()):
             _warn_of_problems(factory, look=False)  # everything was looked at just now
-            factory.notes.unscheduled_pods(factory.client, pods=cluster.pods_without_node())
+            factory.notes.unscheduled_pods(factory.client)
             due = [Due(entry.due, entry.reconciler, entry.key) for entry in checkpoint.pending if entry.due]
             _say_due(factory, sorted(due, key=lambda work: work.time))
             _say_stuck(factory)
@@ -120,7 +120,7 @@ def _once(factory: Factory, options: ControllerOptions) -> None:
                                  skip_waits=True)
                 _report(factory, options, summary)
                 _warn_of_problems(factory)
-                factory.notes.unscheduled_pods(factory.client, pods=cluster.pods_without_node())
+                factory.notes.unscheduled_pods(factory.client)
                 _say_due(factory, summary.due, summary.failures)
                 if received:
                     raise SilentExit(128 + received[0])
@@ -157,7 +157,7 @@ def _go_on(factory: Factory, options: ControllerOptions, horizon: managers.Horiz
     if end.summary:
         _report(factory, options, end.summary)
     _warn_of_problems(factory)
-    factory.notes.unscheduled_pods(factory.client, pods=factory.cluster.pods_without_node())
+    factory.notes.unscheduled_pods(factory.client)
     if received:
         raise SilentExit(128 + received[0])
     if horizon.settled is not None and not end.is_idle:

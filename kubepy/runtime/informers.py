@@ -134,6 +134,7 @@ class Informers:
         self._is_watched: Callable[[str], bool] = lambda resource: True
         self._absent: set[Key] = set()  # known not to be there
         self._answered: set[Query] = set()
+        self._present: set[str] = set()  # resources of which objects are recorded
         self._counts: dict[str, int] = {}  # of objects, by resource, where that was asked for
 
     def get(self, resource: str, namespace: str, name: str) -> Object | None:
@@ -236,7 +237,7 @@ class Informers:
         """Forget everything, before it is all read again."""
         self.listings += 1
         for index in (self._objects, self._dependents, self._orphans, self._on_node, self._keys, self._absent,
-                      self._answered, self._counts):
+                      self._answered, self._present, self._counts):
             index.clear()
         self._view = None
         for indexes in self._indexes.values():
@@ -286,6 +287,11 @@ class Informers:
             if query in self._answered or Query(resource) in self._answered or (
                     resource is not None and not self._is_watched(resource)):
                 continue
+            if resource is not None and resource not in self._present:
+                if not self._view.keys(resource, 1):  # there are none: all that follow will be observed
+                    self._answered.add(Query(resource))
+                    continue
+                self._present.add(resource)
             self._answered.add(query)
             for key, obj in (self._view.linked(link, value, resource, namespace) if link
                              else self._view.list(str(resource), namespace)):

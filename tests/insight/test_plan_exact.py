@@ -60,6 +60,8 @@ def test_steps_of_plan_are_those_that_happen(number: int) -> None:
     plan = planned(cluster, made)
     if plan:
         steps = happened(cluster, made, plan)
+        if plan["settledAfter"] is None:  # it ends where what happens repeats itself without end
+            steps = steps[:len(plan["steps"])]
         assert plan["steps"] == steps, f"scenario {number}: {made.command}"
 
 

@@ -5,7 +5,7 @@ the second pod of a template is the first one with a name, a uid and a time of i
 written in the batch. A DaemonSet's pods differ in the node that their affinity names, too; nothing but the validation
 of that name looks at it. The parts that pods have in common are the same Python objects: stored objects never change.
 
-A status that comes with the metadata and the spec of a pod as a batch has stored it (the same Python objects) leaves
+A status that comes with the metadata and the spec of a pod as the batch has stored it (the same Python objects) leaves
 them as they are. So they need neither decoding nor validation again.
 
 Whatever is not that simple goes the long way, in :mod:`creation` and :mod:`updating`: requests with field managers, in
@@ -130,7 +130,7 @@ def remember(scope: RequestScope, memory: BatchMemory, mark: bytes, body: Object
 
 
 def update_status(scope: RequestScope, memory: BatchMemory, obj: Object) -> Object | None:
-    """Replace the status of a pod that a batch has stored; None where it is not that simple.
+    """Replace the status of a pod that the batch has stored; None where it is not that simple.
 
     Raises Invalid, as the long way does.
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -30,14 +30,13 @@ class Notes(NamedTuple):
     say: Callable[[str], None]
     program: str
 
-    def unscheduled_pods(self, client: Client, owner: Object | None = None,
-                         pods: Iterable[Object] | None = None) -> None:
+    def unscheduled_pods(self, client: Client, owner: Object | None = None) -> None:
         """Say which pods have no node, the scheduler's reason, and the command that helps. ``owner``: only those that
-        this workload selects. ``pods``: those among which they are; all if nobody knows."""
+        this workload selects."""
         selector = selectors.from_label_selector(owner["spec"].get("selector")) if owner else None
         waiting: dict[tuple[str, str], list[Object]] = {}  # by the scheduler's message and what they want of a node
         namespace = owner["metadata"]["namespace"] if owner else None
-        for pod in client.find_recorded("pods", "phase", "Pending", namespace) if pods is None else pods:
+        for pod in client.find_recorded("pods", "phase", "Pending", namespace):
             if (pod["spec"].get("nodeName") or "deletionTimestamp" in pod["metadata"]
                     or (selector and not selector.matches(pod["metadata"].get("labels")))):
                 continue
@@ -48,12 +47,12 @@ class Notes(NamedTuple):
         nodes = client.list("nodes").items if waiting else []
         if waiting and not nodes:
             waiting = {("there are no nodes", ""): [pod for pods in waiting.values() for pod in pods]}
-        for (message, _), alike in waiting.items():
-            first = alike[0]["metadata"]
+        for (message, _), pods in waiting.items():
+            first = pods[0]["metadata"]
             name = f"{first['namespace']}/{first['name']}"
-            subject = f"pod {name} is" if len(alike) == 1 else f"{len(alike)} pods ({name} …) are"
+            subject = f"pod {name} is" if len(pods) == 1 else f"{len(pods)} pods ({name} …) are"
             reason = message.partition(". no new claims")[0].partition(". preemption:")[0].rstrip(".")
-            help = next(filter(None, self._remedies(message, alike[0], nodes)))
+            help = next(filter(None, self._remedies(message, pods[0], nodes)))
             self.say(f"note: {subject} Pending: {reason}: {help}")
 
     def _remedies(self, message: str, pod: Object, nodes: Sequence[Object]) -> Iterator[str]:

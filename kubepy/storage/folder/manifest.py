@@ -93,10 +93,6 @@ class Decoder:
         self._objects[key] = hash(text), revision, obj
         return obj
 
-    def forget(self, key: Key) -> None:
-        """Forget an object that was deleted."""
-        self._objects.pop(key, None)
-
 
 def _decode_together(rows: Sequence[Row]) -> Iterator[Object]:
     """Yield the objects of live rows. Raises DamagedError.

@@ -368,8 +368,7 @@ class FolderStore:
                 self._access.check_in_place(database)
                 self._is_unsynced = True
                 edit = cluster_settings.stage(self._folder, self._settings_writes) if self._settings_writes else None
-                journal.commit(database, commit := changes.to_commit(meta, edit))
-                self._remember(commit)
+                journal.commit(database, changes.to_commit(meta, edit))
             elif meta or changes.revision > database.counter("revision"):
                 # Writes that came to nothing have had revisions, which somebody may have seen: no other may have them.
                 with database.write():
@@ -381,14 +380,6 @@ class FolderStore:
         self._access.run(write)
         if self._listener is not None and not changes.is_empty():
             self._listener(changes.committed())
-
-    def _remember(self, commit: commit_files.Commit) -> None:
-        """Keep the objects that were written as they are, so that they are not decoded when they are read again."""
-        for write in commit.writes:
-            if write.plain is not None and write.json is not None and write.expires is None:
-                self._decoder.remember(write.key, write.json, write.revision, write.plain)
-            elif write.json is None:
-                self._decoder.forget(write.key)
 
     @_reads
     def meta(self, name: str) -> str | None:

@@ -7,7 +7,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kubepy.lazy import lazy_imports
 from kubepy.storage.errors import FolderError, LockTimeoutError, RemovedIndexError
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from weakref import WeakSet
 
     from kubepy.storage.folder.outside_edits import OutsideEdits
-    from kubepy.storage.folder.snapshot import IndexView
     from kubepy.storage.links import NewLinks
     from kubepy.storage.timeline import NewRecorder, TimelineRecorder
 
@@ -49,7 +48,7 @@ class Access:
         self.boot = index.boot_id()
         self.connect(admit, removal, now)
         self._database: Database | None = None
-        self.views: WeakSet[IndexView] | None = None  # which have connections of their own
+        self.views: WeakSet[Any] | None = None  # which have connections of their own
         self._settings: tuple[Stamp, Object, bool] | None = None  # read at a stamp, which may be racy
         self._unwritable: FolderError | None = None
         self._warn: Callable[[str], None] | None = None

@@ -80,7 +80,7 @@ class Recorder:
             return
         if correlator.is_recalled and not dns1123_subdomain(f"{name}.{2**64 - 1:x}"):
             if namespace not in correlator.unread:
-                correlator.unread[namespace] = self._names_by_object(namespace)
+                correlator.unread[namespace] = names_by_object(self._client, namespace)
             names = correlator.unread[namespace].pop(name, ())
             stored = [transaction.get(Key(EVENTS, namespace, stored_name)) for stored_name in names]
         else:
@@ -89,13 +89,6 @@ class Recorder:
         for old in stored:
             if old is not None and old.get("source", {}).get("component") == self._component:
                 correlator.add_stored(old)
-
-    def _names_by_object(self, namespace: str) -> dict[str, list[str]]:
-        """Return the names of the stored events of a namespace by the name of the object that they are about."""
-        names: dict[str, list[str]] = {}
-        for name in self._client.names_recorded(EVENTS, namespace):
-            names.setdefault(name.rpartition(".")[0], []).append(name)
-        return names
 
     def _write(self, transaction: RequestTransaction, decision: EventDecision, now: datetime) -> None:
         event, before = decision
@@ -128,6 +121,14 @@ def store_event(transaction: RequestTransaction, event: Object, now: datetime, i
         nanoseconds += 1
     metadata |= {"creationTimestamp": format_time(now), "name": key.name, "uid": ids.uid(*key, revision=revision)}
     transaction.create(key, event, is_plain=True)
+
+
+def names_by_object(client: Client, namespace: str) -> dict[str, list[str]]:
+    """Return the names of the stored events of a namespace by the name of the object that they are about."""
+    names: dict[str, list[str]] = {}
+    for name in client.names_recorded(EVENTS, namespace):
+        names.setdefault(name.rpartition(".")[0], []).append(name)
+    return names
 
 
 def takes_events(transaction: RequestTransaction, namespace: str) -> bool:

@@ -530,6 +530,15 @@ class Client:
         finally:
             view.release()
 
+    def count_recorded(self, resource: str, limit: int | None = None) -> int:
+        """Return the number of objects of a resource, at most a limit, as they are recorded: no file is looked at."""
+        view = self._store.view()
+        view.refresh()
+        try:
+            return len(view.keys(resource, limit))
+        finally:
+            view.release()
+
     def list_implied(self, resource: str, namespace: str | None = None) -> Objects:
         """Return the objects of a resource that no file stands for (``kubepy.apiserver.implied``)."""
         implied_objects = self._implied_objects() if resource in IMPLIED else None
@@ -555,17 +564,20 @@ class Client:
 
     # --- changes ----------------------------------------------------------------------------------------------------
 
-    def changes(self, since: int, *, reads: Iterable[Key] | None = None) -> tuple[int, Events]:
+    def changes(self, since: int, *, reads: Iterable[Key] | None = None,
+                looked_within: float = 0.0) -> tuple[int, Events]:
         """Return the newest revision, and the changes after another one; ``old`` is always None. Raises Expired.
 
         The clock is brought up to date as well.
 
         :param reads: the stored objects that are to be read: see :meth:`Store.changes`.
+        :param looked_within: likewise.
         """
         if self._batch is None:
             self.take_over_time()
         changes = self._read_changes(
-            self._batch.transaction.changes if self._batch else partial(self._store.changes, reads=reads), since)
+            self._batch.transaction.changes if self._batch
+            else partial(self._store.changes, reads=reads, looked_within=looked_within), since)
         newest = max((change.revision for change in changes), default=since)
         return newest, [_event(change, None) for change in changes]
 
@@ -595,13 +607,14 @@ class Client:
         self._since = revision
 
     @contextmanager
-    def batch(self, observed: Observed | None = None) -> Iterator[Batch]:
+    def batch(self, observed: Observed | None = None, *, looked_within: float = 0.0) -> Iterator[Batch]:
         """Run all requests of this Client inside the block in one transaction; an exception undoes them all.
 
         :param observed: returns an object as the caller last saw it. Changes from outside get their ``old`` from it,
             and are left out if the caller has seen that very version.
+        :param looked_within: see :meth:`Store.transaction`.
         """
-        with self._storage_transaction(refresh=True) as transaction:
+        with self._storage_transaction(refresh=True, looked_within=looked_within) as transaction:
             since = transaction.revision if self._since is None else self._since
             events: Events = []
             if since < transaction.revision:
@@ -665,7 +678,7 @@ class Client:
             self.forget_custom_kinds()
 
     @contextmanager
-    def _storage_transaction(self, *, refresh: bool = False) -> Iterator[Transaction]:
+    def _storage_transaction(self, *, refresh: bool = False, looked_within: float = 0.0) -> Iterator[Transaction]:
         """Open a transaction of storage. A clock that is moved in the block is written with everything else, or stands
         where it stood. Raises Conflict.
 
@@ -673,7 +686,7 @@ class Client:
         """
         clock, own = self._server.clock, self._server.clock.own
         try:
-            with self._store.transaction(refresh=refresh) as transaction:
+            with self._store.transaction(refresh=refresh, looked_within=looked_within) as transaction:
                 self.take_over_time()
                 own = clock.own
                 yield transaction

@@ -119,7 +119,7 @@ def _once(factory: Factory, options: ControllerOptions) -> None:
                 summary = settle(factory.progress, build_manager(cluster), options.quiet_for, lambda: bool(received),
                                  skip_waits=True)
                 _report(factory, options, summary)
-                _warn_of_problems(factory)
+                _warn_of_problems(factory, look=False)  # the controllers have looked at everything when they were done
                 factory.notes.unscheduled_pods(factory.client)
                 _say_due(factory, summary.due, summary.failures)
                 if received:

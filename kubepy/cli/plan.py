@@ -357,7 +357,7 @@ def plan_of(factory: Factory, cluster: clusters.LocalCluster, planned: PlannedCo
             planned.messages = planned.messages or distinct(said, MAX_MESSAGES)
 
     prediction = predictions.predict(cluster, act, limit, settings)
-    run = why.runner(factory) if len(prediction.cluster.client.list("pods").items) < FEW_PODS else None
+    run = why.runner(factory) if prediction.cluster.client.count_recorded("pods", FEW_PODS) < FEW_PODS else None
     return judgement.make_plan(planned.line, cluster, prediction, touched, has_ended=has_ended, run=run)
 
 

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 BATCH_SECONDS = 0.5  # how long other writers are kept waiting when the first reconciler's turn ends …
 BEGIN_SHARE = 20  # … by so many times that for each second that a batch took to begin: that grows with the folder …
 MAX_BATCH_SECONDS = 2.0  # … and at most, give or take one sync
+LOOK_SECONDS = 0.05  # a batch that begins so soon after a look for edits from outside leaves others to the next poll
 KEYS_PER_TURN = 250
 RETRY_PATIENCE = 0.1  # back-offs this short are waited for: the second try mostly succeeds
 POLL_SECONDS = 0.05  # how often a waiting manager polls the change log …
@@ -265,7 +266,7 @@ class Manager:
         start = time.monotonic()
         try:
             self._client.observe_from(self._revision)
-            with self._client.batch() as batch:
+            with self._client.batch(looked_within=LOOK_SECONDS) as batch:
                 patience = BATCH_SECONDS * (1 + BEGIN_SHARE * (time.monotonic() - start))
                 self._observe_outside(batch)
                 passed = 0.0

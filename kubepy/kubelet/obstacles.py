@@ -87,6 +87,8 @@ def shows_failed_pull(pod: Pod) -> bool:
 def reported_obstacles(pod: Pod) -> StartObstacles | None:
     """Return the obstacles that the status of a pod shows, without the volumes' messages; None where there is none."""
     statuses = _statuses_by_name(pod)
+    if not any(map(_waiting_reason, statuses.values())):
+        return None  # as of most pods
     held = {name: Waiting(_waiting_reason(status), (status["state"].get("waiting") or {}).get("message", ""))
             for name, status in statuses.items() if is_held(pod, status)}
     if roots := tuple((name, waiting) for name, waiting in held.items() if waiting.message):

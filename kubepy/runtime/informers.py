@@ -5,6 +5,7 @@ Upstream: informers, listers, indexers and typed clients of ``k8s.io/client-go``
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
@@ -136,6 +137,8 @@ class Informers:
         self._answered: set[Query] = set()
         self._present: set[str] = set()  # resources of which objects are recorded
         self._counts: dict[str, int] = {}  # of objects, by resource, where that was asked for
+        self._changes: Counter[str] = Counter()  # by resource: how often its observed objects have changed
+        self._sorted: dict[tuple[str, str | None], tuple[int, Objects]] = {}  # lists, each of a number of changes
 
     def get(self, resource: str, namespace: str, name: str) -> Object | None:
         obj = self._objects.get(resource, {}).get(namespace, {}).get(name)
@@ -146,11 +149,17 @@ class Informers:
     def list(self, resource: str, namespace: str | None = None) -> Objects:
         """Return objects in key order (namespace, name)."""
         self.load(Query(resource, namespace))
-        spaces = self._objects.get(resource, {})
-        if namespace is not None:
-            space = spaces.get(namespace, {})
-            return [space[name] for name in sorted(space)]
-        return [spaces[namespace][name] for namespace in sorted(spaces) for name in sorted(spaces[namespace])]
+        changes, objects = self._sorted.get((resource, namespace), (-1, []))
+        if changes != self._changes[resource]:
+            spaces = self._objects.get(resource, {})
+            chosen = sorted(spaces) if namespace is None else [namespace] if namespace in spaces else []
+            objects = [spaces[space][name] for space in chosen for name in sorted(spaces[space])]
+            self._sorted[resource, namespace] = self._changes[resource], objects
+        return objects[:]
+
+    def changes(self, resource: str) -> int:
+        """Return a number that is another one after the observed objects of a resource have changed."""
+        return self._changes[resource]
 
     def count(self, resource: str) -> int:
         """Return the number of objects of a resource."""
@@ -214,6 +223,7 @@ class Informers:
     def observe(self, event: WatchEvent) -> None:
         """Store one change."""
         key, new = event.key, event.new
+        self._changes[key.resource] += 1
         space = self._objects.setdefault(key.resource, {}).setdefault(key.namespace, {})
         old = space.get(key.name)
         if new is None:
@@ -237,8 +247,9 @@ class Informers:
         """Forget everything, before it is all read again."""
         self.listings += 1
         for index in (self._objects, self._dependents, self._orphans, self._on_node, self._keys, self._absent,
-                      self._answered, self._present, self._counts):
+                      self._answered, self._present, self._counts, self._sorted):
             index.clear()
+        self._changes.update(list(self._changes))
         self._view = None
         for indexes in self._indexes.values():
             for added in indexes:
@@ -310,6 +321,7 @@ class Informers:
         """Store an object as it was read, unless it is known."""
         if self.is_known(key) or not self._is_watched(key.resource):
             return
+        self._changes[key.resource] += 1
         self._objects.setdefault(key.resource, {}).setdefault(key.namespace, {})[key.name] = obj
         self._link(key, _links(key, obj))
         for index in self._indexes.get(key.resource, ()):

@@ -197,7 +197,9 @@ class Cache:
             informers.load(*(Query(PODS, None, link) for link in ("affinity", "anti_affinity", "nominated")))
             for key, obj in list(informers.known(PODS)):
                 pod = cast("Pod", obj)
-                if pod["spec"].get("affinity") or (pod.get("status") or {}).get("nominatedNodeName"):
+                affinity = pod["spec"].get("affinity") or {}
+                if affinity.get("podAffinity") or affinity.get("podAntiAffinity") or (
+                        (pod.get("status") or {}).get("nominatedNodeName")):
                     self.set_pod(key, pod)
 
     # Reading.

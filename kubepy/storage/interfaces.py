@@ -91,10 +91,11 @@ class Store(Protocol):
     def namespaces(self) -> Names:
         """Return the namespaces in which there are objects, sorted; events do not count."""
 
-    def changes(self, since: int, *, reads: Iterable[Key] | None = None) -> Changes:
+    def changes(self, since: int, *, reads: Iterable[Key] | None = None, looked_within: float = 0.0) -> Changes:
         """Return what changed after a revision, oldest first; several changes of one object may have become one.
 
         :param reads: the objects that are to be read, where edits from outside of others may be left for later.
+        :param looked_within: edits may be left for later where all were seen within so many seconds.
 
         Raises CompactedError if the log no longer reaches back that far: list again.
         """
@@ -146,10 +147,11 @@ class Store(Protocol):
 
     # --- writing ---
 
-    def transaction(self, *, refresh: bool = False) -> AbstractContextManager[Transaction]:
+    def transaction(self, *, refresh: bool = False, looked_within: float = 0.0) -> AbstractContextManager[Transaction]:
         """Run a block whose writes become visible together at its end; an exception in the block changes nothing.
 
         :param refresh: all edits from outside count from the beginning; else each from when its object is first read.
+        :param looked_within: with ``refresh``, as for :meth:`changes`.
 
         Raises LockTimeoutError, and ConflictError when an object was changed past the lock while the block ran.
         """

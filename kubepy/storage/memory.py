@@ -306,9 +306,10 @@ class StoreState(NamedTuple):
             return self.source.expiring()
         return self.expiring
 
-    def timeline_entries(self) -> TimelineEntries:
-        """Return the entries of the timeline, in the order of the writes."""
-        older = self.source.timeline() if self.source is not None else []
+    def timeline_entries(self, after: int = 0) -> TimelineEntries:
+        """Return the entries of the timeline after a revision, and perhaps others before those, in the order of the
+        writes."""
+        older = self.source.timeline() if self.source is not None and after < self.source.revision else []
         return [*(entry for entry in older if entry.revision > self.forgotten), *self.timeline.values()]
 
     def with_timeline(self, entries: TimelineEntries, keep: float) -> StoreState:
@@ -503,7 +504,7 @@ class MemoryStore:
                  for name, table in tables.items() if name and table.records()}
         return sorted(names)
 
-    def changes(self, since: int, *, reads: Iterable[Key] | None = None) -> Changes:
+    def changes(self, since: int, *, reads: Iterable[Key] | None = None, looked_within: float = 0.0) -> Changes:
         """Return what changed after a revision, oldest first; several changes of one object may have become one.
 
         Raises CompactedError if the log no longer reaches back that far: list again.
@@ -519,7 +520,7 @@ class MemoryStore:
         """Return the entries of the timeline that are kept, in the order of the writes."""
         keep = recorder.keep if (recorder := self._recorder()) is not None else inf
         first = microseconds(self._now() - keep)
-        entries = cut(self._state.timeline_entries(), first if since is None else max(first, since), longest(keep))
+        entries = cut(self._state.timeline_entries(after), first if since is None else max(first, since), longest(keep))
         return [entry for entry in entries if entry.revision > after]
 
     def refresh(self, resource: str, namespace: str | None = None) -> tuple[int, tuple[Problem, ...]]:
@@ -549,10 +550,10 @@ class MemoryStore:
     # --- writing ---
 
     @contextmanager
-    def transaction(self, *, refresh: bool = False) -> Iterator[MemoryTransaction]:
+    def transaction(self, *, refresh: bool = False, looked_within: float = 0.0) -> Iterator[MemoryTransaction]:
         """Run the block and commit. An exception in the block changes nothing. Raises LockTimeoutError.
 
-        ``refresh``: as for other stores; nothing is ever edited from outside."""
+        ``refresh``, ``looked_within``: as for other stores; nothing is ever edited from outside."""
         if self._current() is not None:
             raise RuntimeError("a transaction is under way in this store; transactions do not nest")
         if not self._lock.acquire(timeout=max(self.lock_timeout, 0.0)):

@@ -1,91 +1,131 @@
-"""Indexes and listers of the informers."""
+"""Informers that read what they are asked for answer as those that have read everything, whenever they are asked."""
 
 from __future__ import annotations
 
-from random import Random
+import random
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from kubepy.api.meta import Object, new_controller_ref
-from kubepy.runtime.informers import PODS, REPLICA_SETS, Index, Informers
-from kubepy.runtime.reconcile import Key, WatchEvent
+from kubepy.api.watch import WatchEvent
+from kubepy.apiserver.cluster import LocalCluster
+from kubepy.runtime.informers import PODS, Index, Informers, Query, owned_by
+from kubepy.storage import Key
+from kubepy.storage.links import RecordedView
 
-OWNER: Object = {"apiVersion": "apps/v1", "kind": "ReplicaSet",
-                 "metadata": {"name": "web", "namespace": "default", "uid": "uid-web"}, "spec": {}}
-
-
-def pod(name: str, node: str = "", owner: Object | None = None) -> Object:
-    references = {"ownerReferences": [new_controller_ref(owner)]} if owner is not None else {}
-    return {"apiVersion": "v1", "kind": "Pod", "spec": {"nodeName": node} if node else {},
-            "metadata": {"name": name, "namespace": "default", "uid": f"uid-{name}", **references}}
+Object = dict[str, Any]
+UIDS, NODES, NAMES = ("a", "b", "c"), ("n1", "n2"), [f"pod-{number}" for number in range(8)]
 
 
-def observe(informers: Informers, name: str, obj: Object | None, resource: str = PODS) -> Key:
-    key = Key(resource, "default", name)
-    informers.observe(WatchEvent(key, informers.get(*key), obj))
-    return key
+def draw_pod(draw: random.Random, name: str) -> Object:
+    owners = draw.sample(UIDS, draw.choice([0, 0, 1, 1, 2]))
+    references = [{"uid": uid, "kind": "X", "name": uid, "apiVersion": "v1", "controller": number == 0}
+                  for number, uid in enumerate(owners)]
+    return {"metadata": {"name": name, "namespace": "default", "uid": f"{name} {draw.random()}",
+                         **({"ownerReferences": references} if references else {})},
+            "spec": {"nodeName": draw.choice(["", *NODES])}, "status": {"phase": draw.choice(["Running", "Failed"])}}
 
 
-def by_node(obj: Object) -> tuple[str, str] | None:
-    node = obj["spec"].get("nodeName")
-    return (node, obj["metadata"]["name"]) if node else None
+class Pair:
+    """Informers that follow a view, and others that were given everything."""
+
+    def __init__(self, cluster: LocalCluster) -> None:
+        self.store = cluster.store
+        self.view: RecordedView = self.store.view()
+        self.view.refresh()
+        self.lazy, self.full = Informers(), Informers()
+        self.owned: list[Index[Any, None]] = []
+        self.failed: list[Index[Any, None]] = []
+        for informers in (self.lazy, self.full):
+            self.owned.append(informers.add_index(
+                PODS, lambda pod: (((pod["metadata"].get("ownerReferences") or [{}])[0].get("uid", "")), None),
+                lambda uid: owned_by(uid, PODS)))
+            self.failed.append(informers.add_index(
+                PODS, lambda pod: ("", None) if pod["status"]["phase"] == "Failed" else None,
+                lambda _: (Query(PODS, None, "phase", "Failed"),)))
+        self.lazy.follow(self.view, lambda resource: True)
+        for key, obj in self.view.list(PODS):
+            self.full.observe(WatchEvent(key, None, obj))
+
+    def write(self, draw: random.Random) -> list[WatchEvent]:
+        """Change some pods in one transaction; return the events."""
+        events = []
+        with self.store.transaction() as transaction:
+            for name in draw.sample(NAMES, 3):
+                key = Key(PODS, "default", name)
+                old, new = transaction.get(key), draw_pod(draw, name)
+                if old is None:
+                    events.append(WatchEvent(key, None, transaction.create(key, new)))
+                elif draw.random() < 0.4:
+                    events.append(WatchEvent(key, transaction.delete(key), None))
+                else:
+                    events.append(WatchEvent(key, old, transaction.update(key, new)))
+        return events
+
+    def ask(self, draw: random.Random) -> None:
+        """Ask both something, and compare."""
+        questions = [
+            lambda informers, at: informers.get(PODS, "default", name),
+            lambda informers, at: informers.dependents(uid, draw_resource),
+            lambda informers, at: informers.pods_on(node),
+            lambda informers, at: informers.orphans(PODS, "default"),
+            lambda informers, at: informers.count(PODS),
+            lambda informers, at: informers.key_of(uid_of_pod),
+            lambda informers, at: sorted(self.owned[at].group(uid)) if uid else None,
+            lambda informers, at: sorted(self.failed[at].group("")),
+            lambda informers, at: informers.list(PODS, draw_namespace) if is_rare else None,
+        ]
+        name, uid, node = draw.choice(NAMES), draw.choice(UIDS), draw.choice(NODES)
+        draw_resource, draw_namespace = draw.choice([None, PODS]), draw.choice([None, "default", "other"])
+        is_rare = draw.random() < 0.1  # what lists everything leaves nothing to be read
+        known = self.full.get(PODS, "default", draw.choice(NAMES))
+        uid_of_pod = known["metadata"]["uid"] if known else "none"
+        question = draw.choice(questions)
+        assert question(self.lazy, 0) == question(self.full, 1)
 
 
-@pytest.mark.parametrize("seed", range(10))
-def test_index_after_any_changes_equals_one_of_all_objects(seed: int) -> None:
-    chance, informers = Random(seed), Informers()
-    index = informers.add_index(PODS, by_node)
-    for _ in range(200):
-        name = f"p-{chance.randint(0, 9)}"
-        obj = pod(name, chance.choice(["", "n-1", "n-2"])) if chance.random() < 0.7 else None
-        observe(informers, name, obj)
-        if chance.random() < 0.02:
-            informers.clear()
-        fresh: Index[Object, str] = informers.add_index(PODS, by_node)
-        for node in ("n-1", "n-2"):
-            assert index.group(node) == fresh.group(node) == {
-                Key(PODS, "default", one["metadata"]["name"]): one["metadata"]["name"]
-                for one in informers.list(PODS) if one["spec"].get("nodeName") == node}
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("kind", ["folder", "memory"])
+def test_informers_that_read_on_demand_answer_as_full_ones(kind: str, seed: int, tmp_path: Path) -> None:
+    draw = random.Random(seed)
+    cluster = (LocalCluster.in_memory() if kind == "memory"
+               else LocalCluster.make(tmp_path / "state", {"bootstrap": "minimal"}))
+    pair = Pair(cluster)
+    for _ in range(2):
+        pair.write(draw)
+    pair = Pair(cluster)
+    for _ in range(6):
+        events = pair.write(draw)  # as another process, while the view stays
+        for _ in range(draw.randrange(4)):
+            pair.ask(draw)
+        for event in events:
+            pair.lazy.get(*event.key)  # as the manager does before it has the view go on
+        pair.view.refresh()
+        for event in events:
+            for informers in (pair.lazy, pair.full):
+                informers.observe(event)
+            for _ in range(draw.randrange(3)):
+                pair.ask(draw)
+    pair.view.release()
+    pair.lazy.follow(pair.view, lambda resource: True)
+    pair.view.refresh()
+    pair.lazy.read_everything()
+    assert dict(pair.lazy.known(PODS)) == dict(pair.full.known())
+    cluster.close()
 
 
-def test_index_value_of_unchanged_object_is_computed_once() -> None:
-    computed: list[str] = []
-
-    def compute(obj: Object) -> tuple[str, str]:
-        computed.append(obj["metadata"]["name"])
-        return "", obj["metadata"]["name"]
-
-    informers = Informers()
-    index = informers.add_index(PODS, compute)
-    keys = [observe(informers, name, pod(name)) for name in ("a", "b")]
-    assert [index.get(key) for key in keys] == ["a", "b"]
-    observe(informers, "a", pod("a", "n-1"))
-    assert index.get(keys[0]) == "a"
-    assert computed == ["a", "b", "a"]
-
-
-def test_index_without_value_for_object_has_no_entry() -> None:
-    informers = Informers()
-    index = informers.add_index(PODS, by_node)
-    key = observe(informers, "a", pod("a", "n-1"))
-    observe(informers, "a", pod("a"))
-    assert index.get(key) is None
-    assert index.group("n-1") == {}
-
-
-def test_lister_controlled_by_leaves_out_objects_of_others() -> None:
-    informers = Informers()
-    observe(informers, "web", OWNER, REPLICA_SETS)
-    other = {**OWNER, "metadata": {**OWNER["metadata"], "uid": "uid-other"}}
-    for name, owner in (("a", OWNER), ("b", other), ("c", None)):
-        observe(informers, name, pod(name, owner=owner))
-    lister = informers.lister(PODS)
-    assert [one["metadata"]["name"] for one in lister.controlled_by(OWNER)] == ["a"]
-
-
-def test_lister_claimable_by_yields_dependents_and_orphans() -> None:
-    informers = Informers()
-    other = {**OWNER, "metadata": {**OWNER["metadata"], "uid": "uid-other"}}
-    for name, owner in (("c", OWNER), ("b", other), ("a", None)):
-        observe(informers, name, pod(name, owner=owner))
-    assert [one["metadata"]["name"] for one in informers.lister(PODS).claimable_by(OWNER)] == ["a", "c"]
+def test_informers_read_only_what_they_are_asked_for() -> None:
+    cluster = LocalCluster.in_memory()
+    with cluster.store.transaction() as transaction:
+        for name, node in (("a", "n1"), ("b", "n1"), ("c", "n2")):
+            pod = {"metadata": {"name": name, "namespace": "default", "uid": name}, "spec": {"nodeName": node}}
+            transaction.create(Key(PODS, "default", name), pod)
+    view, informers = cluster.store.view(), Informers()
+    view.refresh()
+    informers.follow(view, lambda resource: resource == PODS)
+    assert [key.name for key in informers.pods_on("n1")] == ["a", "b"]
+    assert [key.name for key, _ in informers.known()] == ["a", "b"]
+    assert informers.count(PODS) == 3
+    assert informers.get("namespaces", "", "default") is None  # not watched
+    assert not informers.is_known(Key(PODS, "default", "c"))

@@ -17,7 +17,7 @@ from kubepy.api.meta import controller_of, is_being_deleted, labels_of, name_of,
 from kubepy.api.objects.pods import next_availability
 from kubepy.api.selectors import from_label_selector
 from kubepy.controllers.daemonset.decide import DaemonSetActions, decide
-from kubepy.controllers.daemonset.placement import node_should_run_daemon_pod
+from kubepy.controllers.daemonset.placement import Placement, node_should_run_daemon_pod
 from kubepy.controllers.daemonset.pods import (
     HASH_LABEL,
     DaemonPod,
@@ -45,7 +45,7 @@ with lazy_imports():
     from kubepy.api.types import hashing  # knows all types of the API; most runs make no revision
 
 if TYPE_CHECKING:
-    from kubepy.api.typed import ControllerRevision, DaemonSet, Pod
+    from kubepy.api.typed import ControllerRevision, DaemonSet, Pod, PodTemplateSpec
 
 BURST_REPLICAS = 250
 DEFAULT_HISTORY_LIMIT = 10
@@ -70,6 +70,7 @@ class DaemonSetController:
         self._history = history.History(context.client)
         self._expectations: Expectations[Key] = Expectations(context.clock.now)
         self._failed_pods_backoff = FailedPodsBackoff()
+        self._placements: dict[Key, tuple[int, PodTemplateSpec | None, Mapping[str, Placement]]] = {}
         self._written: dict[Key, str] = {}  # resource versions of DaemonSets from this controller's own writes
         self.queue = context.new_queue()
         self._owners = Ownership(context.informers, DAEMON_SETS, "DaemonSet", self.queue)
@@ -96,6 +97,7 @@ class DaemonSetController:
         to do, at the price of another look at all nodes."""
         if event.new is None:
             self._expectations.forget(event.key)
+            self._placements.pop(event.key, None)
         if event.new is None or event.new["metadata"]["resourceVersion"] != self._written.pop(event.key, None):
             self.queue.add(event.key)
 
@@ -164,12 +166,21 @@ class DaemonSetController:
         pods = self._claim_pods(daemon_set)
         current, old = self._construct_history(daemon_set, pods)
         generation = None if is_generation_reused(daemon_set, old) else template_generation(daemon_set)
-        placement = node_should_run_daemon_pod(daemon_set)
-        placements = {node["metadata"]["name"]: placement(node) for node in self._nodes.list()}
+        placements = self._placements_of(key, daemon_set)
         now, min_ready_seconds = self._clock.now(), daemon_set["spec"].get("minReadySeconds") or 0
         return DaemonSetState(
             key, daemon_set, labels_of(current).get(HASH_LABEL, ""), generation, nodes_to_daemon_pods(pods),
             placements, self._failed_pods_backoff, min_ready_seconds, later(now, -min_ready_seconds), now, pods, old)
+
+    def _placements_of(self, key: Key, daemon_set: DaemonSet) -> Mapping[str, Placement]:
+        """Return where all nodes stand, by name; looked at anew after a node or the template has changed."""
+        nodes, template = self._nodes.list(), daemon_set["spec"]["template"]
+        changes, known, placements = self._placements.get(key, (-1, None, {}))
+        if changes != self._informers.changes(NODES) or known != template:
+            placement = node_should_run_daemon_pod(daemon_set)
+            placements = {node["metadata"]["name"]: placement(node) for node in nodes}
+            self._placements[key] = self._informers.changes(NODES), template, placements
+        return placements
 
     def _index_daemon_pod(self, pod: Pod) -> tuple[str, DaemonPod] | None:
         """Group the pods that DaemonSets control by the DaemonSet's uid; those that are to be claimed are apart."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sqlite3
 import time
@@ -23,10 +24,7 @@ with lazy_imports():
     from kubepy.storage.folder import commit_files, locks, outside_edits, recovery
 
 if TYPE_CHECKING:
-    from weakref import WeakSet
-
     from kubepy.storage.folder.outside_edits import OutsideEdits
-    from kubepy.storage.folder.snapshot import IndexView
     from kubepy.storage.links import NewLinks
     from kubepy.storage.timeline import NewRecorder, TimelineRecorder
 
@@ -49,12 +47,12 @@ class Access:
         self.boot = index.boot_id()
         self.connect(admit, removal, now)
         self._database: Database | None = None
-        self.views: WeakSet[IndexView] | None = None  # which have connections of their own
         self._settings: tuple[Stamp, Object, bool] | None = None  # read at a stamp, which may be racy
         self._unwritable: FolderError | None = None
         self._warn: Callable[[str], None] | None = None
         self._lock: locks.Lock | None = None  # the folder's, while this process has it
         self._newest = 1  # the newest revision of the indexes that were removed
+        self._looked = -math.inf  # when it has recorded all edits last, on the clock of :func:`time.monotonic`
         self._damage = ""  # the warning of a damaged index
         self._damaged: tuple[int, int] | None = None  # the file of an index that is not to be opened again
 
@@ -75,7 +73,7 @@ class Access:
         """Close the index."""
         if self._database is not None:
             self._database.close()
-            self._database = None
+            self._database, self._looked = None, -math.inf
 
     def sync(self) -> None:
         """Make what was committed durable; where the index was removed, all of the file system. Raises FolderError."""
@@ -251,7 +249,18 @@ class Access:
 
         For the holder of the lock, or for an index in memory.
         """
-        return self.outside_edits().record(extents, same_boot=self.is_same_boot(self.opened()))
+        is_changed = self.outside_edits().record(extents, same_boot=self.is_same_boot(self.opened()))
+        if extents == EVERYTHING:
+            self.note_look()
+        return is_changed
+
+    def note_look(self) -> None:
+        """Note that all edits from outside are seen by now."""
+        self._looked = time.monotonic()
+
+    def has_looked_within(self, seconds: float) -> bool:
+        """Return whether all edits were seen not longer ago than so many seconds."""
+        return time.monotonic() - self._looked < seconds
 
     def outside_edits(self) -> OutsideEdits:
         """Return what finds the edits from outside that the index does not have."""

@@ -285,6 +285,7 @@ class Database:
     def new_connection(self) -> Database:
         """Return another connection, which any thread may use; to an index in memory it is a copy."""
         copy = Database(self.path)
+        copy.connection.execute("PRAGMA cache_size = -8192")
         if self.in_memory:
             self.connection.backup(copy.connection)
         return copy

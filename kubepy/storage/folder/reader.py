@@ -133,6 +133,7 @@ class Reader:
     def look_for_all(self) -> None:
         """Record all edits from outside. The sums of the files are remembered, for the next time."""
         view, database = self.view_all(), self._access.database()
+        self._access.note_look()
         if database.lacks_sums(view.sums):
             def remember() -> None:
                 if database.counter("revision") == view.revision:

@@ -41,7 +41,7 @@ with lazy_imports():
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kubepy.storage.folder.snapshot import IndexView
+    from kubepy.storage.folder.snapshot import IndexView, Views
     from kubepy.storage.folder.transaction import FolderTransaction
     from kubepy.storage.links import NewLinks
     from kubepy.storage.memory import MemoryStore, StoreState
@@ -97,6 +97,7 @@ class FolderStore:
         self._meta_writes: dict[str, str | None] | None = None  # of the transaction under way
         self._settings_writes: Object = {}  # likewise
         self._is_unsynced = False
+        self._views: Views | None = None  # they have connections of their own
         self._listener: Callable[[CommittedChanges], None] | None = None
 
     @classmethod
@@ -141,7 +142,7 @@ class FolderStore:
         try:
             self.sync()
         finally:
-            for view in self._access.views or ():
+            for view in self._views or ():
                 view.close()  # the last connection writes SQLite's log into the index
             self._access.close()
 
@@ -167,7 +168,10 @@ class FolderStore:
 
     def view(self) -> IndexView:
         """Return a view of what is recorded. It sees nothing before its ``refresh``."""
-        return snapshot.IndexView(self._access, self._decoder)
+        view = snapshot.IndexView(self._access, self._decoder)
+        self._views = self._views if self._views is not None else snapshot.Views()
+        self._views.add(view)
+        return view
 
     @_reads
     def recorded_state(self) -> StoreState:
@@ -253,17 +257,18 @@ class FolderStore:
         return places | {(row.resource, row.namespace) for row in view.rows.values() if self._is_alive(row)}
 
     @_reads
-    def changes(self, since: int, *, reads: Iterable[Key] | None = None) -> Changes:
+    def changes(self, since: int, *, reads: Iterable[Key] | None = None, looked_within: float = 0.0) -> Changes:
         """Return what changed after a revision, oldest first, edits from outside included; several changes of one
         object may have become one. Raises CompactedError if the log no longer reaches back that far: list again.
 
         :param reads: the objects that are to be read. Of the edits that changed a file in place only those of these
             objects are sure to be seen then, and the cost does not grow with the folder.
+        :param looked_within: no look at the files where this store has looked at all of them within so many seconds.
         """
-        if reads is None:
-            self._reader.look_for_all()
-        else:
+        if reads is not None:
             self._reader.look_for(reads)
+        elif not self._access.has_looked_within(looked_within):
+            self._reader.look_for_all()
         return read_changes(self._access.database(), since)
 
     @_reads
@@ -339,16 +344,19 @@ class FolderStore:
     # --- writing ---
 
     @contextmanager
-    def transaction(self, *, refresh: bool = False) -> Iterator[FolderTransaction]:
+    def transaction(self, *, refresh: bool = False, looked_within: float = 0.0) -> Iterator[FolderTransaction]:
         """Take the lock, run the block, commit. An exception in the block changes nothing.
 
         :param refresh: record all edits from outside first; else they count in what the block reads.
+        :param looked_within: with ``refresh``, where this store has looked at all files within so many seconds, edits
+            since then wait for the next look. One of a file that the block writes is a conflict.
 
         Raises LockTimeoutError, FolderError; ConflictError when a file was edited while the block ran.
         """
         if self._meta_writes is not None:
             raise RuntimeError("a transaction is under way in this store; transactions do not nest")
-        with self._access.locked(self.lock_timeout, EVERYTHING if refresh else ()):
+        looks = refresh and not self._access.has_looked_within(looked_within)
+        with self._access.locked(self.lock_timeout, EVERYTHING if looks else ()):
             changes = transaction.FolderTransaction(self._access, self._decoder, self._volatile, self._access.now,
                                                     is_refreshed=refresh)
             self._meta_writes = {}

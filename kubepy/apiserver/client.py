@@ -63,7 +63,7 @@ WEBHOOK_CONFIGURATIONS = tuple(f"{type_}webhookconfigurations.admissionregistrat
 PODS = GroupVersionResource.parse("pods")
 BINDINGS, COMPONENT_STATUSES = "bindings", "componentstatuses"
 REVIEW_GROUPS = ("authentication.k8s.io", "authorization.k8s.io")
-SELECTED_TOGETHER = 100  # objects of a stream
+SELECTED_TOGETHER = 20  # objects of a stream
 _WRITE, _DELETE = WriteOptions(), DeleteOptions()
 
 
@@ -229,6 +229,8 @@ class Client:
             return iter(self._list(request).items)
         stream = self._store.stream(wanted.key, request.namespace or None)
         self._warn_of(stream)
+        if not label_selector and not field_selector:
+            return stream.objects
         self._selected(wanted, request, [])  # raises for selectors that cannot be read
         chunks = iter(lambda: list(islice(stream.objects, SELECTED_TOGETHER)), [])
         return chain.from_iterable(self._selected(wanted, request, chunk) for chunk in chunks)

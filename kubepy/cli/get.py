@@ -9,7 +9,7 @@ from kubepy.api.meta import Object
 from kubepy.api.scheme import Resource
 from kubepy.cli.errors import AggregateError, CliError, raise_all, raise_together
 from kubepy.cli.get_flags import GetOptions, object_printer, style_for
-from kubepy.cli.runtime.builder import Builder, streamed
+from kubepy.cli.runtime.builder import Builder, objects_of
 from kubepy.cli.runtime.command import command
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.infos import Result
@@ -27,7 +27,7 @@ ACCEPT_TABLES = ("application/json;as=Table;v=v1;g=meta.k8s.io,application/json;
                  "application/json")
 
 STREAMED = ("json", "yaml", "name", "custom-columns", "custom-columns-file")  # formats that print object by object
-PRINTED_TOGETHER = 100  # rows that are made at once
+PRINTED_TOGETHER = 20  # rows that are made at once
 
 
 class Group(NamedTuple):
@@ -120,9 +120,7 @@ def get(factory: Factory, options: GetOptions) -> None:
 
 
 def _print_tables(factory: Factory, options: GetOptions, result: Result) -> None:
-    groups, errors = groups_of(factory, result)
-    if options.sort_by or not options.server_print:
-        groups = [Group(resource, list(objects)) for resource, objects in groups]
+    groups, errors = groups_of(factory, result, at_once=bool(options.sort_by) or not options.server_print)
     if options.selector and (options.filename or options.kustomize):
         # kubectl reads the objects of files as tables, and matches the selector with those, which have no labels.
         groups = groups if selectors.parse_labels(options.selector).matches({}) else []
@@ -149,15 +147,15 @@ def _print_tables(factory: Factory, options: GetOptions, result: Result) -> None
     raise_together(errors)
 
 
-def groups_of(factory: Factory, result: Result) -> tuple[list[Group], list[Exception]]:
-    """Return the objects as a server would answer with them, and the errors."""
+def groups_of(factory: Factory, result: Result, *, at_once: bool) -> tuple[list[Group], list[Exception]]:
+    """Return the objects as a server would answer with them, and the errors. ``at_once``: see ``objects_of``."""
     if not result.scopes:
         infos, errors = result.infos()
         return [Group(info.resource, [info.content]) for info in infos], errors
     groups: list[Group] = []
     errors = []
     for scope in result.scopes:
-        objects = streamed(factory, scope)
+        objects = objects_of(factory, scope, at_once=at_once)
         if isinstance(objects, Exception):
             errors.append(AggregateError([objects]))
         else:
@@ -239,7 +237,7 @@ def _print_objects(factory: Factory, options: GetOptions, result: Result) -> Non
 
 def _print_stream(factory: Factory, options: GetOptions, result: Result) -> None:
     """Print the objects of types one by one: never are all of them in memory."""
-    entries = [streamed(factory, scope) for scope in result.scopes]
+    entries = [objects_of(factory, scope, at_once=False) for scope in result.scopes]
     errors = result.in_one([entry for entry in entries if isinstance(entry, Exception)])
     items = ItemStream(chain.from_iterable(entry for entry in entries if not isinstance(entry, Exception)))
     if items or not options.ignore_not_found:

@@ -119,14 +119,14 @@ class Watcher:
         self._process.send_signal(signal.SIGTERM)
         self._process.wait(60)
 
-    def rest(self, at_least: float = 3.0) -> None:
-        """Wait until it is idle for three times half a second."""
+    def rest(self, at_least: float = 3.0, at_most: float = 60.0) -> None:
+        """Wait until it hardly does anything for three times half a second."""
         quiet, before, start = 0, 0.0, time.monotonic()
-        while quiet < 3 or time.monotonic() - start < at_least:
+        while (quiet < 3 or time.monotonic() - start < at_least) and time.monotonic() - start < at_most:
             time.sleep(0.5)
             assert self._process.poll() is None, "controller --watch has ended"
             now = cpu_of(self._process.pid)
-            quiet = quiet + 1 if now - before < 0.05 else 0
+            quiet = quiet + 1 if now - before < 0.2 else 0
             before = now
 
     def idle(self, seconds: float) -> Run:

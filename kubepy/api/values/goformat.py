@@ -211,6 +211,7 @@ _ENCODERS = tuple(json.JSONEncoder(ensure_ascii=False, sort_keys=sort_keys, sepa
 _STRING = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)"')  # in a JSON text
 _TOKEN = re.compile(r"\{\}|\[\]|[{}\[\],:]|[^{}\[\],:]+")  # between two strings of a JSON text
 _MAX_PIECES = 5_000
+_MAX_WHOLES = 100
 
 
 class JSONLayout(dict[str, tuple[str, "JSONLayout"]]):
@@ -225,6 +226,7 @@ class JSONLayout(dict[str, tuple[str, "JSONLayout"]]):
     def __init__(self, indent: int, depth: int) -> None:
         self._indent = indent
         self._depth = depth
+        self.wholes: dict[tuple[str, ...], list[str]] = {}  # all pieces of a text, as they are written
 
     def __missing__(self, piece: str) -> tuple[str, JSONLayout]:
         text, depth = "", self._depth
@@ -255,10 +257,16 @@ def layout_of(indent: int, depth: int) -> JSONLayout:
 def _laid_out(text: str, layout: JSONLayout) -> str:
     """Return a JSON text without blanks with the line breaks of a layout, and its floats as Go writes them."""
     parts = _STRING.split(text) if "\\" in text else text.split('"')  # every second is a string
-    pieces = []
-    for piece in parts[::2]:
-        written, layout = layout[piece]
-        pieces.append(written)
+    structure, wholes = tuple(parts[::2]), layout.wholes
+    pieces = wholes.get(structure)
+    if pieces is None:
+        pieces = []
+        for piece in structure:
+            written, layout = layout[piece]
+            pieces.append(written)
+        if len(wholes) >= _MAX_WHOLES:
+            wholes.clear()
+        wholes[structure] = pieces  # complete by now: other threads see it
     parts[::2] = pieces
     return '"'.join(parts)
 

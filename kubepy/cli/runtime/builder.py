@@ -283,22 +283,25 @@ def _types(factory: Factory, words: str) -> list[Resource]:
 
 def listed(factory: Factory, scope: Scope) -> Iterator[InfoOrError]:
     """Yield the objects of a scope, in order; or the error that listing them gave."""
-    resource, namespace, selector, fields = scope
-    try:
-        objects = factory.client.list(resource.gvr, namespace=namespace if resource.namespaced else None,
-                                      label_selector=selector, field_selector=fields).items
-    except api_errors.Status as error:
-        yield _failure(scope, error)
+    objects = objects_of(factory, scope, at_once=True)
+    if isinstance(objects, Exception):
+        yield objects
     else:
-        yield from (info_of(resource, obj) for obj in objects)
+        yield from (info_of(scope.resource, obj) for obj in objects)
 
 
-def streamed(factory: Factory, scope: Scope) -> Iterator[Object] | Exception:
-    """Return the same objects, each read from the cluster when it is its turn; or that error."""
+def objects_of(factory: Factory, scope: Scope, *, at_once: bool) -> Iterable[Object] | Exception:
+    """Return the objects of a scope, in order; or the error that listing them gave.
+
+    :param at_once: decode all of them now; else each is decoded when it is its turn, which is possible once.
+    """
     resource, namespace, selector, fields = scope
+    place = namespace if resource.namespaced else None
+    client = factory.client
     try:
-        return factory.client.stream(resource.gvr, namespace=namespace if resource.namespaced else None,
-                                     label_selector=selector, field_selector=fields)
+        if at_once:
+            return client.list(resource.gvr, namespace=place, label_selector=selector, field_selector=fields).items
+        return client.stream(resource.gvr, namespace=place, label_selector=selector, field_selector=fields)
     except api_errors.Status as error:
         return _failure(scope, error)
 

@@ -212,7 +212,8 @@ class Journal:
             return Staged(row, "")
         path, before = path_of(write.key), write.before
         present = self.folder.stamp(path)
-        if present != (before.stamp if before and before.json is not None else None):
+        if present != (before.stamp if before and before.json is not None else None) or (
+                before and before.racy and present is not None and not self._has_content(before)):
             raise ConflictError(f"{self.folder.absolute(path)} was edited in the meantime")
         if write.json is None:
             assert before is not None
@@ -228,6 +229,13 @@ class Journal:
             return staged._replace(managers=managers, present=present)
         except OSError as error:
             raise FolderError(f"{self.folder.absolute(path)}: cannot be written: {error.strerror}") from error
+
+    def _has_content(self, row: Row) -> bool:
+        """Return whether a file has the content of its row, where an edit may hide behind the same stamp."""
+        try:
+            return digest_of(self.folder.read(path_of(row.key))[0]) == row.digest
+        except (FileNotFoundError, UnreadableError):
+            return False
 
     def _discard_staged(self, commit: Commit) -> None:
         """Remove the temporary files of a commit, and the folders made for them."""

@@ -11,6 +11,7 @@ import json
 import sqlite3
 import threading
 from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
 from math import inf
 from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakSet, finalize
@@ -262,7 +263,8 @@ class IndexView:
         """Let go of what is seen."""
         if self._is_open and self._index is not None:
             self._is_open = False
-            self._index.connection.execute("COMMIT")
+            with suppress(sqlite3.Error):  # of a damaged index: it was read, and is made anew by whoever writes
+                self._index.connection.execute("COMMIT")
 
     def get(self, key: Key) -> Object | None:
         row = self._read(lambda index: index.row(key))
@@ -286,8 +288,15 @@ class IndexView:
         return self._read(lambda index: index.places())
 
     def _read(self, query: Callable[[Database], T]) -> T:
-        """Run a query. A view of an index that is damaged is of no use any more: the next one is of a new index."""
+        """Run a query; where the index turns out to be damaged, a second time on the index made anew, which has other
+        revisions. Raises FolderError."""
         assert self._index is not None
+        try:
+            return query(self._index)
+        except (sqlite3.Error, DamagedError, TypeError, ValueError):
+            self.close()
+            self._access.renew()
+        self.refresh()
         try:
             return query(self._index)
         except (sqlite3.Error, DamagedError, TypeError, ValueError) as error:

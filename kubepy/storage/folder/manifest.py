@@ -69,11 +69,14 @@ class Decoder:
         """Return the object of a row. Raises DamagedError."""
         return self._known(key, text, revision) or self.remember(key, text, revision, from_json(text, revision))
 
-    def objects(self, rows: Sequence[Row]) -> list[Object]:
-        """Return the objects of live rows. Raises DamagedError."""
+    def objects(self, rows: Sequence[Row], *, kept: bool = True) -> list[Object]:
+        """Return the objects of live rows; those that are not ``kept`` are decoded again next time.
+
+        Raises DamagedError.
+        """
         known = [self._known(row.key, row.json or "", row.revision) for row in rows]
         unknown = [row for row, obj in zip(rows, known, strict=True) if obj is None]
-        decoded = iter([self.remember(row.key, row.json or "", row.revision, obj)
+        decoded = iter([self.remember(row.key, row.json or "", row.revision, obj) if kept else obj
                         for row, obj in zip(unknown, _decode_together(unknown), strict=True)])
         return [next(decoded) if obj is None else obj for obj in known]
 

@@ -275,7 +275,7 @@ class IndexView:
             lambda index: [row for key in keys if (row := index.row(key)) is not None]))
 
     def list(self, resource: str, namespace: str | None = None) -> LinkedObjects:
-        return self._objects(self._read(lambda index: index.rows(resource, namespace)))
+        return self._objects(self._read(lambda index: index.rows(resource, namespace)), kept=True)
 
     def linked(self, link: str, value: str, resource: str | None = None,
                namespace: str | None = None) -> LinkedObjects:
@@ -302,10 +302,11 @@ class IndexView:
         except (sqlite3.Error, DamagedError, TypeError, ValueError) as error:
             raise FolderError(f"{self._index.path}: cannot be read: {error}") from error
 
-    def _objects(self, rows: Iterable[Row]) -> LinkedObjects:
+    def _objects(self, rows: Iterable[Row], *, kept: bool = False) -> LinkedObjects:
+        """Return the objects of live rows. ``kept``: transactions will read them as well."""
         live = [row for row in rows
                 if row.json is not None and not (self._left_out and path_of(row.key) in self._left_out)]
-        return [(row.key, obj) for row, obj in zip(live, self._decoder.objects(live), strict=True)]
+        return [(row.key, obj) for row, obj in zip(live, self._decoder.objects(live, kept=kept), strict=True)]
 
 
 Views = WeakSet[IndexView]  # of a store, which closes them

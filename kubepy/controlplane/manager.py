@@ -117,6 +117,7 @@ class Manager:
         self._users = {reconciler.name: user_of(reconciler.name, informers) for reconciler in reconcilers}
         self._queues = {reconciler.name: reconciler.queue for reconciler in reconcilers}
         self._handlers: dict[str, list[Handler]] = {}  # by resource
+        self._all_handlers: dict[str, list[Handler]] = {}  # by resource, with those of every resource
         for reconciler in reconcilers:
             for resource, handler in reconciler.handlers().items():
                 self._handlers.setdefault(resource, []).append(handler)
@@ -455,9 +456,11 @@ class Manager:
             self._handle(event)
 
     def _handle(self, event: WatchEvent) -> None:
-        for handler in self._handlers.get(event.key.resource, ()):
-            handler(event)
-        for handler in self._handlers.get(EVERY_RESOURCE, ()):
+        resource = event.key.resource
+        if (handlers := self._all_handlers.get(resource)) is None:
+            handlers = self._all_handlers[resource] = [*self._handlers.get(resource, ()),
+                                                       *self._handlers.get(EVERY_RESOURCE, ())]
+        for handler in handlers:
             handler(event)
 
     # --- time

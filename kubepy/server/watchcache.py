@@ -299,6 +299,7 @@ class WatchCache:
                 if cluster is None:
                     cluster = self._open_cluster()
                     cluster.store.lock_timeout = 0.0  # watchers wait for this thread
+                    cluster.store.watch_files()
                     self.attach(cluster)
                 if not self._is_loaded:
                     self._load(cluster)

@@ -535,6 +535,9 @@ class MemoryStore:
         """Return nothing: there are no files."""
         return []
 
+    def watch_files(self) -> None:
+        """Do nothing: only this process changes the objects."""
+
     def describe(self, problem: Problem) -> str:
         """Return a problem as it is."""
         return str(problem)

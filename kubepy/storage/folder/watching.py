@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from inotify_simple import Event, INotify
 
 MAX_NAMED = 500  # objects of one folder; of more, all of the folder is looked at
-WHOLE_SECONDS = 30.0  # how often everything is looked at all the same …
-WHOLE_COST_RATIO = 500  # … or after so many times as long as that takes
+WHOLE_SECONDS = 60.0  # how often everything is looked at all the same …
+WHOLE_COST_RATIO = 1000  # … or after so many times as long as that takes
 RETRY_SECONDS = 10.0  # how often it is tried again where nothing can be watched
 LOCAL = frozenset(("bcachefs", "btrfs", "exfat", "ext2", "ext3", "ext4", "f2fs", "jfs", "overlay", "ramfs", "reiserfs",
                    "tmpfs", "vfat", "xfs", "zfs"))

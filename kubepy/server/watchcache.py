@@ -310,7 +310,7 @@ class WatchCache:
                     cost = time.monotonic() - now
                     scan_due = now + cost + min(max(SCAN_SECONDS, SCAN_COST_RATIO * cost), MAX_SCAN_SECONDS)
                     self._remove_expired(cluster)
-                elif cluster.store.revision() != self._revision:
+                elif not cluster.store.is_quiet() and cluster.store.revision() != self._revision:
                     self._read_log(cluster, scan=False)
                 problem = ""
             except CompactedError:

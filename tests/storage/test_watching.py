@@ -281,3 +281,31 @@ def test_random_changes(folder: Path, watched: FolderStore, seed: int) -> None:
         watched.changes(watched.revision())
         assert differing(watched, with_sums=False) == set()
     other.close()
+
+
+def test_quiet_is_where_nothing_happens(folder: Path, watched: FolderStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watching, "REST_SECONDS", 0.0)
+
+    def is_quiet() -> bool:
+        watched.changes(watched.revision())
+        watched.changes(watched.revision())
+        return watched.is_quiet()
+
+    assert is_quiet()
+    overwrite(file_of(folder, "a"), "2")
+    assert not watched.is_quiet()
+    assert is_quiet()
+    other = FolderStore(folder, volatile={"events": 3600.0})
+    with other.transaction() as transaction:
+        transaction.create(key("e", resource="events"), config_map("e"))
+    assert not watched.is_quiet()
+    assert is_quiet()
+    other.set_settings({"seed": 5})
+    other.close()
+    assert not watched.is_quiet()
+    assert is_quiet()
+    remove_index(folder)
+    assert not watched.is_quiet()
+    assert is_quiet()
+    create(watched, config_map("f"))
+    assert not watched.is_quiet()

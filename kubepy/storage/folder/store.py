@@ -324,6 +324,10 @@ class FolderStore:
         from outside looks at these alone. Where it cannot, a look is one at everything, as without."""
         self._access.watch_files()
 
+    def is_quiet(self) -> bool:
+        """Return whether nothing at all has happened in the folder for a moment, as far as a watch can tell."""
+        return self._access.watch is not None and self._access.watch.is_quiet()
+
     def describe(self, problem: Problem) -> str:
         """Return a problem with the whole path of its file, and what follows from it, as warnings have it."""
         consequence = "this file is left out"

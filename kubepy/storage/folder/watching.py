@@ -14,10 +14,13 @@ from __future__ import annotations
 import errno
 import os
 import re
+import select
 import time
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from kubepy.storage.folder.files import MANAGED, StateFolder
+from kubepy.storage.folder.index import OWN
 from kubepy.storage.folder.paths import CLUSTER, NAMESPACES, SUFFIX, decode, is_cut
 from kubepy.storage.folder.scan import EVERYTHING, Extent, Extents
 
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
 MAX_NAMED = 500  # objects of one folder; of more, all of the folder is looked at
 WHOLE_SECONDS = 60.0  # how often everything is looked at all the same …
 WHOLE_COST_RATIO = 1000  # … or after so many times as long as that takes
+REST_SECONDS = 0.25  # how long nothing must have happened before it counts as quiet: a commit is written in steps
 RETRY_SECONDS = 10.0  # how often it is tried again where nothing can be watched
 LOCAL = frozenset(("bcachefs", "btrfs", "exfat", "ext2", "ext3", "ext4", "f2fs", "jfs", "overlay", "ramfs", "reiserfs",
                    "tmpfs", "vfat", "xfs", "zfs"))
@@ -46,6 +50,9 @@ class FolderWatch:
         self._folder = folder
         self._kernel: INotify | None = None
         self._tried = 0.0  # when it was tried last to watch
+        self._poll = select.poll()
+        self._hears_index = False  # the folder of the index is watched, which commits of other processes change
+        self._heard = 0.0  # when something was named last
         self._root: tuple[int, int] | None = None
         self._paths: dict[int, str] = {}  # of the folders, by the number of their watch
         self._pending: set[Extent] = set(EVERYTHING)
@@ -80,14 +87,24 @@ class FolderWatch:
         """Return what may have changed since that was last confirmed."""
         if self._kernel is None and time.monotonic() - self._tried > RETRY_SECONDS:
             self._begin()
-        if self._kernel is not None and not (
-                self._is_in_place() and all(self._take(event) for event in self._kernel.read(timeout=0))):
-            self._begin()
+        if self._kernel is not None:
+            events = list(self._kernel.read(timeout=0))
+            if events:
+                self._heard = time.monotonic()
+            if not self._is_in_place() or not self._take_all(events):
+                self._begin()
         now = time.monotonic()
         if self._kernel is None or now >= self._due or not self._pending.isdisjoint(EVERYTHING):
             self._asked = now
             return EVERYTHING
         return self._extents()
+
+    def is_quiet(self) -> bool:
+        """Return whether neither the files nor the index have changed for a moment, and nothing waits to be looked
+        at. It costs next to nothing."""
+        now = time.monotonic()
+        return (self._kernel is not None and self._hears_index and not self._pending and not self._poll.poll(0)
+                and now - self._heard > REST_SECONDS and now < self._due)
 
     def _extents(self) -> Extents:
         """Return the folders and objects that were named, with no folder twice."""
@@ -105,6 +122,7 @@ class FolderWatch:
         """Watch all folders anew, and let everything be looked at."""
         self.close()
         self.doubt()
+        self._heard = time.monotonic()
         self.arrangement += 1
         self._paths.clear()
         self._tried = time.monotonic()
@@ -114,8 +132,11 @@ class FolderWatch:
             from inotify_simple import INotify
 
             self._kernel = INotify()
+            self._poll = select.poll()
+            self._poll.register(self._kernel.fileno(), select.POLLIN)
             self._root = self._identity()
             self._watch("")
+            self._hears_index = self._watch(OWN)
             for parent in (CLUSTER, NAMESPACES):
                 self._watch_below(parent)
         except (ImportError, AttributeError, OSError):  # another system, no library, no permission, no more watches
@@ -165,6 +186,13 @@ class FolderWatch:
 
     # --- names
 
+    def _take_all(self, events: Iterable[Event]) -> bool:
+        """Note what events name; return False where that is not all that has happened."""
+        try:
+            return all(map(self._take, events))
+        except OSError:  # a new folder cannot be watched
+            return False
+
     def _take(self, event: Event) -> bool:
         """Note what an event names; return False where it says no more than that something happened."""
         if event.mask & (Q_OVERFLOW | UNMOUNT):
@@ -172,8 +200,11 @@ class FolderWatch:
         path = self._paths.get(event.wd)
         if event.mask & IGNORED:  # the folder was removed
             self._paths.pop(event.wd, None)
+            self._hears_index = self._hears_index and path != OWN
             return True
-        if path is None or not event.name:  # of the folder itself, which the folder above it names
+        if path == "" and event.name == OWN:  # it was removed, and is made anew
+            self._hears_index = self._watch(OWN)
+        if path is None or path == OWN or not event.name:  # of the folder itself, which the folder above it names
             return True
         folder, _, last = path.rpartition("/")
         if last == MANAGED:

@@ -11,7 +11,7 @@ A request is its own transaction, or one of many in a :meth:`Client.batch`. ``ku
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
@@ -529,6 +529,15 @@ class Client:
         view.refresh()
         try:
             return [obj for _, obj in view.linked(link, value, resource, namespace)]
+        finally:
+            view.release()
+
+    def names_recorded(self, resource: str, namespace: str) -> Sequence[str]:
+        """Return the names of the objects of a resource in a namespace, as they are recorded."""
+        view = self._store.view()
+        view.refresh()
+        try:
+            return [key.name for key in view.keys(resource) if key.namespace == namespace]
         finally:
             view.release()
 

@@ -7,16 +7,17 @@ written again for as long as the series goes on.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, NamedTuple
 
 from kubepy.api.clock import format_micro_time, parse_time
 from kubepy.api.meta import Object, name_of, namespace_of, object_reference
+from kubepy.api.values.names import dns1123_subdomain
 from kubepy.apiserver.client import Client
 from kubepy.apiserver.transaction import RequestTransaction
-from kubepy.runtime.events import EVENTS, store_event, takes_events
+from kubepy.runtime.events import EVENTS, names_by_object, store_event, takes_events
 from kubepy.storage import Key
 
 MAX_NOTE = 1024  # the longest message that upstream's API takes
@@ -39,6 +40,8 @@ class SeriesRecorder:
         self._component, self._instance = component, f"{component}-{instance}"
         self._recorded: dict[str, _Recorded] = {}  # by isomorphism; the one that came last is last
         self._known: set[str] = set()  # namespaces whose stored events have been looked at
+        self._unread: dict[str, dict[str, list[str]]] = {}  # names of stored events, by namespace and object
+        self._is_recalled = False  # it goes on from a checkpoint
         self._series: dict[str, datetime] = {}  # of another process: when each was last observed, stored or not
         client.event_memories[component] = self
 
@@ -68,7 +71,7 @@ class SeriesRecorder:
         if related is not None:
             event["related"] = object_reference(related)
         with self._client.transaction() as transaction:
-            self._load_stored(transaction, namespace)
+            self._load_stored(transaction, namespace, event["involvedObject"].get("name", ""))
             while self._recorded and now - self._recorded[oldest := next(iter(self._recorded))].last > SERIES_END:
                 del self._recorded[oldest]
             recorded = self._recorded.pop(key := _isomorphism(event), None)
@@ -94,13 +97,21 @@ class SeriesRecorder:
         transaction.update(key, {**stored, "series": series}, stored)
         return recorded._replace(last=now, is_series=True)
 
-    def _load_stored(self, transaction: RequestTransaction, namespace: str) -> None:
-        """Read the events that earlier processes have recorded."""
+    def _load_stored(self, transaction: RequestTransaction, namespace: str, name: str) -> None:
+        """Read the events that earlier processes have recorded; where a checkpoint says the rest, those about an
+        object."""
         if namespace in self._known:
             return
-        self._known.add(namespace)
-        own = (event for event in transaction.list(EVENTS, namespace)
-               if event.get("reportingInstance") == self._instance)
+        stored: Iterable[Object | None]
+        if self._is_recalled and not dns1123_subdomain(f"{name}.{2**64 - 1:x}"):
+            if namespace not in self._unread:
+                self._unread[namespace] = names_by_object(self._client, namespace)
+            names = self._unread[namespace].pop(name, ())
+            stored = [transaction.get(Key(EVENTS, namespace, stored_name)) for stored_name in names]
+        else:
+            self._known.add(namespace)
+            stored = transaction.list(EVENTS, namespace)
+        own = (event for event in stored if event is not None and event.get("reportingInstance") == self._instance)
         for event in sorted(own, key=_last_time):
             key, last = _isomorphism(event), parse_time(_last_time(event))
             self._recorded[key] = _Recorded(name_of(event), max(last, self._series.get(key, last)), "series" in event)
@@ -113,7 +124,7 @@ class SeriesRecorder:
     def recall(self, memory: Any) -> None:
         """Go on from what ``remember`` gave in another process."""
         self._series = {key: parse_time(last) for key, last in (memory or {}).items()}
-        self._recorded, self._known = {}, set()
+        self._recorded, self._known, self._unread, self._is_recalled = {}, set(), {}, True
 
 
 def _last_time(event: Object) -> str:

@@ -64,19 +64,31 @@ class Recorder:
             "type": event_type,
         }
         with self._client.transaction() as transaction:
-            self._load_stored(transaction, namespace)
+            self._load_stored(transaction, event)
             decision = self._correlator.correlate(event, now)
             if decision is not None and takes_events(transaction, namespace):
                 self._write(transaction, decision, now)
 
-    def _load_stored(self, transaction: RequestTransaction, namespace: str) -> None:
-        """Read the events that earlier processes have recorded."""
-        if namespace in self._correlator.namespaces:
+    def _load_stored(self, transaction: RequestTransaction, event: Object) -> None:
+        """Read the events that earlier processes have recorded.
+
+        Where a checkpoint says the rest, those about the object of the event are enough; names begin with the object's.
+        """
+        correlator, name = self._correlator, event["involvedObject"].get("name", "")
+        namespace = namespace_of(event)
+        if namespace in correlator.namespaces:
             return
-        self._correlator.namespaces.add(namespace)
-        for event in transaction.list(EVENTS, namespace):
-            if event.get("source", {}).get("component") == self._component:
-                self._correlator.add_stored(event)
+        if correlator.is_recalled and not dns1123_subdomain(f"{name}.{2**64 - 1:x}"):
+            if namespace not in correlator.unread:
+                correlator.unread[namespace] = names_by_object(self._client, namespace)
+            names = correlator.unread[namespace].pop(name, ())
+            stored = [transaction.get(Key(EVENTS, namespace, stored_name)) for stored_name in names]
+        else:
+            correlator.namespaces.add(namespace)
+            stored = list(transaction.list(EVENTS, namespace))
+        for old in stored:
+            if old is not None and old.get("source", {}).get("component") == self._component:
+                correlator.add_stored(old)
 
     def _write(self, transaction: RequestTransaction, decision: EventDecision, now: datetime) -> None:
         event, before = decision
@@ -109,6 +121,14 @@ def store_event(transaction: RequestTransaction, event: Object, now: datetime, i
         nanoseconds += 1
     metadata |= {"creationTimestamp": format_time(now), "name": key.name, "uid": ids.uid(*key, revision=revision)}
     transaction.create(key, event, is_plain=True)
+
+
+def names_by_object(client: Client, namespace: str) -> dict[str, list[str]]:
+    """Return the names of the stored events of a namespace by the name of the object that they are about."""
+    names: dict[str, list[str]] = {}
+    for name in client.names_recorded(EVENTS, namespace):
+        names.setdefault(name.rpartition(".")[0], []).append(name)
+    return names
 
 
 def takes_events(transaction: RequestTransaction, namespace: str) -> bool:
@@ -163,6 +183,8 @@ class Correlator:
     Reads no clock and writes nothing. Where there is a checkpoint it goes on in the next process as in this one.
 
     :ivar namespaces: those whose stored events it has seen.
+    :ivar unread: the names of stored events that it has not seen, by namespace and object.
+    :ivar is_recalled: it goes on from a checkpoint.
     """
 
     def __init__(self) -> None:
@@ -172,7 +194,8 @@ class Correlator:
         self._allowances: dict[EventKey, _Allowance] = {}
         # How often events have come that another process stored with a lower count, and when the last time was.
         self._counts: dict[EventKey, tuple[int, datetime]] = {}
-        self._is_recalled = False
+        self.unread: dict[str, dict[str, list[str]]] = {}
+        self.is_recalled = False
         self._key: EventKey = ()
 
     def correlate(self, event: Object, now: datetime) -> EventDecision | None:
@@ -200,7 +223,7 @@ class Correlator:
         count, last = event.get("count", 1), parse_time(event["lastTimestamp"])
         times, observed = self._counts.pop(key, (count, last))
         self._logs[key] = _Log(name_of(event), max(times, count), event["firstTimestamp"], observed, times > count)
-        if not is_combined and not self._is_recalled:
+        if not is_combined and not self.is_recalled:
             messages, latest = self._similar.get(similar, _Similar({}, last))
             self._similar[similar] = _Similar({**messages, event["message"]: None}, max(latest, last))
 
@@ -225,7 +248,7 @@ class Correlator:
                          for key, messages, last in similar}
         self._allowances = {tuple(key): _Allowance(tokens, parse_time(last)) for key, tokens, last in allowances}
         self._counts = {tuple(key): (times, parse_time(last)) for key, times, last in counts}
-        self.namespaces, self._logs, self._is_recalled = set(), {}, True
+        self.namespaces, self.unread, self._logs, self.is_recalled = set(), {}, {}, True
 
     def _aggregate(self, event: Object, now: datetime) -> tuple[Object, EventKey]:
         """Return the event and its key, or one in place of many similar ones (``EventAggregate``)."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from kubepy.lazy import NamedTuple, lazy_imports
@@ -20,6 +20,7 @@ with lazy_imports():
     from kubepy.storage.yaml import roundtrip
 
 MAX_DEPTH = 200
+SHARED_BEYOND = 4000  # objects in memory, from which on those that are decoded share parts
 MAX_DECODED = 50_000  # objects kept in memory
 DECODED_TOGETHER = 64
 MAX_VALUES = 500_000  # an alias bomb is small as a file and has no end as an object
@@ -64,6 +65,7 @@ class Decoder:
 
     def __init__(self) -> None:
         self._objects: dict[Key, tuple[int, int, Object]] = {}  # with the hash of the JSON, and the revision
+        self._last: dict[str, Object] = {}  # the object of each resource that was decoded last
 
     def object(self, key: Key, text: str, revision: int) -> Object:
         """Return the object of a row. Raises DamagedError."""
@@ -93,8 +95,28 @@ class Decoder:
         """Keep the object of a row, which is not decoded again then; return it."""
         if len(self._objects) >= MAX_DECODED:
             self._objects.clear()
+        elif len(self._objects) >= SHARED_BEYOND and (like := self._last.get(key.resource)) is not None:
+            share_parts(obj, like)
         self._objects[key] = hash(text), revision, obj
+        self._last[key.resource] = obj
         return obj
+
+
+def share_parts(obj: Object, like: Mapping[str, Any]) -> None:
+    """Let an object have the parts of another one where both are the same, so that the pods of one template take less
+    than half of the memory. Equal numbers of other types, and maps in another order, are not the same."""
+    for name, part in obj.items():
+        other: Any = like.get(name)
+        if part.__class__ is not other.__class__:
+            continue
+        if part == other and (part.__class__ is str or repr(part) == repr(other)):
+            obj[name] = other
+        elif part.__class__ is dict:
+            share_parts(part, other)
+        elif part.__class__ is list:
+            for item, other_item in zip(part, other, strict=False):
+                if item.__class__ is other_item.__class__ is dict:
+                    share_parts(item, other_item)
 
 
 def _decode_together(rows: Sequence[Row]) -> Iterator[Object]:

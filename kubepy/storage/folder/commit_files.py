@@ -393,8 +393,7 @@ def tidy(folder: StateFolder, rows: Iterable[Row]) -> None:
 
 
 def sync_written(database: Database, folder: StateFolder) -> None:
-    """Make the folder entries of all WRITTEN files durable, and mark their rows so; compare racy files that are old
-    enough. No lock is needed for it.
+    """Make the folder entries of all WRITTEN files durable, and mark their rows so. No lock is needed for it.
 
     Raises OSError, sqlite3.Error.
     """
@@ -404,7 +403,5 @@ def sync_written(database: Database, folder: StateFolder) -> None:
     directories = {parent_of(path_of(key)) for key, _ in written}
     managed = {path for directory in directories if folder.is_directory(path := f"{directory}/{MANAGED}")}
     folder.sync_directories(directories | managed)
-    compared = [row for row in database.racy_summaries() if not may_hide_edit(folder, row)]
     with database.write():
         database.mark_durable(written)
-        database.mark_compared(compared)

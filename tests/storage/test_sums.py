@@ -17,7 +17,7 @@ from kubepy.storage.folder import scan as scanning
 from kubepy.storage.folder.access import Access
 from kubepy.storage.folder.compare import KnownState, compare
 from kubepy.storage.folder.database import Place
-from kubepy.storage.folder.scan import EVERYTHING, find_unchanged, read_summaries, scan_extents
+from kubepy.storage.folder.scan import EVERYTHING, find_unchanged, leave_out, read_summaries, scan_extents
 from kubepy.storage.folder.store import FolderStore
 from kubepy.storage.yaml import dump
 from tests.storage.conftest import Object, config_map, create, file_of, key
@@ -38,7 +38,7 @@ def differing(store: FolderStore, *, with_sums: bool) -> set[str]:
     scan = scan_extents(access.folder, EVERYTHING)
     unchanged: frozenset[Place] = find_unchanged(database, scan) if with_sums else frozenset()
     rows = read_summaries(database, access.folder, EVERYTHING, unchanged)
-    scan = scan._replace(listings=[listing for listing in scan.listings if listing.place not in unchanged])
+    rows, scan = leave_out(unchanged, rows, scan)
     known = KnownState(database.problems(), same_boot=True)
     return {difference.path for difference in compare(rows, scan, access.folder, known)}
 

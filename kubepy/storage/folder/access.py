@@ -148,10 +148,10 @@ class Access:
         """Return the settings of the file, which had a stamp at ``read_ns``. Raises DamagedError."""
         if database is None:
             return settings.read(self.folder)[2]
-        values = settings.cached(database, stamp)
+        values = settings.cached(database, self.folder, stamp)
         if values is None:
-            values = settings.read(self.folder)[2]
-            settings.remember(database, stamp, values, read_ns)
+            text, _, values = settings.read(self.folder)
+            settings.remember(database, stamp, values, text, read_ns)
         return settings.with_recorded_changes(database, values)
 
     def _open_existing(self) -> Database | None:

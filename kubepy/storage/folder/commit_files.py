@@ -16,6 +16,7 @@ after the commit.
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -32,6 +33,7 @@ from kubepy.storage.folder.files import (
     TEMPORARY_SUFFIX,
     StateFolder,
     UnreadableError,
+    is_racy,
 )
 from kubepy.storage.folder.manifest import managers_of, to_edited_file, to_file
 from kubepy.storage.folder.paths import parent_of, path_of
@@ -89,12 +91,14 @@ class Staged(NamedTuple):
     """A PENDING row and the temporary files with its content and its managers ("": none).
 
     :ivar present: the stamp of the file that is to be replaced.
+    :ivar digest: that of its content, where an edit could leave this stamp; else empty.
     """
 
     row: Row
     temporary: str
     managers: str = ""
     present: Stamp | None = None
+    digest: bytes = b""
 
 
 # --- staging ---
@@ -114,8 +118,8 @@ def stage(folder: StateFolder, row: Row, number: int, *, sync: bool, before: str
         raise FolderError(f"{folder.absolute(path)}: would be larger than 3 MiB")
     temporary = f"{parent_of(path)}/{TEMPORARY_PREFIX}{number}{TEMPORARY_SUFFIX}"
     mode = 0o600 if row.resource in PRIVATE else 0o666
-    stamp, racy = folder.write_temporary(temporary, data, mode, sync=sync)
-    row = Row(*row[:5], *stamp, digest=digest_of(data), racy=int(racy), state=row.state, replaces=row.replaces,
+    stamp = folder.write_temporary(temporary, data, mode, sync=sync)
+    row = Row(*row[:5], *stamp, digest=digest_of(data), state=row.state, replaces=row.replaces,
               managers=row.managers, canonical=canonical, expires=row.expires)
     return Staged(row, temporary)
 
@@ -179,7 +183,7 @@ class Journal:
             self._written.clear()
             if files > SYNC_EACH:
                 self.folder.sync_all()
-            sums = self._sums_after(database, staged, commit)
+            sums = self._sums_after(database, commit)
             self._record(database, staged, commit)
             self.is_recorded = True
         except BaseException:
@@ -216,12 +220,14 @@ class Journal:
             return Staged(row, "")
         path, before = path_of(write.key), write.before
         present = self.folder.stamp(path)
+        digest = before.digest if before and before.racy and present is not None else b""
         if present != (before.stamp if before and before.json is not None else None) or (
-                before and before.racy and present is not None and not self._has_content(before)):
+                digest and not has_content(self.folder, path, digest)):
             raise ConflictError(f"{self.folder.absolute(path)} was edited in the meantime")
         if write.json is None:
             assert before is not None
-            return Staged(before._replace(revision=write.revision, json=None, state=PENDING), "")
+            row = before._replace(revision=write.revision, json=None, state=PENDING, racy=0)
+            return Staged(row, "", digest=digest)
         present_row = before if present is not None else None
         row = Row(*write.key, write.revision, write.json, state=PENDING,
                   replaces=_versions_to_replace(before, has_file=present is not None),
@@ -231,16 +237,9 @@ class Journal:
             staged = stage(self.folder, row, number, sync=sync, before=present_row.json if present_row else None,
                            content=content)
             managers = stage_managers(self.folder, row, number, sync=sync)
-            return staged._replace(managers=managers, present=present)
+            return staged._replace(managers=managers, present=present, digest=digest)
         except OSError as error:
             raise FolderError(f"{self.folder.absolute(path)}: cannot be written: {error.strerror}") from error
-
-    def _has_content(self, row: Row) -> bool:
-        """Return whether a file has the content of its row, where an edit may hide behind the same stamp."""
-        try:
-            return digest_of(self.folder.read(path_of(row.key))[0]) == row.digest
-        except (FileNotFoundError, UnreadableError):
-            return False
 
     def _discard_staged(self, commit: Commit) -> None:
         """Remove the temporary files of a commit, and the folders made for them."""
@@ -265,11 +264,10 @@ class Journal:
             if commit.settings:
                 commit.settings.record(database)
 
-    def _sums_after(self, database: Database, staged: Sequence[Staged], commit: Commit) -> dict[Place, int]:
+    def _sums_after(self, database: Database, commit: Commit) -> dict[Place, int]:
         """Return the sums of the folders that the commit changes, without the files that it replaces."""
         with_files = [write for write in commit.writes if write.expires is None]
-        places = {write.key[:2] for write in with_files} - commit.edited_places
-        sums = database.sums_to_change(places - {file.row[:2] for file in staged if file.row.racy})
+        sums = database.sums_to_change({write.key[:2] for write in with_files} - commit.edited_places)
         for write in with_files:
             if write.before is not None and write.key[:2] in sums:
                 sums[write.key[:2]] -= row_hash(write.before)
@@ -279,6 +277,7 @@ class Journal:
                 sums: dict[Place, int]) -> None:
         """Rename the staged files into place and mark their rows WRITTEN. ``sums``: as :meth:`_sums_after`."""
         rows = [settle(self.folder, file) for file in staged if file.row.expires is None]
+        rows = [row._replace(racy=int(row.json is not None and may_hide_edit(self.folder, row))) for row in rows]
         tidy(self.folder, rows)
         is_set = settings is not None and settings.replace_file(self.folder)
         with database.write(durable=False):
@@ -333,11 +332,12 @@ def settle(folder: StateFolder, staged: Staged) -> Row:
     """
     row, path = staged.row, path_of(staged.row.key)
     try:
+        is_edited = bool(staged.digest) and not has_content(folder, path, staged.digest)
         stamp = folder.stamp(path)
         if row.json is None:
-            if stamp == row.stamp and folder.is_inside(path):
+            if stamp == row.stamp and not is_edited and folder.is_inside(path):
                 folder.remove(path)
-        elif stamp is None or stamp == staged.present:
+        elif stamp is None or (stamp == staged.present and not is_edited):
             folder.rename_into_place(staged.temporary, path)
             replaced = folder.stamp(path)
             managers = settle_managers(folder, row, staged.managers)
@@ -348,6 +348,21 @@ def settle(folder: StateFolder, staged: Staged) -> Row:
     except OSError as error:
         kind = RemovedError if isinstance(error, FileNotFoundError) else FolderError  # staged files are in .kubepy
         raise kind(f"{folder.absolute(path)}: cannot be replaced: {error.strerror}") from error
+
+
+def has_content(folder: StateFolder, path: str, digest: bytes) -> bool:
+    """Return whether a file has the content with a digest."""
+    try:
+        return digest_of(folder.read(path)[0]) == digest
+    except (FileNotFoundError, UnreadableError):
+        return False
+
+
+def may_hide_edit(folder: StateFolder, row: Row) -> bool:
+    """Return whether a file that was written may have been edited since with nothing to see in its stamp, or still may:
+    as long as an edit could leave the change time that the file got by its rename. The content of an older one tells.
+    """
+    return is_racy(row.stamp, time.time_ns()) or not has_content(folder, path_of(row.key), row.digest)
 
 
 def settle_managers(folder: StateFolder, row: Row, temporary: str) -> str:

@@ -103,12 +103,13 @@ class KnownState(NamedTuple):
     :ivar problems: the problem files with their stamps.
     :ivar same_boot: the machine was not started anew since the index was last recovered; else the files of WRITTEN rows
         may be lost.
-    :ivar refresh: racy stamps that no longer are racy count as differences too, so that they are stored anew.
+    :ivar compared: takes the racy rows whose files are as they say, and so old by now that later edits show
+        in their stamps.
     """
 
     problems: KnownProblems
     same_boot: bool
-    refresh: bool = False
+    compared: list[Row] | None = None
 
 
 # --- comparing ---
@@ -131,7 +132,7 @@ def compare(rows: Iterable[Row], scan: FolderScan, folder: StateFolder, known: K
                 and _has_stamp(row, status) and not row.managers and not listing.managers):
             continue  # as almost all files are, so this comes first
         if row.expires is not None or (
-                not is_settled(row, known) and not (status and _is_edit_of_unsettled(row, status))):
+                not is_settled(row, known) and not (status and _is_edit_of_unsettled(row, status, folder))):
             continue
         if obstacles and obstacles.before(row.resource, row.namespace):
             continue
@@ -155,8 +156,10 @@ def _compare_one(row: Row, file: ScannedFile | None, folder: StateFolder, known:
     is_different = not _has_stamp(row, file.status) or row.managers != file.managers or is_known_problem
     if not is_different and row.racy:  # an edit may hide behind the same stamp
         try:
-            data, _, racy = folder.read(file.path)
-            is_different = (known.refresh and not racy) or digest_of(data) != row.digest
+            data, stamp, racy = folder.read(file.path)
+            is_different = digest_of(data) != row.digest
+            if known.compared is not None and not is_different and not racy and stamp == row.stamp:
+                known.compared.append(row)
         except (FileNotFoundError, UnreadableError):
             is_different = True
     return Difference(file.path, file, row) if is_different else None
@@ -167,12 +170,17 @@ def _has_stamp(row: Row, status: os.stat_result) -> bool:
         and row.inode == status.st_ino
 
 
-def _is_edit_of_unsettled(row: Row, status: os.stat_result) -> bool:
-    """Return whether a file is an edit, and not a version that a commit is about to replace or has just made."""
+def _is_edit_of_unsettled(row: Row, status: os.stat_result, folder: StateFolder) -> bool:
+    """Return whether a file is an edit, and not a version that a commit is about to replace or has just made. An edit
+    in place may have the size and time of one of these, so the content counts."""
     if not status.st_size:
         return False
     version = (status.st_mtime_ns, status.st_size, status.st_ino)
-    return all(version != known_version[:3] for known_version in (row.version, *row.replaced()))
+    digests = [known.digest for known in (row.version, *row.replaced()) if version == known[:3]]
+    try:
+        return not digests or digest_of(folder.read(path_of(row.key))[0]) not in (row.digest, *digests)
+    except (FileNotFoundError, UnreadableError):
+        return True
 
 
 def _is_left_by_power_cut(row: Row, status: os.stat_result) -> bool:

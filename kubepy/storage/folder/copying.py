@@ -337,10 +337,9 @@ def _copy_settings(access: Access, target: str) -> None:
 
 def _remember_settings(folder: StateFolder, values: Object) -> None:
     """Note in the index what ``kubepy.yaml`` says."""
-    stamp = folder.stamp(settings.FILE)
-    if stamp is not None:
-        with closing(Database(folder.absolute(f"{index.OWN}/{index.INDEX}"))) as database:
-            settings.remember(database, stamp, values, time.time_ns())
+    text, stamp, _ = folder.read(settings.FILE)
+    with closing(Database(folder.absolute(f"{index.OWN}/{index.INDEX}"))) as database:
+        settings.remember(database, stamp, values, text, time.time_ns())
 
 
 # --- writing what another store holds ---
@@ -351,7 +350,9 @@ def write_state(state: StoreState, target: str) -> None:
     with new_folder(target):
         folder = StateFolder(target)
         with _new_index(target) as database:
-            database.put(list(_written_rows(state, folder)))
+            rows = list(_written_rows(state, folder))
+            now_ns = time.time_ns()  # nobody edits the files before they are a cluster
+            database.put(row._replace(racy=int(row.size > 0 and is_racy(row.stamp, now_ns))) for row in rows)
             database.log(state.entries(state.compacted))
             database.add_to_timeline(state.timeline_entries(), inf)
             database.set_counter("revision", state.revision)
@@ -377,15 +378,14 @@ def _written_rows(state: StoreState, folder: StateFolder) -> Iterator[Row]:
             if len(data) > MAX_SIZE:
                 raise FolderError(printable(f"{folder.absolute(path)}: would be larger than 3 MiB"))
             mode = 0o600 if resource in PRIVATE else 0o666
-            stamp, racy = _write_file(folder, path, data, mode)
-            row = Row(*key, record.revision, text, *stamp, digest_of(data), int(racy), WRITTEN, canonical=1)
+            stamp = _write_file(folder, path, data, mode)
+            row = Row(*key, record.revision, text, *stamp, digest_of(data), state=WRITTEN, canonical=1)
             managers = managers_of(text)
             if managers is not None:
-                stamp, _ = _write_file(folder, managers_path(key), managers, 0o666)
-                row = row._replace(managers=str(stamp))
+                row = row._replace(managers=str(_write_file(folder, managers_path(key), managers, 0o666)))
             yield row
 
 
-def _write_file(folder: StateFolder, path: str, data: bytes, mode: int) -> tuple[Stamp, bool]:
+def _write_file(folder: StateFolder, path: str, data: bytes, mode: int) -> Stamp:
     folder.make_directory(parent_of(path))
     return folder.write_temporary(path, data, mode)

@@ -83,6 +83,7 @@ CREATE TABLE objects (
 CREATE INDEX unsettled ON objects (state) WHERE state > 0;
 CREATE INDEX tombstones ON objects (revision) WHERE json IS NULL;
 CREATE INDEX expiring ON objects (expires, resource, namespace, name) WHERE expires IS NOT NULL;
+CREATE INDEX racy ON objects (resource, namespace) WHERE racy > 0;
 CREATE TABLE changes (
     revision INTEGER PRIMARY KEY,
     type TEXT NOT NULL,
@@ -163,7 +164,7 @@ Place = tuple[str, str]  # a resource and a namespace
 class Row(NamedTuple):
     """One row of ``objects``.
 
-    :ivar racy: 1 if the file was so new when read that an edit may hide behind the same stamp.
+    :ivar racy: 1 if the file was so new when read or written that an edit may hide behind the same stamp.
     :ivar canonical: 1 if kubepy wrote the file, in canonical form; 0 if somebody else may have given it another form.
     """
 
@@ -251,9 +252,9 @@ def sum_of(hashes: Iterable[int]) -> int:
 
 
 def sum_of_rows(rows: Iterable[Row]) -> int | None:
-    """Return the sum of the hashes of one place's files, None where a file may be another one at the same stamp."""
+    """Return the sum of the hashes of one place's files, None where a commit is under way."""
     rows = list(rows)
-    return None if any(row.racy or row.state == PENDING for row in rows) else sum_of(map(row_hash, rows))
+    return None if any(row.state == PENDING for row in rows) else sum_of(map(row_hash, rows))
 
 
 class Database:
@@ -348,6 +349,11 @@ class Database:
         return [Row._make(columns) for columns in self.connection.execute(
             f"SELECT {COLUMNS_WITHOUT_JSON} FROM objects WHERE {where}", values)]
 
+    def racy_summaries(self) -> list[Row]:
+        """Return the rows that are racy as :meth:`row_summaries` does."""
+        return [Row._make(columns) for columns in self.connection.execute(
+            f"SELECT {COLUMNS_WITHOUT_JSON} FROM objects WHERE racy > 0")]
+
     def has_objects(self, resource: str, namespace: str, now: float = 0.0) -> bool:
         """Return whether there are objects of a resource in a namespace whose time is not over."""
         return self.connection.execute(
@@ -370,8 +376,10 @@ class Database:
         return [(Key(*key), revision) for *key, revision in selected]
 
     def make_links(self, links: Iterable[Lookup]) -> None:
-        """Make the indexes of links that are missing, from the rows."""
+        """Make the indexes of links that are missing, from the rows, and that of racy rows."""
         present = self._index_names()
+        if "racy" not in present:  # made by an earlier version
+            self.connection.execute("CREATE INDEX IF NOT EXISTS racy ON objects (resource, namespace) WHERE racy > 0")
         if missing := [link for link in links if f"link_{link.name}" not in present]:
             with self.write(durable=False):
                 for link in missing:
@@ -462,6 +470,12 @@ class Database:
         )
         self.forget_sums([row])
 
+    def mark_compared(self, rows: Iterable[Row]) -> None:
+        """Mark rows that are as they were as not racy any more; their stamps, and so the sums, are the same."""
+        self.connection.executemany(
+            "UPDATE objects SET racy = 0 WHERE resource = ? AND namespace = ? AND name = ? AND revision = ? "
+            "AND ctime_ns = ? AND digest = ?", ((*row[:4], row.ctime_ns, row.digest) for row in rows))
+
     def restamp_all(self, rows: Iterable[Row]) -> None:
         """Store the stamps of many rows' files, in an index that no connection has read yet; they are WRITTEN."""
         self.connection.executemany(
@@ -471,12 +485,13 @@ class Database:
         )
 
     def mark_written(self, rows: Iterable[Row]) -> None:
-        """Mark PENDING rows WRITTEN, with the change time of their files and the stamps of their managers' files."""
+        """Mark PENDING rows WRITTEN, with the change time of their files, whether an edit may hide behind it, and the
+        stamps of their managers' files."""
         rows = list(rows)
         self.connection.executemany(
-            f"UPDATE objects SET state = {WRITTEN}, ctime_ns = ?, managers = ? "
+            f"UPDATE objects SET state = {WRITTEN}, ctime_ns = ?, racy = ?, managers = ? "
             "WHERE resource = ? AND namespace = ? AND name = ?",
-            ((row.ctime_ns, row.managers, *row.key) for row in rows),
+            ((row.ctime_ns, row.racy, row.managers, *row[:3]) for row in rows),
         )
         self.forget_sums(rows)
 

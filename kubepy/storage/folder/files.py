@@ -21,9 +21,9 @@ TEMPORARY_SUFFIX = ".tmp"
 MANAGED = ".managed"
 PRIVATE = frozenset({"secrets"})  # resources whose files only their owner may read
 
-# A file's mtime comes from the kernel's tick (at most 10 ms) or, on old file systems, from whole seconds, so an edit
-# right after a file was read can leave the same mtime. Our own files are stamped this much in the past: no later edit
-# can match.
+# A file's times come from the kernel's tick (at most 10 ms) or, on old file systems, from whole seconds, so an edit
+# right after a file was read can leave the same. The mtime of our own files is set back by more than this: only an edit
+# that sets it back as well can match.
 TICK_NS = 20_000_000
 COARSE_TICK_NS = 2_100_000_000
 
@@ -46,10 +46,9 @@ def stamp_of(status: os.stat_result) -> Stamp:
 def is_racy(stamp: Stamp, read_ns: int) -> bool:
     """Return whether an edit after a file was read at ``read_ns`` could leave the same stamp (git: racy index).
 
-    It would have to leave both times, so one of them that is old enough is proof.
+    Only a change time that is old enough is proof: an edit can set the time of modification back.
     """
-    return all(time_ns + (TICK_NS if time_ns % 1_000_000_000 else COARSE_TICK_NS) >= read_ns
-               for time_ns in (stamp.mtime_ns, stamp.ctime_ns))
+    return stamp.ctime_ns + (TICK_NS if stamp.ctime_ns % 1_000_000_000 else COARSE_TICK_NS) >= read_ns
 
 
 class StateFolder:
@@ -145,8 +144,8 @@ class StateFolder:
             except OSError as error:
                 raise FolderError(f"{self.absolute(part)}: cannot be made: {error.strerror}") from None
 
-    def write_temporary(self, path: str, data: bytes, mode: int, *, sync: bool = False) -> tuple[Stamp, bool]:
-        """Write a file of our own; return its stamp (which a rename keeps) and whether that is racy."""
+    def write_temporary(self, path: str, data: bytes, mode: int, *, sync: bool = False) -> Stamp:
+        """Write a file of our own; return its stamp, of which a rename keeps all but the change time."""
         absolute = self._prefix + path
         try:
             descriptor = os.open(absolute, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
@@ -161,13 +160,12 @@ class StateFolder:
             os.utime(descriptor, ns=(now, now - 2 * TICK_NS))
             if sync:
                 os.fsync(descriptor)
-            stamp = stamp_of(os.fstat(descriptor))
+            return stamp_of(os.fstat(descriptor))
         except BaseException:
             os.unlink(absolute)
             raise
         finally:
             os.close(descriptor)
-        return stamp, is_racy(stamp, now)
 
     def rename_into_place(self, temporary: str, path: str) -> None:
         """Replace a file by the temporary one that was written for it, in one step."""

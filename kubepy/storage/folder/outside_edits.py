@@ -24,7 +24,7 @@ from kubepy.storage.folder.compare import (
 )
 from kubepy.storage.folder.database import PENDING, Database, KnownProblems, Place, Row
 from kubepy.storage.folder.paths import parent_of, path_of
-from kubepy.storage.folder.scan import Extents, find_unchanged, read_summaries, scan_extents, sums_of
+from kubepy.storage.folder.scan import Extents, find_unchanged, leave_out, read_summaries, scan_extents, sums_of
 from kubepy.storage.model import ADDED, DELETED, MODIFIED, Key, LogEntry
 
 if TYPE_CHECKING:
@@ -79,6 +79,7 @@ class OutsideEdits:
         self._now = now
         self._recorder = recorder
         self._sums: dict[Place, int] = {}  # of what was compared last
+        self._compared: list[Row] = []  # racy rows that are none any more
 
     def record(self, extents: Extents, *, same_boot: bool) -> bool:
         """Record all edits of some extents; return whether there are PENDING rows now: files that were removed and are
@@ -90,11 +91,13 @@ class OutsideEdits:
         problems = self._database.problems()
         outcomes, solved = self._find(extents, problems, same_boot)
         if not outcomes and not solved and not is_rebuild:
-            if self._database.lacks_sums(self._sums):
+            if self._compared or self._database.lacks_sums(self._sums):
                 with self._database.write(durable=False):
+                    self._database.mark_compared(self._compared)
                     self._database.put_sums(self._sums)
             return False
         with self._database.write():
+            self._database.mark_compared(self._compared)
             revision = self._database.counter("revision")
             if is_rebuild:
                 if not self._database.in_memory:
@@ -129,11 +132,12 @@ class OutsideEdits:
 
     def _find(self, extents: Extents, problems: KnownProblems, same_boot: bool) -> tuple[list[Outcome], set[str]]:
         """Compare some extents with their rows; return what is new, and the paths of problems that are no more."""
-        known = KnownState(problems, same_boot=same_boot, refresh=True)
+        self._compared = []
+        known = KnownState(problems, same_boot=same_boot, compared=self._compared)
         scan = scan_extents(self._folder, extents)
         unchanged = find_unchanged(self._database, scan) if same_boot else frozenset()
         rows = read_summaries(self._database, self._folder, extents, unchanged)
-        scan = scan._replace(listings=[listing for listing in scan.listings if listing.place not in unchanged])
+        rows, scan = leave_out(unchanged, rows, scan)
         self._sums = sums_of(rows, scan)
         outcomes: list[Outcome] = [*problems_of(scan.obstacles, rows)]
         differences = compare(rows, scan, self._folder, known)

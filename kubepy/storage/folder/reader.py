@@ -42,6 +42,7 @@ from kubepy.storage.folder.scan import (
     Extents,
     FolderScan,
     find_unchanged,
+    leave_out,
     read_summaries,
     scan_extents,
     sums_of,
@@ -222,7 +223,7 @@ class Reader:
                     database, self._folder, extents, unchanged)
                 if read_rows:
                     unchanged = _confirm(unchanged, rows, folder_scan)
-            compared, folder_scan = _without(unchanged, rows, folder_scan)
+            compared, folder_scan = leave_out(unchanged, rows, folder_scan)
             causes = [(difference, self._find_cause(difference))
                       for difference in compare(compared, folder_scan, self._folder, known)]
             differences = [difference for difference, cause in causes if cause is DifferenceCause.EDITED]
@@ -279,14 +280,6 @@ def _confirm(unchanged: frozenset[Place], rows: Iterable[Row], scan: FolderScan)
             files.setdefault(row[:2], set()).add(encode(row.name) + SUFFIX)
     return frozenset(listing.place for listing in scan.listings
                      if listing.place in unchanged and listing.files.keys() == files.get(listing.place, set()))
-
-
-def _without(unchanged: frozenset[Place], rows: list[Row], scan: FolderScan) -> tuple[list[Row], FolderScan]:
-    """Return the rows and files of the places in which something may have changed."""
-    if not unchanged:
-        return rows, scan
-    return ([row for row in rows if row[:2] not in unchanged],
-            scan._replace(listings=[listing for listing in scan.listings if listing.place not in unchanged]))
 
 
 def _apply(outcome: Outcome, rows: dict[Key, Row], problems: list[Problem], revision: int) -> None:

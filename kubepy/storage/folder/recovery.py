@@ -84,9 +84,10 @@ class Recovery:
             self.folder.rename_into_place(staged.temporary, path)
             stamp = self.folder.stamp(path)
             # The versions that a power cut may bring back stay in ``replaces``.
-            finished = staged.row._replace(ctime_ns=stamp.ctime_ns if stamp else 0, replaces=row.replaces or NO_FILE)
+            finished = staged.row._replace(ctime_ns=stamp.ctime_ns if stamp else 0, racy=1,
+                                           replaces=row.replaces or NO_FILE)
         elif file_state is FileState.AS_RECORDED and stamp:
-            finished = row._replace(**stamp._asdict())
+            finished = row._replace(**stamp._asdict(), racy=1)
         if file_state is not FileState.OTHER:
             finished = finished._replace(managers=self._finish_managers(finished, number))
         if rebooted or row.state == DURABLE:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from kubepy.lazy import NamedTuple
 from kubepy.storage.folder.database import Database, Place, Row, Stamp, file_hash, managers_hash, sum_of, sum_of_rows
@@ -174,10 +174,10 @@ def scan_extents(folder: StateFolder, extents: Extents) -> FolderScan:
 
 
 def read_summaries(database: Database, folder: StateFolder, extents: Extents,
-                   without: Container[Place] = ()) -> list[Row]:
-    """Return the rows with files of some extents, but those of some places; ``json`` is "" where there is some, but for
-    objects that are extents of their own."""
-    rows: list[Row] = []
+                   without: frozenset[Place] = frozenset()) -> list[Row]:
+    """Return the rows with files of some extents; ``without``: places of which only racy rows count. ``json`` is ""
+    where there is some, but for objects that are extents of their own."""
+    rows = [row for row in database.racy_summaries() if row[:2] in without] if without else []
     for extent in extents:
         if extent.key:
             rows += [row] if (row := database.row(extent.key)) else []
@@ -193,6 +193,23 @@ def find_unchanged(database: Database, scan: FolderScan) -> frozenset[Place]:
     listings = {listing.place: listing for listing in scan.listings if not listing.is_part}
     sums = database.sums(listings)
     return frozenset(place for place, known in sums.items() if known == listings[place].sum())
+
+
+def leave_out(unchanged: frozenset[Place], rows: list[Row], scan: FolderScan) -> tuple[list[Row], FolderScan]:
+    """Return the rows and files without those of places with the sums that the index has; racy rows stay, since an edit
+    may hide behind their stamps, and sums."""
+    if not unchanged:
+        return rows, scan
+    rows = [row for row in rows if row.racy or row[:2] not in unchanged]
+    racy: dict[Place, set[str]] = {}
+    for row in rows:
+        if row[:2] in unchanged:
+            racy.setdefault(row[:2], set()).add(encode(row.name) + SUFFIX)
+    listings = [listing if listing.place not in unchanged else listing._replace(
+                    files={name: status for name, status in listing.files.items() if name in racy[listing.place]},
+                    is_part=True)
+                for listing in scan.listings if listing.place not in unchanged or listing.place in racy]
+    return rows, scan._replace(listings=listings)
 
 
 def sums_of(rows: Iterable[Row], scan: FolderScan) -> dict[Place, int]:

@@ -125,29 +125,34 @@ def read(folder: StateFolder) -> tuple[bytes, Stamp, Object]:
     return text, stamp, content.object
 
 
-def cached(database: Database, stamp: Stamp) -> Object | None:
-    """Return the settings that the index remembers of a file with this stamp, None without. Raises DamagedError."""
+def cached(database: Database, folder: StateFolder, stamp: Stamp) -> Object | None:
+    """Return the settings that the index remembers of the file with this stamp, None without. Raises DamagedError."""
     text = database.value("internal", "settings")
     if text is None:
         return None
     kept: Object = json.loads(text)
     settings: Object = kept["settings"]
-    return settings if kept["stamp"] == str(stamp) else None
+    if kept["stamp"] != str(stamp):
+        return None
+    try:  # an edit may hide behind the same stamp
+        return settings if "text" not in kept or folder.read(FILE)[0].decode() == kept["text"] else None
+    except (FileNotFoundError, UnreadableError, UnicodeDecodeError):
+        return None
 
 
-def remember(database: Database, stamp: Stamp, settings: Object, read_ns: int) -> None:
-    """Keep settings that were read at ``read_ns`` in the index, unless an edit could leave the same stamp."""
-    if is_racy(stamp, read_ns):
-        return
+def remember(database: Database, stamp: Stamp, settings: Object, text: bytes, read_ns: int) -> None:
+    """Keep settings in the index whose text was read at ``read_ns``."""
     try:
         with database.write(durable=False):
-            _keep(database, stamp, settings)
+            _keep(database, stamp, settings, text, read_ns)
     except sqlite3.OperationalError:  # not ours to write, or busy: the file is read again next time
         return
 
 
-def _keep(database: Database, stamp: Stamp, settings: Object) -> None:
-    database.set_value("internal", "settings", json.dumps({"stamp": str(stamp), "settings": settings}))
+def _keep(database: Database, stamp: Stamp, settings: Object, text: bytes, read_ns: int) -> None:
+    """Keep settings, and their text where an edit could leave the same stamp."""
+    kept = {"stamp": str(stamp), "settings": settings, **({"text": text.decode()} if is_racy(stamp, read_ns) else {})}
+    database.set_value("internal", "settings", json.dumps(kept))
 
 
 # --- changing ---
@@ -207,11 +212,13 @@ class SettingsEdit(NamedTuple):
     :ivar changes: the values before and after.
     :ivar settings: all values after.
     :ivar present: the stamp of the file that is to be replaced.
+    :ivar text: the new one.
     """
 
     changes: ValueChanges
     settings: Object
     present: Stamp
+    text: bytes
 
     def record(self, database: Database) -> None:
         """Make the change part of the commit that is being recorded."""
@@ -231,7 +238,7 @@ class SettingsEdit(NamedTuple):
         """Note that the file says what was recorded, and what its stamp is."""
         database.set_value("internal", CHANGES, None)
         if stamp := folder.stamp(FILE):
-            _keep(database, stamp, self.settings)
+            _keep(database, stamp, self.settings, self.text, time.time_ns())
 
 
 def stage(folder: StateFolder, values: Mapping[str, Any]) -> SettingsEdit | None:
@@ -246,9 +253,10 @@ def stage(folder: StateFolder, values: Mapping[str, Any]) -> SettingsEdit | None
     new_values = {name: after for name, (_, after) in changes.items()}
     mode = stat.S_IMODE(os.lstat(folder.absolute(FILE)).st_mode)
     temporary = _temporary_path(FILE)
-    folder.write_temporary(temporary, edited(text, settings, new_values), mode, sync=True)
+    new_text = edited(text, settings, new_values)
+    folder.write_temporary(temporary, new_text, mode, sync=True)
     os.chmod(folder.absolute(temporary), mode)  # whatever the umask is
-    return SettingsEdit(changes, _with_changes(settings, new_values), present)
+    return SettingsEdit(changes, _with_changes(settings, new_values), present, new_text)
 
 
 def discard_staged(folder: StateFolder) -> None:

@@ -532,12 +532,12 @@ class Client:
         finally:
             view.release()
 
-    def names_recorded(self, resource: str, namespace: str) -> Sequence[str]:
-        """Return the names of the objects of a resource in a namespace, as they are recorded."""
+    def names_recorded(self, resource: str, namespace: str, prefix: str = "") -> Sequence[str]:
+        """Return the names of the objects of a resource in a namespace that begin so, as they are recorded."""
         view = self._store.view()
         view.refresh()
         try:
-            return [key.name for key in view.keys(resource) if key.namespace == namespace]
+            return view.names(resource, namespace, prefix)
         finally:
             view.release()
 

@@ -20,7 +20,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 from kubepy.storage.errors import CompactedError, LockTimeoutError
-from kubepy.storage.links import Keys, LinkedObjects, LinkEntries, Lookup, NewLinks, Places, Values, link_values
+from kubepy.storage.links import Keys, LinkedObjects, LinkEntries, Lookup, Names, NewLinks, Places, Values, link_values
 from kubepy.storage.model import (
     DELETED,
     LOG_LENGTH,
@@ -51,7 +51,6 @@ from kubepy.storage.timeline import (
 )
 from kubepy.storage.transaction import BufferedTransaction, Expiry, StoredChange, TransactionEntry
 
-Names = list[str]
 Changes = list[Change]
 Problems = list[Problem]
 TimelineEntries = list[TimelineEntry]
@@ -659,6 +658,10 @@ class MemoryView:
 
     def keys(self, resource: str, limit: int | None = None) -> Keys:
         return list(islice(self._state.keys(resource), limit))
+
+    def names(self, resource: str, namespace: str, prefix: str) -> Names:
+        return [key.name for key in self._state.keys(resource)
+                if key.namespace == namespace and key.name.startswith(prefix)]
 
     def places(self) -> Places:
         return [(resource, namespace) for resource, tables in self._state.tables.items() for namespace in tables]

@@ -121,16 +121,16 @@ class Ownership(Generic[ObjectT]):
         An object counts as deleted from its deletionTimestamp on. ``created`` and ``deleted`` get the owner's key.
         """
         old, new = event.old, event.new
+        reference = controller_of(new) if new is not None else None
+        if reference is not None and reference["kind"] != self._kind and (
+                old is None or (before := controller_of(old)) is reference or before == reference):
+            return None  # another kind's, before and after
         if new is None or is_being_deleted(new):
             obj = new or old
             if obj is not None and (owner := self.owner_of(obj)) is not None:
                 deleted(self.key_of(owner), obj)
                 self.wake(owner)
             return None
-        reference = controller_of(new)
-        if reference is not None and reference["kind"] != self._kind and (
-                old is None or controller_of(old) == reference):
-            return None  # another kind's, before and after
         owner = self.owner_of(new)
         if old is None:
             if owner is not None:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from kubepy.apiserver.client import Client
     from kubepy.storage.links import RecordedView
 
+LOOKUPS_TO_COUNT_AT = frozenset({16, 64, 256, 1024, 4096, 16384})  # counting costs as much as some lookups
+
 Value = TypeVar("Value")
 Group = TypeVar("Group")
 # Aliases, because methods named ``list`` hide the builtin inside their classes.
@@ -136,6 +138,7 @@ class Informers:
         self._absent: set[Key] = set()  # known not to be there
         self._answered: set[Query] = set()
         self._present: set[str] = set()  # resources of which objects are recorded
+        self._lookups: Counter[str] = Counter()  # by resource: how often some of its objects were looked up
         self._counts: dict[str, int] = {}  # of objects, by resource, where that was asked for
         self._changes: Counter[str] = Counter()  # by resource: how often its observed objects have changed
         self._sorted: dict[tuple[str, str | None], tuple[int, Objects]] = {}  # lists, each of a number of changes
@@ -246,7 +249,7 @@ class Informers:
         """Forget everything, before it is all read again."""
         self.listings += 1
         for index in (self._objects, self._dependents, self._orphans, self._on_node, self._keys, self._absent,
-                      self._answered, self._present, self._counts, self._sorted):
+                      self._answered, self._present, self._lookups, self._counts, self._sorted):
             index.clear()
         self._changes.update(list(self._changes))
         self._view = None
@@ -302,10 +305,23 @@ class Informers:
                     self._answered.add(Query(resource))
                     continue
                 self._present.add(resource)
+            if resource is not None and link and self._is_all_known(resource):
+                self._answered.add(Query(resource))
+                continue
             self._answered.add(query)
             for key, obj in (self._view.linked(link, value, resource, namespace) if link
                              else self._view.list(str(resource), namespace)):
                 self._take(key, obj)
+
+    def _is_all_known(self, resource: str) -> bool:
+        """Tell, at a few of many lookups, whether all objects of a resource are known: then none needs to be read."""
+        assert self._view is not None
+        self._lookups[resource] += 1
+        if self._lookups[resource] not in LOOKUPS_TO_COUNT_AT:
+            return False
+        most = sum(map(len, self._objects.get(resource, {}).values())) + len(self._absent)
+        recorded = self._view.keys(resource, most + 1)
+        return len(recorded) <= most and all(map(self.is_known, recorded))
 
     def _load(self, key: Key) -> Object | None:
         """Read one object that is not observed."""

@@ -87,7 +87,10 @@ class Pair:
 
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("kind", ["folder", "memory"])
-def test_informers_that_read_on_demand_answer_as_full_ones(kind: str, seed: int, tmp_path: Path) -> None:
+def test_informers_that_read_on_demand_answer_as_full_ones(kind: str, seed: int, tmp_path: Path,
+                                                           monkeypatch: pytest.MonkeyPatch) -> None:
+    if seed % 2:  # count at every lookup
+        monkeypatch.setattr("kubepy.runtime.informers.LOOKUPS_TO_COUNT_AT", range(1000))
     draw = random.Random(seed)
     cluster = (LocalCluster.in_memory() if kind == "memory"
                else LocalCluster.make(tmp_path / "state", {"bootstrap": "minimal"}))
@@ -129,3 +132,22 @@ def test_informers_read_only_what_they_are_asked_for() -> None:
     assert informers.count(PODS) == 3
     assert informers.get("namespaces", "", "default") is None  # not watched
     assert not informers.is_known(Key(PODS, "default", "c"))
+
+
+def test_informers_that_know_all_objects_look_none_up() -> None:
+    cluster = LocalCluster.in_memory()
+    names = [f"pod-{number:02}" for number in range(40)]
+    with cluster.store.transaction() as transaction:
+        for name in names:
+            pod = {"metadata": {"name": name, "namespace": "default", "uid": name}, "spec": {"nodeName": name}}
+            transaction.create(Key(PODS, "default", name), pod)
+    view, informers = cluster.store.view(), Informers()
+    view.refresh()
+    informers.follow(view, lambda resource: resource == PODS)
+    for name in names:
+        informers.get(PODS, "default", name)
+    for name in names[:16]:
+        assert [key.name for key in informers.pods_on(name)] == [name]
+    view.release()  # nothing can be read any more
+    assert [key.name for name in names for key in informers.pods_on(name)] == names
+    assert [obj["metadata"]["name"] for obj in informers.list(PODS)] == names

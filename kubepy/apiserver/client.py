@@ -532,12 +532,12 @@ class Client:
         finally:
             view.release()
 
-    def names_recorded(self, resource: str, namespace: str) -> Sequence[str]:
-        """Return the names of the objects of a resource in a namespace, as they are recorded."""
+    def names_recorded(self, resource: str, namespace: str, prefix: str = "") -> Sequence[str]:
+        """Return the names of the objects of a resource in a namespace that begin so, as they are recorded."""
         view = self._store.view()
         view.refresh()
         try:
-            return [key.name for key in view.keys(resource) if key.namespace == namespace]
+            return view.names(resource, namespace, prefix)
         finally:
             view.release()
 
@@ -595,6 +595,10 @@ class Client:
     def revision(self) -> int:
         """Return the newest revision."""
         return self._batch.transaction.revision if self._batch else self._store.revision()
+
+    def is_quiet(self) -> bool:
+        """Return whether it is known, at next to no cost, that nothing has changed for a moment."""
+        return self._store.is_quiet()
 
     def _read_changes(self, read: Callable[[int], Changes], since: int) -> Changes:
         """Read the changes after a revision; custom kinds are read anew after that of a definition."""

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 BATCH_SECONDS = 0.5  # how long other writers are kept waiting when the first reconciler's turn ends …
 BEGIN_SHARE = 20  # … by so many times that for each second that a batch took to begin: that grows with the folder …
 MAX_BATCH_SECONDS = 2.0  # … and at most, give or take one sync
+LOOKED_SECONDS = 1.0  # in which a run that has looked for edits from outside does not look again
 LOOK_SECONDS = 0.05  # a batch that begins so soon after a look for edits from outside leaves others to the next poll
 KEYS_PER_TURN = 250
 RETRY_PATIENCE = 0.1  # back-offs this short are waited for: the second try mostly succeeds
@@ -41,6 +42,7 @@ POLL_SECONDS = 0.05  # how often a waiting manager polls the change log …
 MOVED_POLL_SECONDS = 0.01  # … or the clock that another process moves from moment to moment …
 POLL_COST_RATIO = 20  # … unless polling takes more than a twentieth of that
 MAX_POLL_SECONDS = 1.0
+QUIET_SECONDS = 0.5  # how often it polls where it is known that nothing has changed
 MAX_CONFLICTS = 20  # in a row
 EVENTS = "events"  # the memory of the recorders among those of the reconcilers
 
@@ -110,10 +112,13 @@ class Manager:
         self._checkpoints = checkpoints
         self.commits_each_turn = False  # for whoever watches: pods are seen Pending before they run
         self.is_awaited: Callable[[], bool] = lambda: False  # another writer waits: a batch ends after a sync
+        self.begun = -math.inf  # when the command began that runs it: all files were looked at if that was done since
+        self._began = -math.inf  # the same for a run
         self._conflicts = 0  # batches in a row that failed because another program wrote to the folder meanwhile
         self._users = {reconciler.name: user_of(reconciler.name, informers) for reconciler in reconcilers}
         self._queues = {reconciler.name: reconciler.queue for reconciler in reconcilers}
         self._handlers: dict[str, list[Handler]] = {}  # by resource
+        self._all_handlers: dict[str, list[Handler]] = {}  # by resource, with those of every resource
         for reconciler in reconcilers:
             for resource, handler in reconciler.handlers().items():
                 self._handlers.setdefault(resource, []).append(handler)
@@ -125,6 +130,7 @@ class Manager:
         self._inbox: list[WatchEvent] = []
         self._carried: list[Pending] = []  # keys from a checkpoint that are due, to be queued once there are informers
         self._loaded = False  # the informers hold the cluster as it was at _revision
+        self._polled = 0.0  # when a wait has polled last
         self._stale = False  # the informers cannot be trusted: list everything again
         self._saved: str | None = None  # the checkpoint that was read or written last
         self._summary = Summary()
@@ -171,6 +177,8 @@ class Manager:
         Raises the errors of a transaction: LockTimeoutError, FolderError.
         """
         self._summary = Summary()
+        start = time.monotonic()
+        self._began = self.begun if start - self.begun < LOOKED_SECONDS else start
         self._resume()
         moves_each_time = 1 if done or skip_waits else math.inf
         self._horizon, self._moves = horizon, 0 if moves_each_time == 1 else math.inf
@@ -239,17 +247,19 @@ class Manager:
         due = self._earliest(WorkQueue.next_due)
         until_due = (due - self._clock.now()).total_seconds() if due and not self._clock.own else seconds
         self._clock.sleep(max(min(seconds, until_due), 0.0))
-        start = time.perf_counter()
+        start, shortest = time.perf_counter(), MOVED_POLL_SECONDS if self._clock.own else POLL_SECONDS
+        if start - self._polled < QUIET_SECONDS and self._client.is_quiet():
+            return shortest
         self.poll()
+        self._polled = start
         cost = time.perf_counter() - start
-        return min(max(MOVED_POLL_SECONDS if self._clock.own else POLL_SECONDS, POLL_COST_RATIO * cost),
-                   MAX_POLL_SECONDS)
+        return min(max(shortest, POLL_COST_RATIO * cost), MAX_POLL_SECONDS)
 
     def _work(self, done: Callable[[], bool]) -> None:
         """Run batches until nothing is left to do now, or ``done()`` holds."""
         while not done():
             if self._stale or not self.has_work():  # a batch polls by itself when it begins
-                self.poll()
+                self.poll(self._looked_within())
             if not self.has_work():
                 return
             self._run_batch()
@@ -266,7 +276,7 @@ class Manager:
         start = time.monotonic()
         try:
             self._client.observe_from(self._revision)
-            with self._client.batch(looked_within=LOOK_SECONDS) as batch:
+            with self._client.batch(looked_within=max(LOOK_SECONDS, self._looked_within())) as batch:
                 patience = BATCH_SECONDS * (1 + BEGIN_SHARE * (time.monotonic() - start))
                 self._observe_outside(batch)
                 passed = 0.0
@@ -292,6 +302,7 @@ class Manager:
             self._view.refresh()
         except Status as error:
             self._stale = True
+            self._began = time.monotonic()  # somebody has edited a file since
             self._conflicts += 1
             if not isinstance(error, (AlreadyExists, Conflict, Expired)) or self._conflicts > MAX_CONFLICTS:
                 raise
@@ -334,13 +345,21 @@ class Manager:
 
     # --- observing
 
-    def poll(self) -> None:
-        """Put the changes since the last poll into the inbox, or find out that everything must be listed."""
+    def _looked_within(self) -> float:
+        """Return the seconds within which a look at all files is of this run and so good enough; 0 when it is long."""
+        passed = time.monotonic() - self._began
+        return passed if passed < LOOKED_SECONDS else 0.0
+
+    def poll(self, looked_within: float = 0.0) -> None:
+        """Put the changes since the last poll into the inbox, or find out that everything must be listed.
+
+        :param looked_within: no look for edits from outside where all files were looked at within so many seconds.
+        """
         if self._stale:
             self._revision = self._client.revision()  # the next batch lists objects of a newer revision
             return
         try:
-            self._revision, events = self._client.changes(self._revision)
+            self._revision, events = self._client.changes(self._revision, looked_within=looked_within)
         except Expired:
             self._stale = True
             self.poll()
@@ -441,9 +460,11 @@ class Manager:
             self._handle(event)
 
     def _handle(self, event: WatchEvent) -> None:
-        for handler in self._handlers.get(event.key.resource, ()):
-            handler(event)
-        for handler in self._handlers.get(EVERY_RESOURCE, ()):
+        resource = event.key.resource
+        if (handlers := self._all_handlers.get(resource)) is None:
+            handlers = self._all_handlers[resource] = [*self._handlers.get(resource, ()),
+                                                       *self._handlers.get(EVERY_RESOURCE, ())]
+        for handler in handlers:
             handler(event)
 
     # --- time

@@ -17,7 +17,7 @@ from kubepy.api.meta import Object, name_of, namespace_of, object_reference
 from kubepy.api.values.names import dns1123_subdomain
 from kubepy.apiserver.client import Client
 from kubepy.apiserver.transaction import RequestTransaction
-from kubepy.runtime.events import EVENTS, names_by_object, store_event, takes_events
+from kubepy.runtime.events import EVENTS, StoredEvents, store_event, takes_events
 from kubepy.storage import Key
 
 MAX_NOTE = 1024  # the longest message that upstream's API takes
@@ -40,7 +40,7 @@ class SeriesRecorder:
         self._component, self._instance = component, f"{component}-{instance}"
         self._recorded: dict[str, _Recorded] = {}  # by isomorphism; the one that came last is last
         self._known: set[str] = set()  # namespaces whose stored events have been looked at
-        self._unread: dict[str, dict[str, list[str]]] = {}  # names of stored events, by namespace and object
+        self._stored = StoredEvents()  # those of other namespaces
         self._is_recalled = False  # it goes on from a checkpoint
         self._series: dict[str, datetime] = {}  # of another process: when each was last observed, stored or not
         client.event_memories[component] = self
@@ -102,16 +102,13 @@ class SeriesRecorder:
         object."""
         if namespace in self._known:
             return
-        stored: Iterable[Object | None]
+        stored: Iterable[Object]
         if self._is_recalled and not dns1123_subdomain(f"{name}.{2**64 - 1:x}"):
-            if namespace not in self._unread:
-                self._unread[namespace] = names_by_object(self._client, namespace)
-            names = self._unread[namespace].pop(name, ())
-            stored = [transaction.get(Key(EVENTS, namespace, stored_name)) for stored_name in names]
+            stored = self._stored.take(self._client, transaction, namespace, name)
         else:
             self._known.add(namespace)
             stored = transaction.list(EVENTS, namespace)
-        own = (event for event in stored if event is not None and event.get("reportingInstance") == self._instance)
+        own = (event for event in stored if event.get("reportingInstance") == self._instance)
         for event in sorted(own, key=_last_time):
             key, last = _isomorphism(event), parse_time(_last_time(event))
             self._recorded[key] = _Recorded(name_of(event), max(last, self._series.get(key, last)), "series" in event)
@@ -124,7 +121,7 @@ class SeriesRecorder:
     def recall(self, memory: Any) -> None:
         """Go on from what ``remember`` gave in another process."""
         self._series = {key: parse_time(last) for key, last in (memory or {}).items()}
-        self._recorded, self._known, self._unread, self._is_recalled = {}, set(), {}, True
+        self._recorded, self._known, self._stored, self._is_recalled = {}, set(), StoredEvents(), True
 
 
 def _last_time(event: Object) -> str:

@@ -23,6 +23,7 @@ SIMILAR_WITHIN = 600.0  # if they are not further apart than these seconds
 BURST = 25  # events of one type about one object that are let through at once,
 PER_SECOND = 1 / 300  # and as many more with time
 EVENTS_LAST = timedelta(hours=1)  # an event is kept for so long after it was last written
+FOUND_SINGLY = 16  # objects whose stored events are each looked up
 COMBINED = "(combined from similar events): "
 
 
@@ -79,15 +80,12 @@ class Recorder:
         if namespace in correlator.namespaces:
             return
         if correlator.is_recalled and not dns1123_subdomain(f"{name}.{2**64 - 1:x}"):
-            if namespace not in correlator.unread:
-                correlator.unread[namespace] = names_by_object(self._client, namespace)
-            names = correlator.unread[namespace].pop(name, ())
-            stored = [transaction.get(Key(EVENTS, namespace, stored_name)) for stored_name in names]
+            stored = correlator.stored.take(self._client, transaction, namespace, name)
         else:
             correlator.namespaces.add(namespace)
             stored = list(transaction.list(EVENTS, namespace))
         for old in stored:
-            if old is not None and old.get("source", {}).get("component") == self._component:
+            if old.get("source", {}).get("component") == self._component:
                 correlator.add_stored(old)
 
     def _write(self, transaction: RequestTransaction, decision: EventDecision, now: datetime) -> None:
@@ -123,12 +121,34 @@ def store_event(transaction: RequestTransaction, event: Object, now: datetime, i
     transaction.create(key, event, is_plain=True)
 
 
-def names_by_object(client: Client, namespace: str) -> dict[str, list[str]]:
-    """Return the names of the stored events of a namespace by the name of the object that they are about."""
-    names: dict[str, list[str]] = {}
-    for name in client.names_recorded(EVENTS, namespace):
-        names.setdefault(name.rpartition(".")[0], []).append(name)
-    return names
+class StoredEvents:
+    """The events that earlier processes have recorded, by the object that they are about: names begin with its name.
+
+    They are found for one object at a time; from some objects on the names of all are read at once.
+    """
+
+    def __init__(self) -> None:
+        self._taken: set[tuple[str, str]] = set()  # the objects by namespace and name
+        self._unread: dict[str, dict[str, list[str]]] = {}  # names of all other events, by namespace and object
+
+    def take(self, client: Client, transaction: RequestTransaction, namespace: str, name: str) -> list[Object]:
+        """Return the events about an object, when it is first asked for; none after that."""
+        if namespace not in self._unread and (namespace, name) not in self._taken:
+            is_one = len(self._taken) < FOUND_SINGLY
+            names: dict[str, list[str]] = {}
+            for stored_name in client.names_recorded(EVENTS, namespace, f"{name}." if is_one else ""):
+                about = stored_name.rpartition(".")[0]
+                if (namespace, about) not in self._taken:
+                    names.setdefault(about, []).append(stored_name)
+            if is_one:
+                self._taken.add((namespace, name))
+            else:
+                self._unread[namespace] = names
+            found = names.pop(name, [])
+        else:
+            found = self._unread.get(namespace, {}).pop(name, [])
+        stored = (transaction.get(Key(EVENTS, namespace, stored_name)) for stored_name in found)
+        return [event for event in stored if event is not None]
 
 
 def takes_events(transaction: RequestTransaction, namespace: str) -> bool:
@@ -183,7 +203,7 @@ class Correlator:
     Reads no clock and writes nothing. Where there is a checkpoint it goes on in the next process as in this one.
 
     :ivar namespaces: those whose stored events it has seen.
-    :ivar unread: the names of stored events that it has not seen, by namespace and object.
+    :ivar stored: the stored events of other namespaces.
     :ivar is_recalled: it goes on from a checkpoint.
     """
 
@@ -194,7 +214,7 @@ class Correlator:
         self._allowances: dict[EventKey, _Allowance] = {}
         # How often events have come that another process stored with a lower count, and when the last time was.
         self._counts: dict[EventKey, tuple[int, datetime]] = {}
-        self.unread: dict[str, dict[str, list[str]]] = {}
+        self.stored = StoredEvents()
         self.is_recalled = False
         self._key: EventKey = ()
 
@@ -248,7 +268,7 @@ class Correlator:
                          for key, messages, last in similar}
         self._allowances = {tuple(key): _Allowance(tokens, parse_time(last)) for key, tokens, last in allowances}
         self._counts = {tuple(key): (times, parse_time(last)) for key, times, last in counts}
-        self.namespaces, self.unread, self._logs, self.is_recalled = set(), {}, {}, True
+        self.namespaces, self.stored, self._logs, self.is_recalled = set(), StoredEvents(), {}, True
 
     def _aggregate(self, event: Object, now: datetime) -> tuple[Object, EventKey]:
         """Return the event and its key, or one in place of many similar ones (``EventAggregate``)."""

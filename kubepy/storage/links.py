@@ -22,6 +22,7 @@ from kubepy.storage.sortedmap import SortedMap
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 LinkedObjects = list[tuple[Key, Object]]
 Keys = list[Key]
+Names = list[str]
 Places = list[tuple[str, str]]
 
 
@@ -155,6 +156,9 @@ class RecordedView(Protocol):
 
     def keys(self, resource: str, limit: int | None = None) -> Keys:
         """Return the keys of the objects of a resource, at most so many, in key order."""
+
+    def names(self, resource: str, namespace: str, prefix: str) -> Names:
+        """Return the names of the objects of a resource in a namespace that begin so (with ASCII), in order."""
 
     def places(self) -> Places:
         """Return the resources and namespaces in which there are objects, in no order."""

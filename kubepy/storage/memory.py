@@ -20,7 +20,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 from kubepy.storage.errors import CompactedError, LockTimeoutError
-from kubepy.storage.links import Keys, LinkedObjects, LinkEntries, Lookup, NewLinks, Places, Values, link_values
+from kubepy.storage.links import Keys, LinkedObjects, LinkEntries, Lookup, Names, NewLinks, Places, Values, link_values
 from kubepy.storage.model import (
     DELETED,
     LOG_LENGTH,
@@ -51,7 +51,6 @@ from kubepy.storage.timeline import (
 )
 from kubepy.storage.transaction import BufferedTransaction, Expiry, StoredChange, TransactionEntry
 
-Names = list[str]
 Changes = list[Change]
 Problems = list[Problem]
 TimelineEntries = list[TimelineEntry]
@@ -535,6 +534,13 @@ class MemoryStore:
         """Return nothing: there are no files."""
         return []
 
+    def watch_files(self) -> None:
+        """Do nothing: only this process changes the objects."""
+
+    def is_quiet(self) -> bool:
+        """Return False: asking for the changes costs no more."""
+        return False
+
     def describe(self, problem: Problem) -> str:
         """Return a problem as it is."""
         return str(problem)
@@ -659,6 +665,10 @@ class MemoryView:
 
     def keys(self, resource: str, limit: int | None = None) -> Keys:
         return list(islice(self._state.keys(resource), limit))
+
+    def names(self, resource: str, namespace: str, prefix: str) -> Names:
+        return [key.name for key in self._state.keys(resource)
+                if key.namespace == namespace and key.name.startswith(prefix)]
 
     def places(self) -> Places:
         return [(resource, namespace) for resource, tables in self._state.tables.items() for namespace in tables]

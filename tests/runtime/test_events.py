@@ -7,7 +7,7 @@ import pytest
 
 from kubepy.api.clock import parse_time
 from kubepy.apiserver.cluster import LocalCluster
-from kubepy.runtime.events import BURST, Recorder
+from kubepy.runtime.events import BURST, FOUND_SINGLY, Recorder
 
 NOW = "2026-11-20T10:00:00Z"
 
@@ -66,6 +66,21 @@ def test_counting_goes_on_in_next_process(cluster: LocalCluster, about: dict[str
         Recorder(cluster.client, "tester").event(about, "Normal", "Made", "one")
     Recorder(cluster.client, "another").event(about, "Normal", "Made", "one")
     assert told(cluster) == [("one", 1), ("one", 3)]
+
+
+def test_counting_goes_on_for_each_object_after_checkpoint(cluster: LocalCluster) -> None:
+    names = ["cm", "cm.a", *(f"cm-{number}" for number in range(FOUND_SINGLY))]
+    made = [cluster.client.create("configmaps", {"metadata": {"name": name}}, namespace="default") for name in names]
+    for _ in range(2):
+        memory = cluster.client.event_memories.get("tester")
+        cluster.client.event_memories.clear()
+        recorder = Recorder(cluster.client, "tester")
+        cluster.client.event_memories["tester"].recall(memory and memory.remember(cluster.clock.now()))
+        for obj in made:
+            recorder.event(obj, "Normal", "Made", "one")
+            recorder.event(obj, "Normal", "Made", "one")
+    assert sorted((event["involvedObject"]["name"], event["count"]) for event in events(cluster)) == sorted(
+        (name, 4) for name in names)
 
 
 def test_tenth_of_many_similar_events_combines_them(cluster: LocalCluster, about: dict[str, Any]) -> None:

@@ -88,6 +88,9 @@ def assert_links_hold(view: RecordedView) -> None:
             assert all(obj == view.get(place) for place, obj in linked)
             assert view.linked(link.name, text, "pods", "default") == [
                 entry for entry in linked if entry[0].resource == "pods" and entry[0].namespace == "default"]
+    for prefix in ("", "p", "pod-", "pod-1", "x"):
+        assert view.names("pods", "default", prefix) == [
+            key.name for key, _ in view.list("pods", "default") if key.name.startswith(prefix)]
 
 
 def test_links_find_what_look_at_all_objects_finds(store: Store) -> None:

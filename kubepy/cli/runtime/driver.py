@@ -73,14 +73,17 @@ class Driver:
     """
 
     def __init__(self, cluster: LocalCluster, folder: str, progress: Progress, notes: Notes, *,
-                 reconciles: bool) -> None:
-        """Without ``reconciles`` it only waits for another process to run the controllers."""
+                 reconciles: bool, begun: float = -math.inf) -> None:
+        """Without ``reconciles`` it only waits for another process to run the controllers.
+
+        :param begun: when the command began (``time.monotonic``), which looks at all files once.
+        """
         self._cluster = cluster
         self._folder = folder
         self._progress = progress
         self._notes = notes
         self._say = notes.say
-        self._reconciles = reconciles
+        self._reconciles, self._begun = reconciles, begun
         self._manager: Manager | None = None
         self._warned = False
         self._noted = False
@@ -254,12 +257,11 @@ class Driver:
         while True:
             with manager_lock(self._cluster) as is_lost:
                 if is_lost is not None:
-                    if self._manager is None:
-                        self._manager = build_manager(self._cluster)
-                    summary = self._manager.go_on(horizon, done, stop=lambda: is_over() or is_lost(),
-                                                  skip_waits=done is not None)
+                    manager = self._open_manager()
+                    summary = manager.go_on(horizon, done, stop=lambda: is_over() or is_lost(),
+                                            skip_waits=done is not None)
                     self._has_settled = True
-                    return Advance(self._manager.is_settled(), summary)
+                    return Advance(manager.is_settled(), summary)
             if (checkpoint := self.accompany(horizon, done, stop=is_over)) or is_over():
                 return Advance(checkpoint is not None and checkpoint.next_due(single=True) is None)
 
@@ -302,11 +304,16 @@ class Driver:
             if is_lost is None:
                 self._others_run_until = clock.real_monotonic() + TAKE_OVER_SECONDS
                 return False
-            if self._manager is None:
-                self._manager = build_manager(self._cluster)
-            burst(self._manager)
+            burst(self._open_manager())
             self._has_settled = True
             return True
+
+    def _open_manager(self) -> Manager:
+        """Return the manager of this command."""
+        if self._manager is None:
+            self._manager = build_manager(self._cluster)
+            self._manager.begun = self._begun
+        return self._manager
 
     def _note_unscheduled(self, owner: Object | None, *, at_once: bool = False) -> None:
         """Say once on a terminal why pods have no node, when the controllers have come to rest or time is up."""

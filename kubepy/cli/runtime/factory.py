@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import IO, TYPE_CHECKING
@@ -72,6 +73,7 @@ class Factory:
         self._logged: set[tuple[str, str]] = set()
         self._progress: progresses.Progress | None = None
         self.words: Sequence[str] = ()  # the command line
+        self._begun = time.monotonic()
         self.fault_run: faults.FaultRun | None = None  # where the cluster has faults
 
     def use(self, options: GlobalOptions, *, may_create: bool) -> None:
@@ -260,7 +262,8 @@ class Factory:
     @cached_property
     def driver(self) -> drivers.Driver:
         """The driver that runs the controllers before a command reads, and while it waits."""
-        driver = drivers.Driver(self.cluster, self.folder, self.progress, self.notes, reconciles=self.reconciles)
+        driver = drivers.Driver(self.cluster, self.folder, self.progress, self.notes, reconciles=self.reconciles,
+                                begun=self._begun)
         if self.fault_run is not None:
             driver.before_time_passes = self.fault_run.keep
         return driver

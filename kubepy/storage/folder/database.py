@@ -410,6 +410,14 @@ class Database:
             "ORDER BY resource, namespace, name LIMIT ?", (resource, -1 if limit is None else limit))
         return list(map(Key._make, selected))
 
+    def names_from(self, resource: str, namespace: str, prefix: str) -> list[str]:
+        """Return the names of the live rows of a resource in a namespace that begin so, in order."""
+        end = f"{prefix[:-1]}{chr(ord(prefix[-1]) + 1)}" if prefix else chr(0x10FFFF)
+        selected = self.connection.execute(
+            "SELECT name FROM objects WHERE resource = ? AND namespace = ? AND name >= ? AND name < ? "
+            "AND json IS NOT NULL ORDER BY resource, namespace, name", (resource, namespace, prefix, end))
+        return [name for (name,) in selected]
+
     def expired(self, now: float, after: tuple[float, Key], limit: int) -> list[tuple[float, Key]]:
         """Return the times and keys of the first rows, after one, whose time is over, in the order of both."""
         selected = self.connection.execute(

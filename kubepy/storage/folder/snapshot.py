@@ -30,7 +30,7 @@ from kubepy.storage.timeline import NEVER, TimelineEntry
 from kubepy.storage.transaction import StoredChange
 
 if TYPE_CHECKING:
-    from kubepy.storage.links import Keys, LinkedObjects, Lookup, Places
+    from kubepy.storage.links import Keys, LinkedObjects, Lookup, Names, Places
 
 T = TypeVar("T")
 
@@ -283,6 +283,9 @@ class IndexView:
 
     def keys(self, resource: str, limit: int | None = None) -> Keys:
         return self._read(lambda index: index.keys(resource, limit))
+
+    def names(self, resource: str, namespace: str, prefix: str) -> Names:
+        return self._read(lambda index: index.names_from(resource, namespace, prefix))
 
     def places(self) -> Places:
         return self._read(lambda index: index.places())

@@ -102,7 +102,7 @@ class FolderTransaction(BufferedTransaction[Row]):
         """Return the row of a key. Raises DamagedError where there is one that cannot be looked up."""
         database = self.database()
         row = database.row(key)
-        if row is None and self._folder.stamp(path_of(key)) is not None:
+        if row is None and key.resource not in self._volatile and self._folder.stamp(path_of(key)) is not None:
             database.require_absent([key])
         return row
 

@@ -34,8 +34,9 @@ _LONE_SPACE = re.compile(r"(?<! ) (?! )")
 _FIRST_SPACE = re.compile(r"(?<! ) ")
 _LETTERS = re.compile(r"[A-Za-z]*\Z")
 
-# Parts by their identity and where they stand. The part itself is kept, so that no other one can get its identity.
-Written = dict[tuple[int, str], tuple[Any, list[str]]]
+# Fields of the fields of documents, as the containers in the spec of a pod, by their identity: others are too small or
+# seldom shared. The value itself is kept, so that no other one can get its identity.
+Written = dict[int, tuple[Any, str]]
 
 _texts: dict[str, str] = {}  # strings that are written the same at every column
 _orders: dict[tuple[str, ...], list[tuple[str, str]]] = {}  # keys of a mapping → in order, each with its "key:"
@@ -46,7 +47,7 @@ def dump(obj: Any, written: Written | None = None) -> str:
 
     Takes JSON values: dict with string keys, list, str, int, float, bool, None.
 
-    :param written: parts of documents with their lines, which this one is added to. Documents that are written with the
+    :param written: parts of documents with their text, which this one is added to. Documents that are written with the
         same one have to stay as they are: what they share is written once.
     """
     lines: list[str] = []
@@ -105,14 +106,15 @@ def _mapping(obj: dict[str, Any], lead: str, pad: str, lines: list[str], written
             lines.append(lead + key)
             inner = pad + "  " if kind is dict else pad
             write = _mapping if kind is dict else _sequence
-            if written is None:
-                write(value, inner, inner, lines, None)
-            elif (known := written.get(place := (id(value), inner))) is not None:
-                lines += known[1]
-            else:
-                start = len(lines)
+            if written is None or pad != "  ":
                 write(value, inner, inner, lines, written)
-                written[place] = value, lines[start:]
+            elif (known := written.get(id(value))) is not None:
+                lines.append(known[1])
+            else:
+                part: list[str] = []
+                write(value, inner, inner, part, None)
+                lines.append(text := "\n".join(part))
+                written[id(value)] = value, text
         else:
             lines.append(f"{lead}{key} {atom(value)}")
         lead = pad

@@ -61,18 +61,21 @@ def validate_pod_status_update(pod: Object, old: Object) -> list[FieldError]:
     if status.get("qosClass", "") != old_status.get("qosClass", ""):
         errors.append(invalid_value("status.qosClass", status.get("qosClass", ""), IMMUTABLE))
     for field, containers in STATUS_LISTS:
-        errors.extend(_restarts(status.get(field) or (), old_status.get(field) or (), old["spec"], containers, field))
-    _validate_claim_statuses(status.get("resourceClaimStatuses") or (), pod["spec"], errors)
+        if old_statuses := old_status.get(field):
+            errors.extend(_restarts(status.get(field) or (), old_statuses, old["spec"], containers, field))
+    if claims := status.get("resourceClaimStatuses"):
+        _validate_claim_statuses(claims, pod["spec"], errors)
     hosts = status.get("hostIPs") or ()
     _validate_addresses(status, old_status, "podIPs", "core.PodIP", errors)
     if hosts and status.get("hostIP", "") != hosts[0].get("ip", ""):
         errors.append(invalid_value("status.hostIPs[0].ip", hosts[0].get("ip", ""), "must be equal to `hostIP`"))
     _validate_addresses(status, old_status, "hostIPs", "core.HostIP", errors)
-    for field, _ in STATUS_LISTS:
-        _validate_users(status.get(field) or (), pod["spec"], f"status.{field}", errors)
-    for field, containers in STATUS_LISTS:
+    present = [(statuses, field, containers) for field, containers in STATUS_LISTS if (statuses := status.get(field))]
+    for statuses, field, _ in present:
+        _validate_users(statuses, pod["spec"], f"status.{field}", errors)
+    for statuses, field, containers in present:
         containers_of_field = {container.get("name"): container for container in pod["spec"].get(containers) or ()}
-        errors.extend(_validate_allocations(status.get(field) or (), containers_of_field, f"status.{field}"))
+        errors.extend(_validate_allocations(statuses, containers_of_field, f"status.{field}"))
     return errors
 
 

@@ -596,6 +596,10 @@ class Client:
         """Return the newest revision."""
         return self._batch.transaction.revision if self._batch else self._store.revision()
 
+    def is_quiet(self) -> bool:
+        """Return whether it is known, at next to no cost, that nothing has changed for a moment."""
+        return self._store.is_quiet()
+
     def _read_changes(self, read: Callable[[int], Changes], since: int) -> Changes:
         """Read the changes after a revision; custom kinds are read anew after that of a definition."""
         try:

@@ -18,7 +18,7 @@ from kubepy.cli.names import KUBECTL, KUBEPY, PLUGIN
 
 # Objects of Python between two searches for cycles of unused ones (gc.set_threshold). Commands make many objects and
 # hardly any such cycle: with Python's own 700, listing 25,000 pods takes twice the time.
-GC_THRESHOLDS = (50_000, 20, 10)
+GC_THRESHOLDS = (200_000, 20, 10)
 
 # What the first word of a process stands for: the program's name in messages, and the words before the given ones.
 _CALLED: dict[str, tuple[str, list[str]]] = {

@@ -6,7 +6,7 @@ selector fits, again when its labels change (``addPod``, ``updatePod``, ``delete
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Generic
 
 from kubepy.api.meta import (
@@ -48,6 +48,7 @@ class Ownership(Generic[ObjectT]):
         self._queue = queue
         self._read_selector = read_selector
         self._selectors = informers.add_index(resource, self._index_selector)
+        self._fitting: tuple[AnyObject, Mapping[str, str]] | None = None  # an owner and labels that it selects
 
     def _index_selector(self, owner: ObjectT) -> tuple[str, LabelSelector] | None:
         try:
@@ -76,9 +77,16 @@ class Ownership(Generic[ObjectT]):
         It is the uid, or the group of those that are still :meth:`to_claim`: their labels do not match the owner's
         selector, or not all else ``matches``, or the owner has not been observed yet. A selector never changes.
         """
-        owner = self.owner_of(obj) if matches else None
-        selector = self.selector_of(owner) if owner is not None else None
-        return uid if selector is not None and selector.matches(labels_of(obj)) else uid + TO_CLAIM
+        owner, labels = self.owner_of(obj) if matches else None, labels_of(obj)
+        if owner is None:
+            return uid + TO_CLAIM
+        if self._fitting is not None and self._fitting[0] is owner and self._fitting[1] == labels:
+            return uid
+        selector = self.selector_of(owner)
+        if selector is None or not selector.matches(labels):
+            return uid + TO_CLAIM
+        self._fitting = owner, labels
+        return uid
 
     def queries_of_group(self, group: str) -> tuple[Query, ...]:
         """Return the queries for the pods in a group of :meth:`index_group`."""

@@ -42,6 +42,7 @@ POLL_SECONDS = 0.05  # how often a waiting manager polls the change log …
 MOVED_POLL_SECONDS = 0.01  # … or the clock that another process moves from moment to moment …
 POLL_COST_RATIO = 20  # … unless polling takes more than a twentieth of that
 MAX_POLL_SECONDS = 1.0
+QUIET_SECONDS = 0.5  # how often it polls where it is known that nothing has changed
 MAX_CONFLICTS = 20  # in a row
 EVENTS = "events"  # the memory of the recorders among those of the reconcilers
 
@@ -117,6 +118,7 @@ class Manager:
         self._users = {reconciler.name: user_of(reconciler.name, informers) for reconciler in reconcilers}
         self._queues = {reconciler.name: reconciler.queue for reconciler in reconcilers}
         self._handlers: dict[str, list[Handler]] = {}  # by resource
+        self._all_handlers: dict[str, list[Handler]] = {}  # by resource, with those of every resource
         for reconciler in reconcilers:
             for resource, handler in reconciler.handlers().items():
                 self._handlers.setdefault(resource, []).append(handler)
@@ -128,6 +130,7 @@ class Manager:
         self._inbox: list[WatchEvent] = []
         self._carried: list[Pending] = []  # keys from a checkpoint that are due, to be queued once there are informers
         self._loaded = False  # the informers hold the cluster as it was at _revision
+        self._polled = 0.0  # when a wait has polled last
         self._stale = False  # the informers cannot be trusted: list everything again
         self._saved: str | None = None  # the checkpoint that was read or written last
         self._summary = Summary()
@@ -244,11 +247,13 @@ class Manager:
         due = self._earliest(WorkQueue.next_due)
         until_due = (due - self._clock.now()).total_seconds() if due and not self._clock.own else seconds
         self._clock.sleep(max(min(seconds, until_due), 0.0))
-        start = time.perf_counter()
+        start, shortest = time.perf_counter(), MOVED_POLL_SECONDS if self._clock.own else POLL_SECONDS
+        if start - self._polled < QUIET_SECONDS and self._client.is_quiet():
+            return shortest
         self.poll()
+        self._polled = start
         cost = time.perf_counter() - start
-        return min(max(MOVED_POLL_SECONDS if self._clock.own else POLL_SECONDS, POLL_COST_RATIO * cost),
-                   MAX_POLL_SECONDS)
+        return min(max(shortest, POLL_COST_RATIO * cost), MAX_POLL_SECONDS)
 
     def _work(self, done: Callable[[], bool]) -> None:
         """Run batches until nothing is left to do now, or ``done()`` holds."""
@@ -458,9 +463,11 @@ class Manager:
             self._handle(event)
 
     def _handle(self, event: WatchEvent) -> None:
-        for handler in self._handlers.get(event.key.resource, ()):
-            handler(event)
-        for handler in self._handlers.get(EVERY_RESOURCE, ()):
+        resource = event.key.resource
+        if (handlers := self._all_handlers.get(resource)) is None:
+            handlers = self._all_handlers[resource] = [*self._handlers.get(resource, ()),
+                                                       *self._handlers.get(EVERY_RESOURCE, ())]
+        for handler in handlers:
             handler(event)
 
     # --- time

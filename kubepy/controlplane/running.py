@@ -33,6 +33,7 @@ def run_controllers(cluster: LocalCluster, manager: Manager, stop: Callable[[], 
     :param failed: is given an error of the store; the work is tried again after it.
     :param occupied: is called again and again while another process, which it gets, runs the controllers.
     """
+    cluster.store.watch_files()
     while not stop():
         with manager_lock(cluster) as is_lost:
             if is_lost is None:

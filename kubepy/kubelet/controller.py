@@ -22,7 +22,6 @@ from kubepy.kubelet.outcomes import KILLED, RUNNING, PodOutcome, StartObstacles,
 from kubepy.kubelet.restarts import deletion_time
 from kubepy.kubelet.stages import (
     Acknowledge,
-    Admit,
     Expire,
     Refuse,
     Remove,
@@ -32,6 +31,7 @@ from kubepy.kubelet.stages import (
     next_due,
     next_step,
     rests_once_started,
+    starts_plainly,
 )
 from kubepy.kubelet.statuses import (
     DEADLINE_MESSAGE,
@@ -70,7 +70,8 @@ class Kubelet:
         self._addresses = PodAddresses(context.informers)
         self._backoff = TerminationBackoff()
         self._moments = Moments()
-        self._at_rest: Pod | None = None  # the pod that was started last, if nothing is due after that
+        self._at_rest = ("", "")  # uid and version of the pod that was started last, if nothing is due after that
+        self._plain: dict[Key, tuple[Pod, Node]] = {}  # pods that wait for their start, which nothing but time delays
         self._rules = Rules(self._draw, context.client.settings.kubelet.annotations(), self._moments.exact,
                             context.informers.get)
         self._held_pods = context.informers.add_index(
@@ -113,7 +114,7 @@ class Kubelet:
     def _pod_changed(self, event: WatchEvent) -> None:
         key, before, pod = event.key, cast("Pod | None", event.old), cast("Pod | None", event.new)
         self.queue.cancel(key)
-        if pod is not None and pod is self._at_rest:
+        if pod is not None and self._at_rest == _version_of(pod):
             self._moments.forget(pod)
             return
         if pod is None or not (node := node_name(pod)):
@@ -122,9 +123,14 @@ class Kubelet:
             return
         if is_being_deleted(pod) and not (before is not None and is_being_deleted(before)):
             self._note_deletion(pod)
-        step = self._next_step(pod)
+        live_node = self._live_node(pod)
+        if live_node is not None and starts_plainly(pod, live_node, self._rules):
+            self._plain[key] = pod, live_node
+            self.queue.add(key)
+            return
+        step = next_step(pod, live_node, self._clock.now(), rules=self._rules)
         is_reported = (isinstance(step, Refuse) and before is not None and node_name(before) == node
-                       and self._next_step(before) == step)
+                       and next_step(before, self._live_node(before), self._clock.now(), rules=self._rules) == step)
         if step is not None and not is_reported:
             self.queue.add(key)
         else:
@@ -139,9 +145,6 @@ class Kubelet:
             self._moments.note(pod, now)
         elif self._clock.own is None:
             self._moments.note(pod, asked + timedelta(microseconds=999_999))
-
-    def _next_step(self, pod: Pod, admit: Admit = lambda: None) -> Step | None:
-        return next_step(pod, self._live_node(pod), self._clock.now(), admit, self._rules)
 
     def _live_node(self, pod: Pod) -> Node | None:
         """Return the node of a pod, if its kubelet is not down; where faults choose the pod's outcome, as if the node
@@ -181,9 +184,14 @@ class Kubelet:
             return
         pod = self._pods.get(key.namespace, key.name)
         node = self._live_node(pod) if pod is not None else None
+        plain_pod, plain_node = self._plain.pop(key, (None, None))
         if pod is None or node is None:
             return
-        step = self._next_step(pod, lambda: self._admit(pod, node))
+        step: Step | None
+        if plain_pod is pod and plain_node is node:
+            step = self._admit(pod, node) or Start(RUNNING)
+        else:
+            step = next_step(pod, node, self._clock.now(), lambda: self._admit(pod, node), self._rules)
         if step is None or isinstance(step, Refuse):
             self._wait(key, pod)
         ends_pod = isinstance(step, Rejection) or (isinstance(step, Start) and step.outcome.state == "terminated")
@@ -246,7 +254,7 @@ class Kubelet:
                         self._recorder.event(pod, "Warning", reason, message, host=name_of(node))
                 started = self._pod_client.update_status(pod, self._status(pod, node, outcome, now, obstacles))
                 if obstacles == NO_OBSTACLES and rests_once_started(pod, node, outcome, self._rules):
-                    self._at_rest = started
+                    self._at_rest = _version_of(started)
             case UpdateReadiness():
                 self._pod_client.update_status(pod, self._status(pod, node, RUNNING, now))
             case Acknowledge():
@@ -275,3 +283,8 @@ class Kubelet:
         if pod["spec"].get("hostNetwork"):
             return host_ip
         return self._addresses.next()
+
+
+def _version_of(pod: Pod) -> tuple[str, str]:
+    """Return what tells a pod as it is stored now from all others, and from itself before and after."""
+    return uid_of(pod), pod["metadata"].get("resourceVersion", "")

@@ -237,6 +237,19 @@ def rests_once_started(pod: Pod, node: Node, outcome: PodOutcome, rules: Rules) 
         return False
 
 
+def starts_plainly(pod: Pod, node: Node, rules: Rules) -> bool:
+    """Tell whether :func:`next_step` lets a pod on its node just run, now or later, and rest from then on.
+
+    True only for plain pods that have not been reported on, as most are that come to a node. What keeps the node from
+    admitting them is another question.
+    """
+    status = pod.get("status") or {}
+    if status.get("containerStatuses") or status.get("initContainerStatuses") or is_pod_terminal(pod):
+        return False
+    return rests_once_started(pod, node, RUNNING, rules) and (
+        obstacles_of(pod, None, init_fails=False, pull_fails=False) == NO_OBSTACLES)
+
+
 def deadline_of(pod: Pod) -> datetime | None:
     """Return when a pod that has started must have ended (``spec.activeDeadlineSeconds``), or None."""
     seconds, started = pod["spec"].get("activeDeadlineSeconds"), (pod.get("status") or {}).get("startTime")

@@ -154,13 +154,14 @@ class Informers:
 
     def list(self, resource: str, namespace: str | None = None) -> Objects:
         """Return objects in key order (namespace, name)."""
-        self.load(Query(resource, namespace))
         changes, objects = self._sorted.get((resource, namespace), (-1, []))
         if changes != self._changes[resource]:
+            self.load(Query(resource, namespace))
             spaces = self._objects.get(resource, {})
             chosen = sorted(spaces) if namespace is None else [namespace] if namespace in spaces else []
             objects = [spaces[space][name] for space in chosen for name in sorted(spaces[space])]
-            self._sorted[resource, namespace] = self._changes[resource], objects
+            if self._view is None or self._is_watched(resource):  # else objects may show that were there before
+                self._sorted[resource, namespace] = self._changes[resource], objects
         return objects[:]
 
     def changes(self, resource: str) -> int:
@@ -250,11 +251,9 @@ class Informers:
             self._absent.discard(key)
         if key.resource in self._counts:
             self._counts[key.resource] += (new is not None) - (old is not None)
-        links_before = _links(key, old) if old is not None else None
-        links = _links(key, new) if new is not None else None
-        if links != links_before:
-            self._unlink(key, links_before)
-            self._link(key, links)
+        if old is None or new is None or _have_other_links(key, old, new):
+            self._unlink(key, _links(key, old) if old is not None else None)
+            self._link(key, _links(key, new) if new is not None else None)
         for index in self._indexes.get(key.resource, ()):
             index.observe(key, new)
 
@@ -401,6 +400,13 @@ def _links(key: Key, obj: Object) -> _Links:
     orphan = not any(reference.get("controller") for reference in references)
     node = obj["spec"].get("nodeName", "") if key.resource == PODS else ""
     return _Links(obj["metadata"].get("uid", ""), tuple(owner["uid"] for owner in references), orphan, node)
+
+
+def _have_other_links(key: Key, old: Object, new: Object) -> bool:
+    """Tell whether two states of an object may have different entries in the built-in indexes."""
+    before, after = old["metadata"], new["metadata"]
+    return before.get("uid") != after.get("uid") or before.get("ownerReferences") != after.get("ownerReferences") or (
+        key.resource == PODS and old["spec"].get("nodeName") != new["spec"].get("nodeName"))
 
 
 def _discard(groups: dict[Group, dict[Key, Value]], group: Group, key: Key) -> None:

@@ -28,12 +28,14 @@ def _whole_number(resource: str, quantity: Quantity) -> int:
     return quantity.milli_value() if resource == "cpu" else quantity.value()
 
 
-_parse = lru_cache(maxsize=4096)(Quantity.parse)
+@lru_cache(maxsize=4096)
+def _parsed_number(resource: str, text: str) -> int:
+    return _whole_number(resource, Quantity.parse(text))
 
 
 def resource_list(quantities: Mapping[str, Any] | None) -> Resources:
     """Convert a ``v1.ResourceList`` to whole numbers."""
-    return {name: _whole_number(name, _parse(str(quantity))) for name, quantity in (quantities or {}).items()}
+    return {name: _parsed_number(name, str(quantity)) for name, quantity in (quantities or {}).items()}
 
 
 class PodInfo:

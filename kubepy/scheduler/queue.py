@@ -80,6 +80,9 @@ class UnschedulablePods:
         for action in self._actions(pod_info):
             self._by_action[action].pop(key, None)
 
+    def __len__(self) -> int:
+        return len(self._pods)
+
     def get(self, key: Key) -> QueuedPodInfo | None:
         return self._pods.get(key)
 

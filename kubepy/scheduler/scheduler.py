@@ -101,7 +101,8 @@ class Scheduler:
                 self._enqueue(key)
         elif self._is_worth_requeuing(new, queued, unscheduled_pod_event(old, new)):
             self._enqueue(key)
-        self._move_to_queue(pod_event(event))
+        if self._unschedulable:
+            self._move_to_queue(pod_event(event))
 
     def _is_responsible_for(self, pod: Pod) -> bool:
         """Tell whether this scheduler is to schedule the pod, now or later."""

@@ -299,6 +299,7 @@ class WatchCache:
                 if cluster is None:
                     cluster = self._open_cluster()
                     cluster.store.lock_timeout = 0.0  # watchers wait for this thread
+                    cluster.store.watch_files()
                     self.attach(cluster)
                 if not self._is_loaded:
                     self._load(cluster)
@@ -309,7 +310,7 @@ class WatchCache:
                     cost = time.monotonic() - now
                     scan_due = now + cost + min(max(SCAN_SECONDS, SCAN_COST_RATIO * cost), MAX_SCAN_SECONDS)
                     self._remove_expired(cluster)
-                elif cluster.store.revision() != self._revision:
+                elif not cluster.store.is_quiet() and cluster.store.revision() != self._revision:
                     self._read_log(cluster, scan=False)
                 problem = ""
             except CompactedError:

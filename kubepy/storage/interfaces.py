@@ -136,6 +136,13 @@ class Store(Protocol):
         :param look: as it is now; else as this store has last seen it.
         """
 
+    def watch_files(self) -> None:
+        """Let something tell what is changed from outside, as long as the store is open, so that looks for that cost
+        next to nothing. Only the cost differs."""
+
+    def is_quiet(self) -> bool:
+        """Return whether it is known, at next to no cost, that nothing has changed here for a moment."""
+
     def describe(self, problem: Problem) -> str:
         """Return a problem and what follows from it, for a warning."""
 

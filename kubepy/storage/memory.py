@@ -545,6 +545,13 @@ class MemoryStore:
         """Return nothing: there are no files."""
         return []
 
+    def watch_files(self) -> None:
+        """Do nothing: only this process changes the objects."""
+
+    def is_quiet(self) -> bool:
+        """Return False: asking for the changes costs no more."""
+        return False
+
     def describe(self, problem: Problem) -> str:
         """Return a problem as it is."""
         return str(problem)

@@ -8,8 +8,8 @@ import pytest
 
 from kubepy.api.clock import Ids, format_time
 from kubepy.kubelet.lifetimes import Lifetime, Rules, lifetime_of
-from kubepy.kubelet.outcomes import COMPLETED, OUTCOMES
-from kubepy.kubelet.stages import Expire, Refuse, Start, Step, next_due, next_step
+from kubepy.kubelet.outcomes import COMPLETED, OUTCOMES, RUNNING
+from kubepy.kubelet.stages import Expire, Refuse, Start, Step, next_due, next_step, starts_plainly
 from kubepy.kubelet.statuses import pod_status
 from tests.kubelet.objects import NOW, Object, new_node, new_pod
 
@@ -171,3 +171,21 @@ def test_pod_that_waits_for_a_client_ends_where_it_is_not_restarted() -> None:
     assert played(pod_with(spec={"containers": containers}))["status"]["phase"] == "Succeeded"
     assert played(pod_with("Always", spec={"containers": containers}))["status"]["phase"] == "Running"
     assert played(pod_with(spec={"containers": containers}, outcome="ready"))["status"]["phase"] == "Running"
+
+
+@pytest.mark.parametrize(("pod", "is_plain"), [
+    (pod_with("Always"), True),
+    (pod_with("Never"), True),
+    (pod_with("Always", owner="DaemonSet"), True),
+    (pod_with(owner="Job"), False),
+    (pod_with("Always", outcome="failed"), False),
+    (pod_with("Always", spec={"activeDeadlineSeconds": 5}), False),
+    (pod_with("Always", spec={"containers": [{"name": "main", "image": "Not An Image"}]}), False),
+    (pod_with("Always", spec={"initContainers": [{"name": "first", "image": "image"}]}), False),
+])
+def test_plain_pods_just_run(pod: Object, is_plain: bool) -> None:
+    """Expect the step of a plain pod to be the one that the stages give, and nothing after it."""
+    assert starts_plainly(pod, new_node(), RULES) is is_plain
+    assert (due(pod) == Start(RUNNING) and due_at(played(pod)) is None) or not is_plain
+    assert not starts_plainly(pod, new_node(**{"kubepy.dev/pod-outcome": "failed"}), RULES)
+    assert not starts_plainly(played(pod_with("Always")), new_node(), RULES)

@@ -21,10 +21,11 @@ from kubepy.storage.folder.scan import EVERYTHING, Extents
 from kubepy.storage.model import Admit, Object, Removal
 
 with lazy_imports():
-    from kubepy.storage.folder import commit_files, locks, outside_edits, recovery
+    from kubepy.storage.folder import commit_files, locks, outside_edits, recovery, watching
 
 if TYPE_CHECKING:
     from kubepy.storage.folder.outside_edits import OutsideEdits
+    from kubepy.storage.folder.watching import FolderWatch
     from kubepy.storage.links import NewLinks
     from kubepy.storage.timeline import NewRecorder, TimelineRecorder
 
@@ -53,6 +54,7 @@ class Access:
         self._lock: locks.Lock | None = None  # the folder's, while this process has it
         self._newest = 1  # the newest revision of the indexes that were removed
         self._looked = -math.inf  # when it has recorded all edits last, on the clock of :func:`time.monotonic`
+        self.watch: FolderWatch | None = None
         self._damage = ""  # the warning of a damaged index
         self._damaged: tuple[int, int] | None = None  # the file of an index that is not to be opened again
 
@@ -74,6 +76,8 @@ class Access:
         if self._database is not None:
             self._database.close()
             self._database, self._looked = None, -math.inf
+            if self.watch is not None:
+                self.watch.doubt()
 
     def sync(self) -> None:
         """Make what was committed durable; where the index was removed, all of the file system. Raises FolderError."""
@@ -178,10 +182,11 @@ class Access:
     # --- catching up ---
 
     @contextmanager
-    def locked(self, timeout: float, extents: Extents = EVERYTHING) -> Iterator[None]:
+    def locked(self, timeout: float, extents: Extents | Callable[[], Extents] = EVERYTHING) -> Iterator[None]:
         """Hold the folder's lock, with every commit finished and every edit from outside in some extents recorded.
 
-        ``timeout``: seconds that one other process may hold it, 0 for not at all. Raises LockTimeoutError, FolderError.
+        ``timeout``: seconds that one other process may hold it, 0 for not at all. ``extents``: a function is called
+        with the lock, and returns where there may be edits that are not recorded. Raises LockTimeoutError, FolderError.
         """
         lock = locks.Lock(self.own_path(locks.LOCK))
         with self.errors():
@@ -197,7 +202,7 @@ class Access:
             self._lock = None
             lock.release()
 
-    def _catch_up(self, was_left: bool, extents: Extents) -> None:
+    def _catch_up(self, was_left: bool, extents: Extents | Callable[[], Extents]) -> None:
         """Finish commits and record edits, in an index that can be written. ``was_left``: the last holder of the lock
         died with it."""
         if self._database is not None and (self._database.in_memory or self._database.is_replaced()):
@@ -213,14 +218,19 @@ class Access:
             self._warn_of_damage()
             self._recover(self._create(), was_left)
 
-    def _recover(self, database: Database, was_left: bool, extents: Extents = EVERYTHING) -> None:
+    def _recover(self, database: Database, was_left: bool,
+                 extents: Extents | Callable[[], Extents] = EVERYTHING) -> None:
         settings.finish(database, self.folder)  # before the rows, by which the next process knows that there is work
         is_usual = not was_left and database.is_built() and self.is_same_boot(database)
         recovery.Recovery(database, self.folder, self.boot).run(unclean=was_left)
         if not is_usual or any(map(is_folder_path, database.problems())):  # folders may be within reach again
             extents = EVERYTHING
+        is_all = callable(extents) or extents == EVERYTHING
+        extents = extents() if callable(extents) else extents
         if extents and self.record_outside_edits(extents):
             recovery.Recovery(database, self.folder, self.boot).run(unclean=False)
+        if is_all:
+            self.note_look(is_recorded=True)
 
     def _let_go(self) -> None:
         """Close an index that was removed, or one in memory; those that come after it go on from its revisions."""
@@ -251,12 +261,34 @@ class Access:
         """
         is_changed = self.outside_edits().record(extents, same_boot=self.is_same_boot(self.opened()))
         if extents == EVERYTHING:
-            self.note_look()
+            self.note_look(is_recorded=True)
         return is_changed
 
-    def note_look(self) -> None:
-        """Note that all edits from outside are seen by now."""
+    def note_look(self, *, is_recorded: bool) -> None:
+        """Note that all edits from outside are seen by now, and whether they are recorded."""
         self._looked = time.monotonic()
+        if self.watch is not None and is_recorded:
+            self.watch.confirm()
+
+    def watch_files(self) -> None:
+        """Let the system name the files that change from now on."""
+        if self.watch is None:
+            self.watch = watching.FolderWatch(self.folder)
+
+    def stop_watching(self) -> None:
+        """Let go of the watches."""
+        if self.watch is not None:
+            self.watch.close()
+            self.watch = None
+
+    def unseen(self) -> Extents:
+        """Return where there may be edits from outside that are not recorded: where the watch names files; without one,
+        and where the index may not have what was recorded, everywhere."""
+        database = self.opened()
+        if self.watch is None or database.in_memory or not self.is_same_boot(database) or any(
+                map(is_folder_path, database.problems())):
+            return EVERYTHING
+        return self.watch.changed()
 
     def has_looked_within(self, seconds: float) -> bool:
         """Return whether all edits were seen not longer ago than so many seconds."""

@@ -19,6 +19,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from kubepy.storage import yaml
 from kubepy.storage.errors import ConflictError, FolderError, RemovedError
 from kubepy.storage.folder.compare import digest_of, managers_path
 from kubepy.storage.folder.database import DURABLE, NO_FILE, PENDING, Database, Place, Row, Stamp, row_hash, sum_of
@@ -100,15 +101,15 @@ class Staged(NamedTuple):
 
 
 def stage(folder: StateFolder, row: Row, number: int, *, sync: bool, before: str | None = None,
-          plain: Object | None = None) -> Staged:
+          content: bytes | None = None) -> Staged:
     """Write the content of a row's file beside it, under a name of its own; the row gets its stamp.
 
     ``sync``: make the content durable. ``before``: the JSON of the object in the present file, where it is known.
-    ``plain``: the object itself, as that of an ObjectWrite.
+    ``content``: the content in canonical form, where that is known to be the file's.
     Raises FolderError for an object that is too large and for a present file that cannot be read, OSError.
     """
     path = path_of(row.key)
-    data, canonical = _content_of(folder, row, before, plain)
+    data, canonical = (content, 1) if content is not None else _content_of(folder, row, before)
     if len(data) > MAX_SIZE:
         raise FolderError(f"{folder.absolute(path)}: would be larger than 3 MiB")
     temporary = f"{parent_of(path)}/{TEMPORARY_PREFIX}{number}{TEMPORARY_SUFFIX}"
@@ -119,12 +120,12 @@ def stage(folder: StateFolder, row: Row, number: int, *, sync: bool, before: str
     return Staged(row, temporary)
 
 
-def _content_of(folder: StateFolder, row: Row, before: str | None, plain: Object | None) -> tuple[bytes, int]:
+def _content_of(folder: StateFolder, row: Row, before: str | None) -> tuple[bytes, int]:
     """Return the content of a row's file, and 1 if it is canonical. A file to which somebody gave another form keeps
     that form."""
     assert row.json is not None
     if row.canonical:
-        return to_file(row.json, plain), 1
+        return to_file(row.json), 1
     try:
         present, _, _ = folder.read(path_of(row.key))
     except FileNotFoundError:
@@ -161,6 +162,7 @@ class Journal:
         self.folder = folder
         self.boot = boot
         self.is_recorded = False
+        self._written: yaml.Written = {}  # parts of the objects of a commit, many of which have some in common
 
     def commit(self, database: Database, commit: Commit) -> None:
         """Commit changes.
@@ -174,12 +176,14 @@ class Journal:
             files = sum(write.json is not None and write.expires is None for write in commit.writes)
             for number, write in enumerate(commit.writes):
                 staged.append(self._stage(write, number, sync=files <= SYNC_EACH))
+            self._written.clear()
             if files > SYNC_EACH:
                 self.folder.sync_all()
             sums = self._sums_after(database, staged, commit)
             self._record(database, staged, commit)
             self.is_recorded = True
         except BaseException:
+            self._written.clear()
             self._discard_staged(commit)
             raise
         try:
@@ -222,9 +226,10 @@ class Journal:
         row = Row(*write.key, write.revision, write.json, state=PENDING,
                   replaces=_versions_to_replace(before, has_file=present is not None),
                   canonical=present_row.canonical if present_row else 1)
+        content = to_file(write.json, write.plain, self._written) if row.canonical and write.plain is not None else None
         try:
             staged = stage(self.folder, row, number, sync=sync, before=present_row.json if present_row else None,
-                           plain=write.plain)
+                           content=content)
             managers = stage_managers(self.folder, row, number, sync=sync)
             return staged._replace(managers=managers, present=present)
         except OSError as error:

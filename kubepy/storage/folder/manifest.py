@@ -136,16 +136,17 @@ def _decode_together(rows: Sequence[Row]) -> Iterator[Object]:
         yield from objects
 
 
-def to_file(text: str, plain: Object | None = None) -> bytes:
+def to_file(text: str, plain: Object | None = None, written: yaml.Written | None = None) -> bytes:
     """Return the content of an object's file in canonical form, from the JSON of its row.
 
     :param plain: the object with its resourceVersion, where it holds nothing but what the JSON does.
+    :param written: as of :func:`yaml.dump`, for plain objects.
     """
     if plain is None:
         return yaml.dump(_without_managers(text)).encode()
     metadata = {name: value for name, value in plain["metadata"].items()
                 if name not in ("managedFields", "resourceVersion")}
-    return yaml.dump({**plain, "metadata": metadata}).encode()
+    return yaml.dump({**plain, "metadata": metadata}, written).encode()
 
 
 def to_edited_file(text: str, present: bytes) -> bytes:

@@ -64,6 +64,7 @@ class FolderView(NamedTuple):
     :ivar unrecorded: the keys of objects that are not as the index has them, or are left out because of their files.
     :ivar places: the places of all rows that were read.
     :ivar sums: of the files in these places, if all is recorded.
+    :ivar is_recorded: all that is in the files stands in the index.
     """
 
     revision: int
@@ -72,6 +73,7 @@ class FolderView(NamedTuple):
     unrecorded: set[Key]
     places: frozenset[Place]
     sums: dict[Place, int]
+    is_recorded: bool
 
 
 class DifferenceCause(Enum):
@@ -130,10 +132,30 @@ class Reader:
         """View one object."""
         return self._view((Extent(*key),))
 
+    def look_watched(self) -> bool:
+        """Record the edits of the files that the watch of the folder names; return False where there is none, or it
+        cannot name them."""
+        if self._access.watch is None:
+            return False
+        database = self._access.database()
+        if (extents := self._access.unseen()) == EVERYTHING:
+            return False
+        if database.pending():
+            self._access.try_catch_up(())  # the process that began that commit may be dead
+        is_recorded = True
+        if extents:
+            comparison = self._compare_with_newest(extents)
+            is_recorded = not comparison.recorded and not self._is_behind(comparison)
+        self._access.note_look(is_recorded=is_recorded)
+        self.problems = sorted(problem for _, problem in self._access.database().problems().values())
+        return True
+
     def look_for_all(self) -> None:
         """Record all edits from outside. The sums of the files are remembered, for the next time."""
+        if self.look_watched():
+            return
         view, database = self.view_all(), self._access.database()
-        self._access.note_look()
+        self._access.note_look(is_recorded=view.is_recorded)
         if database.lacks_sums(view.sums):
             def remember() -> None:
                 if database.counter("revision") == view.revision:
@@ -176,8 +198,9 @@ class Reader:
                 _apply(outcome, rows, problems, comparison.revision)
                 unrecorded.update(_changed_keys(outcome))
         places = frozenset(row[:2] for row in comparison.rows)
-        sums = {} if comparison.recorded or self._is_behind(comparison) else comparison.sums
-        return FolderView(comparison.revision, rows, sorted(problems), unrecorded, places, sums)
+        is_recorded = not comparison.recorded and not self._is_behind(comparison)
+        return FolderView(comparison.revision, rows, sorted(problems), unrecorded, places,
+                          comparison.sums if is_recorded else {}, is_recorded)
 
     def _compare_with_newest(self, extents: Extents, read_rows: ReadRows | None = None) -> _Comparison:
         """Compare files and rows; where something is to be recorded and can be, once more after that."""

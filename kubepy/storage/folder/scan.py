@@ -164,8 +164,9 @@ Extents = Sequence[Extent]
 
 def scan_extents(folder: StateFolder, extents: Extents) -> FolderScan:
     """List the object files of several extents, which have no folder in common."""
-    scans = [scan_object(folder, extent.key) if extent.key else scan_objects(folder, extent.resource, extent.namespace)
-             for extent in extents]
+    scans = [scan_objects(folder, extent.resource, extent.namespace) for extent in extents if not extent.key]
+    if keys := [extent.key for extent in extents if extent.key]:
+        scans.append(scan_keys(folder, keys))
     if len(scans) == 1:
         return scans[0]
     return FolderScan([listing for scan in scans for listing in scan.listings],
@@ -212,13 +213,26 @@ def scan_objects(folder: StateFolder, resource: str | None = None, namespace: st
 
 def scan_object(folder: StateFolder, key: Key) -> FolderScan:
     """Look for the file of one object."""
+    return scan_keys(folder, (key,))
+
+
+def scan_keys(folder: StateFolder, keys: Iterable[Key]) -> FolderScan:
+    """Look for the files of some objects."""
     scanner = _Scanner(folder)
-    directory = ResourceDirectory(key.resource, key.namespace, folder_of(key.resource, key.namespace))
-    status = scanner.status(path_of(key)) if scanner.has_folders(directory.path) else None
-    name = encode(key.name) + SUFFIX
-    managers = scanner.managers_status(f"{directory.path}/{MANAGED}/{name}") if status else None
-    listing = Listing(directory, {name: status} if status else {}, {name: managers} if managers else {}, is_part=True)
-    return FolderScan([listing], Obstacles(scanner.obstacles))
+    listings: dict[Place, Listing | None] = {}  # None: there is no such folder
+    for key in keys:
+        place = key.resource, key.namespace
+        if place not in listings:
+            directory = ResourceDirectory(*place, folder_of(*place))
+            listings[place] = Listing(directory, {}, {}, is_part=True) if scanner.has_folders(directory.path) else None
+        listing, name = listings[place], encode(key.name) + SUFFIX
+        if listing and (status := scanner.status(f"{listing.directory.path}/{name}")):
+            listing.files[name] = status
+            if managers := scanner.managers_status(f"{listing.directory.path}/{MANAGED}/{name}"):
+                listing.managers[name] = managers
+    return FolderScan([
+        listing or Listing(ResourceDirectory(*place, folder_of(*place)), {}, {}, is_part=True)
+        for place, listing in listings.items()], Obstacles(scanner.obstacles))
 
 
 def find_obstacle(folder: StateFolder, path: str) -> Obstacle | None:

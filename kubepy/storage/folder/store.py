@@ -20,7 +20,6 @@ from kubepy.storage.folder.files import StateFolder
 from kubepy.storage.folder.manifest import Decoder
 from kubepy.storage.folder.paths import is_folder_path
 from kubepy.storage.folder.reader import FolderView, Reader, read_changes, read_logged_changes
-from kubepy.storage.folder.scan import EVERYTHING
 from kubepy.storage.model import (
     Admit,
     Change,
@@ -97,6 +96,7 @@ class FolderStore:
         self._meta_writes: dict[str, str | None] | None = None  # of the transaction under way
         self._settings_writes: Object = {}  # likewise
         self._is_unsynced = False
+        self._misplaced: tuple[int, Problems] = 0, []  # when the watch of the folder had a number
         self._views: Views | None = None  # they have connections of their own
         self._listener: Callable[[CommittedChanges], None] | None = None
 
@@ -145,6 +145,7 @@ class FolderStore:
             for view in self._views or ():
                 view.close()  # the last connection writes SQLite's log into the index
             self._access.close()
+            self._access.stop_watching()
 
     def sync(self) -> None:
         """Make durable on its own what this store has committed: from then on the files are the truth, also after
@@ -276,7 +277,7 @@ class FolderStore:
         """Return the newest revision, and what :meth:`changes` does with objects as text; without ``scan`` only what is
         recorded counts."""
         if scan:
-            self._reader.view_all()
+            self._reader.look_for_all()
         return read_logged_changes(self._access.database(), since)
 
     @_reads
@@ -305,10 +306,27 @@ class FolderStore:
 
         :param look: look at all files; else those count that the last look of this store has met.
         """
-        if look or self._reader.problems is None:
+        if (look or self._reader.problems is None) and not self._reader.look_watched():
             self._reader.view_all()
-        problems = [*fsck.misplaced_files(self._folder), *(self._reader.problems or ())]
+        problems = [*self._misplaced_files(), *(self._reader.problems or ())]
         return sorted({problem.path: problem for problem in problems}.values())
+
+    def _misplaced_files(self) -> Problems:
+        """Return the files that no object can have; with a watch they are looked for when it names such a file."""
+        watch = self._access.watch
+        arrangement = watch.arrangement if watch is not None and watch.is_sure else 0
+        if not arrangement or self._misplaced[0] != arrangement:
+            self._misplaced = arrangement, list(fsck.misplaced_files(self._folder))
+        return self._misplaced[1]
+
+    def watch_files(self) -> None:
+        """Let the operating system name the files that change, as long as this store is open: then a look for edits
+        from outside looks at these alone. Where it cannot, a look is one at everything, as without."""
+        self._access.watch_files()
+
+    def is_quiet(self) -> bool:
+        """Return whether nothing at all has happened in the folder for a moment, as far as a watch can tell."""
+        return self._access.watch is not None and self._access.watch.is_quiet()
 
     def describe(self, problem: Problem) -> str:
         """Return a problem with the whole path of its file, and what follows from it, as warnings have it."""
@@ -356,7 +374,7 @@ class FolderStore:
         if self._meta_writes is not None:
             raise RuntimeError("a transaction is under way in this store; transactions do not nest")
         looks = refresh and not self._access.has_looked_within(looked_within)
-        with self._access.locked(self.lock_timeout, EVERYTHING if looks else ()):
+        with self._access.locked(self.lock_timeout, self._access.unseen if looks else ()):
             changes = transaction.FolderTransaction(self._access, self._decoder, self._volatile, self._access.now,
                                                     is_refreshed=refresh)
             self._meta_writes = {}

@@ -34,17 +34,23 @@ _LONE_SPACE = re.compile(r"(?<! ) (?! )")
 _FIRST_SPACE = re.compile(r"(?<! ) ")
 _LETTERS = re.compile(r"[A-Za-z]*\Z")
 
+# Parts by their identity and where they stand. The part itself is kept, so that no other one can get its identity.
+Written = dict[tuple[int, str], tuple[Any, list[str]]]
+
 _texts: dict[str, str] = {}  # strings that are written the same at every column
 _orders: dict[tuple[str, ...], list[tuple[str, str]]] = {}  # keys of a mapping → in order, each with its "key:"
 
 
-def dump(obj: Any) -> str:
+def dump(obj: Any, written: Written | None = None) -> str:
     """Return a value as a document, ending in a newline.
 
     Takes JSON values: dict with string keys, list, str, int, float, bool, None.
+
+    :param written: parts of documents with their lines, which this one is added to. Documents that are written with the
+        same one have to stay as they are: what they share is written once.
     """
     lines: list[str] = []
-    _node(obj, "", "", lines)
+    _node(obj, "", "", lines, written)
     lines.append("")
     return "\n".join(lines)
 
@@ -52,14 +58,14 @@ def dump(obj: Any) -> str:
 def dump_entry(name: str, value: Any, pad: str) -> str:
     """Return the lines of one entry of a mapping that stands at ``pad`` (spaces)."""
     lines: list[str] = []
-    _mapping({name: value}, pad, pad, lines)
+    _mapping({name: value}, pad, pad, lines, None)
     return "\n".join([*lines, ""])
 
 
 def dump_item(value: Any, pad: str = "") -> str:
     """Return the lines of one item of a list that stands at ``pad`` (spaces)."""
     lines: list[str] = []
-    _sequence([value], pad, pad, lines)
+    _sequence([value], pad, pad, lines, None)
     return "\n".join([*lines, ""])
 
 
@@ -69,17 +75,17 @@ def in_order(names: Iterable[str]) -> list[str]:
     return [name for name, _ in _orders.get(keys) or _order(keys)]
 
 
-def _node(value: Any, lead: str, pad: str, lines: list[str]) -> None:
+def _node(value: Any, lead: str, pad: str, lines: list[str], written: Written | None) -> None:
     """Write a value whose first line begins with ``lead``, and whose nested lines stand at ``pad``."""
     if value and type(value) is dict:
-        _mapping(value, lead, pad, lines)
+        _mapping(value, lead, pad, lines, written)
     elif value and type(value) is list:
-        _sequence(value, lead, pad, lines)
+        _sequence(value, lead, pad, lines, written)
     else:
         lines.append(lead + (string(value, len(lead), pad or "  ") if isinstance(value, str) else atom(value)))
 
 
-def _mapping(obj: dict[str, Any], lead: str, pad: str, lines: list[str]) -> None:
+def _mapping(obj: dict[str, Any], lead: str, pad: str, lines: list[str], written: Written | None) -> None:
     """Write the entries; the first follows ``lead`` (``- `` in a list), the others stand at ``pad``."""
     names = tuple(obj)
     order = _orders.get(names) or _order(names)
@@ -89,30 +95,36 @@ def _mapping(obj: dict[str, Any], lead: str, pad: str, lines: list[str]) -> None
         if not key:  # it is too long for a line, or has several: ``? key`` and ``: value``
             inner = pad + "  "
             lines.append(f"{lead}? {string(name, len(lead) + 2, inner)}")
-            _node(value, pad + ": ", inner, lines)
+            _node(value, pad + ": ", inner, lines, written)
         elif kind is str:
             text = _texts.get(value)
             if text is None:
                 text = string(value, len(lead) + len(key) + 1, pad + "  ")
             lines.append(f"{lead}{key} {text}")
-        elif kind is dict and value:
+        elif value and (kind is dict or kind is list):
             lines.append(lead + key)
-            _mapping(value, pad + "  ", pad + "  ", lines)
-        elif kind is list and value:
-            lines.append(lead + key)
-            _sequence(value, pad, pad, lines)
+            inner = pad + "  " if kind is dict else pad
+            write = _mapping if kind is dict else _sequence
+            if written is None:
+                write(value, inner, inner, lines, None)
+            elif (known := written.get(place := (id(value), inner))) is not None:
+                lines += known[1]
+            else:
+                start = len(lines)
+                write(value, inner, inner, lines, written)
+                written[place] = value, lines[start:]
         else:
             lines.append(f"{lead}{key} {atom(value)}")
         lead = pad
 
 
-def _sequence(items: list[Any], lead: str, pad: str, lines: list[str]) -> None:
+def _sequence(items: list[Any], lead: str, pad: str, lines: list[str], written: Written | None) -> None:
     inner = pad + "  "
     for item in items:
         if type(item) is dict and item:
-            _mapping(item, lead + "- ", inner, lines)
+            _mapping(item, lead + "- ", inner, lines, written)
         else:
-            _node(item, lead + "- ", inner, lines)
+            _node(item, lead + "- ", inner, lines, written)
         lead = pad
 
 

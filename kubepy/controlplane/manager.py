@@ -376,6 +376,9 @@ class Manager:
         elif not self._loaded:
             self._load()
             self._deliver_again(inbox)
+        elif self._view.revision != self._seen and any(
+                self._informers.is_known_in_part(event.key) for event in inbox):
+            self._relist()  # the view does not show any more what these were
         else:
             self._recall_before(inbox)
             self._view.refresh()

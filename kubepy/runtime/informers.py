@@ -6,7 +6,7 @@ Upstream: informers, listers, indexers and typed clients of ``k8s.io/client-go``
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
 from kubepy.api.meta import AnyObject, Object, ObjectT, is_controlled_by, namespace_of, owner_references, uid_of
@@ -69,6 +69,7 @@ class Index(Generic[ObjectT, Value]):
                  load_group: Callable[[str], object]) -> None:
         self._compute = compute
         self._load, self._load_group = load, load_group
+        self.answered: set[Query] = set()  # by which parts of objects were read
         self._group_of: dict[Key, str] = {}
         self._groups: dict[str, dict[Key, Value]] = {}
 
@@ -90,7 +91,12 @@ class Index(Generic[ObjectT, Value]):
             self._group_of[key] = group
             self._groups.setdefault(group, {})[key] = value
 
+    def holds(self, key: Key) -> bool:
+        """Return whether an object is in a group."""
+        return key in self._group_of
+
     def clear(self) -> None:
+        self.answered.clear()
         self._group_of.clear()
         self._groups.clear()
 
@@ -208,14 +214,23 @@ class Informers:
         return sorted({*self._objects, *filter(self._is_watched, unread)})
 
     def add_index(self, resource: TypedResource[ObjectT], compute: Callable[[ObjectT], tuple[str, Value] | None],
-                  queries: Callable[[str], Iterable[Query]] | None = None) -> Index[ObjectT, Value]:
+                  queries: Callable[[str], Iterable[Query]] | None = None,
+                  parts: Sequence[str] = ()) -> Index[ObjectT, Value]:
         """Keep an :class:`Index` of a resource from now on; what was observed before is in it.
 
         :param queries: find the objects of a group, by its name, and perhaps others; None: all of the resource may be
             in any group.
+        :param parts: all that is computed from (``metadata.labels``): of objects that nothing else has asked for only
+            this is read, and ``compute`` gets objects of these fields.
         """
-        index = Index(compute, lambda key: self.get(*key),
-                      lambda group: self.load(*(queries(group) if queries is not None else (Query(resource),))))
+        def load_group(group: str) -> None:
+            asked = queries(group) if queries is not None else (Query(resource),)
+            if parts:
+                self._load_parts(index, parts, asked)
+            else:
+                self.load(*asked)
+
+        index = Index(compute, lambda key: self.get(*key), load_group)
         for namespace, space in self._objects.get(resource, {}).items():
             for name, obj in space.items():
                 index.observe(Key(resource, namespace, name), cast(ObjectT, obj))
@@ -323,6 +338,24 @@ class Informers:
         recorded = self._view.keys(resource, most + 1)
         return len(recorded) <= most and all(map(self.is_known, recorded))
 
+    def _load_parts(self, index: Index[Any, Any], parts: Sequence[str], queries: Iterable[Query]) -> None:
+        """Let an index take the parts of objects that some queries find, where the objects are not known."""
+        for query in queries:
+            resource, namespace, link, value = query
+            if resource is None:
+                self.load(query)
+            elif self._view is not None and self._is_watched(resource) and query not in index.answered and not (
+                    {query, Query(resource)} & self._answered):
+                index.answered.add(query)
+                self._changes[resource] += 1
+                for key, obj in self._view.parts(parts, resource, namespace, link, value):
+                    if not self.is_known(key):
+                        index.observe(key, obj)
+
+    def is_known_in_part(self, key: Key) -> bool:
+        """Return whether an index has read parts of an object that is not known."""
+        return not self.is_known(key) and any(index.holds(key) for index in self._indexes.get(key.resource, ()))
+
     def _load(self, key: Key) -> Object | None:
         """Read one object that is not observed."""
         assert self._view is not None
@@ -340,7 +373,8 @@ class Informers:
         self._objects.setdefault(key.resource, {}).setdefault(key.namespace, {})[key.name] = obj
         self._link(key, _links(key, obj))
         for index in self._indexes.get(key.resource, ()):
-            index.observe(key, obj)
+            if not index.holds(key):  # what was computed from parts of it stays, at its place
+                index.observe(key, obj)
 
     def _link(self, key: Key, links: _Links | None) -> None:
         if links is None:

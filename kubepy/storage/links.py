@@ -96,6 +96,15 @@ def link_values(links: Iterable[Lookup], key: Key, obj: Object, text: str) -> Va
                  if link.includes(key.resource) and (value := link.value_of(obj, text)) is not None)
 
 
+def partial_object(fields: Sequence[Sequence[str]], values: Iterable[Any]) -> Object:
+    """Return an object that has only some fields, each in a section, but for those without a value."""
+    obj: Object = {section: {} for section, _ in fields}
+    for (section, field), value in zip(fields, values, strict=True):
+        if value is not None:
+            obj[section][field] = value
+    return obj
+
+
 class LinkEntries(NamedTuple):
     """The entries of the objects in memory, which never change: (link, value, resource, namespace, name)."""
 
@@ -153,6 +162,11 @@ class RecordedView(Protocol):
     def linked(self, link: str, value: str, resource: str | None = None,
                namespace: str | None = None) -> LinkedObjects:
         """Return the objects that a link finds by a value (of one resource, in one namespace), in key order."""
+
+    def parts(self, paths: Sequence[str], resource: str, namespace: str | None = None, link: str = "",
+              value: str = "") -> LinkedObjects:
+        """Return only some fields, each in a section (``metadata.labels``), of the objects of a resource (that a link
+        finds), in key order; the section is there without the field, too."""
 
     def keys(self, resource: str, limit: int | None = None) -> Keys:
         """Return the keys of the objects of a resource, at most so many, in key order."""

@@ -20,7 +20,18 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 from kubepy.storage.errors import CompactedError, LockTimeoutError
-from kubepy.storage.links import Keys, LinkedObjects, LinkEntries, Lookup, Names, NewLinks, Places, Values, link_values
+from kubepy.storage.links import (
+    Keys,
+    LinkedObjects,
+    LinkEntries,
+    Lookup,
+    Names,
+    NewLinks,
+    Places,
+    Values,
+    link_values,
+    partial_object,
+)
 from kubepy.storage.model import (
     DELETED,
     LOG_LENGTH,
@@ -662,6 +673,13 @@ class MemoryView:
     def linked(self, link: str, value: str, resource: str | None = None,
                namespace: str | None = None) -> LinkedObjects:
         return _with_keys(self._state.find(link, value, resource, namespace))
+
+    def parts(self, paths: Sequence[str], resource: str, namespace: str | None = None, link: str = "",
+              value: str = "") -> LinkedObjects:
+        objects = self.linked(link, value, resource, namespace) if link else self.list(resource, namespace)
+        fields = [path.split(".") for path in paths]
+        return [(key, partial_object(fields, ((obj.get(section) or {}).get(field) for section, field in fields)))
+                for key, obj in objects]
 
     def keys(self, resource: str, limit: int | None = None) -> Keys:
         return list(islice(self._state.keys(resource), limit))

@@ -37,6 +37,7 @@ class Pair:
         self.lazy, self.full = Informers(), Informers()
         self.owned: list[Index[Any, None]] = []
         self.failed: list[Index[Any, None]] = []
+        self.in_part: list[Index[Any, str]] = []
         for informers in (self.lazy, self.full):
             self.owned.append(informers.add_index(
                 PODS, lambda pod: (((pod["metadata"].get("ownerReferences") or [{}])[0].get("uid", "")), None),
@@ -44,6 +45,10 @@ class Pair:
             self.failed.append(informers.add_index(
                 PODS, lambda pod: ("", None) if pod["status"]["phase"] == "Failed" else None,
                 lambda _: (Query(PODS, None, "phase", "Failed"),)))
+            self.in_part.append(informers.add_index(
+                PODS, lambda pod: (((pod["metadata"].get("ownerReferences") or [{}])[0].get("uid", "")),
+                                   f"{pod['metadata']['uid']} on {pod['spec'].get('nodeName')}"),
+                lambda uid: owned_by(uid, PODS), ("metadata.uid", "metadata.ownerReferences", "spec.nodeName")))
         self.lazy.follow(self.view, lambda resource: True)
         for key, obj in self.view.list(PODS):
             self.full.observe(WatchEvent(key, None, obj))
@@ -73,6 +78,7 @@ class Pair:
             lambda informers, at: informers.count(PODS),
             lambda informers, at: informers.key_of(uid_of_pod),
             lambda informers, at: sorted(self.owned[at].group(uid)) if uid else None,
+            lambda informers, at: sorted(self.in_part[at].group(uid).items()) if uid else None,
             lambda informers, at: sorted(self.failed[at].group("")),
             lambda informers, at: informers.list(PODS, draw_namespace) if is_rare else None,
         ]

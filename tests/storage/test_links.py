@@ -88,6 +88,17 @@ def assert_links_hold(view: RecordedView) -> None:
             assert all(obj == view.get(place) for place, obj in linked)
             assert view.linked(link.name, text, "pods", "default") == [
                 entry for entry in linked if entry[0].resource == "pods" and entry[0].namespace == "default"]
+    paths = ("metadata.labels", "metadata.name", "spec.nodeName", "status.phase", "data.none")
+    whole = view.linked("node", "n1", "pods")
+    for entries, parts in ((view.list("pods"), view.parts(paths, "pods")),
+                           (whole, view.parts(paths, "pods", None, "node", "n1"))):
+        assert [place for place, _ in parts] == [place for place, _ in entries]
+        for (_, obj), (_, part) in zip(entries, parts, strict=True):
+            assert part == {
+                "data": {}, "metadata": {"labels": obj["metadata"]["labels"], "name": obj["metadata"]["name"]}
+                if "labels" in obj["metadata"] else {"name": obj["metadata"]["name"]},
+                "spec": {"nodeName": obj["spec"]["nodeName"]} if obj["spec"].get("nodeName") is not None else {},
+                "status": {"phase": obj["status"]["phase"]}}
     for prefix in ("", "p", "pod-", "pod-1", "x"):
         assert view.names("pods", "default", prefix) == [
             key.name for key, _ in view.list("pods", "default") if key.name.startswith(prefix)]

@@ -17,8 +17,9 @@ from kubepy.api.meta import controller_of, is_being_deleted, labels_of, name_of,
 from kubepy.api.objects.pods import next_availability
 from kubepy.api.selectors import from_label_selector
 from kubepy.controllers.daemonset.decide import DaemonSetActions, decide
-from kubepy.controllers.daemonset.placement import Placement, node_should_run_daemon_pod
+from kubepy.controllers.daemonset.placement import PLACEMENT_PARTS, Placement, node_should_run_daemon_pod
 from kubepy.controllers.daemonset.pods import (
+    DAEMON_POD_PARTS,
     HASH_LABEL,
     DaemonPod,
     for_node,
@@ -74,7 +75,9 @@ class DaemonSetController:
         self._written: dict[Key, str] = {}  # resource versions of DaemonSets from this controller's own writes
         self.queue = context.new_queue()
         self._owners = Ownership(context.informers, DAEMON_SETS, "DaemonSet", self.queue)
-        self._daemon_pods = context.informers.add_index(PODS, self._index_daemon_pod, self._owners.queries_of_group)
+        self._daemon_pods = context.informers.add_index(PODS, self._index_daemon_pod, self._owners.queries_of_group,
+                                                       DAEMON_POD_PARTS)
+        self._node_parts = context.informers.add_index(NODES, lambda node: ("", node), parts=PLACEMENT_PARTS)
 
     def remember(self) -> Any:
         return self._failed_pods_backoff.memory()
@@ -174,11 +177,11 @@ class DaemonSetController:
 
     def _placements_of(self, key: Key, daemon_set: DaemonSet) -> Mapping[str, Placement]:
         """Return where all nodes stand, by name; looked at anew after a node or the template has changed."""
-        nodes, template = self._nodes.list(), daemon_set["spec"]["template"]
+        nodes, template = self._node_parts.group(""), daemon_set["spec"]["template"]
         changes, known, placements = self._placements.get(key, (-1, None, {}))
         if changes != self._informers.changes(NODES) or known != template:
             placement = node_should_run_daemon_pod(daemon_set)
-            placements = {node["metadata"]["name"]: placement(node) for node in nodes}
+            placements = {key.name: placement(nodes[key]) for key in sorted(nodes)}
             self._placements[key] = self._informers.changes(NODES), template, placements
         return placements
 
@@ -239,7 +242,7 @@ class DaemonSetController:
             hash_, writer = labels_of(kept)[HASH_LABEL], ResourceClient(self._client, PODS)
             for pod in sorted(pods, key=lambda pod: pod.name):
                 if pod.hash != hash_:
-                    writer.update(with_hash(pod.pod, hash_))
+                    writer.update(with_hash(self._pods.get(kept["metadata"]["namespace"], pod.name) or pod.pod, hash_))
             self._history.delete(others)
         return kept
 

@@ -36,6 +36,9 @@ TOLERATED = (
 TOLERATED_ON_HOST_NETWORK = (*TOLERATED, (TAINT_NETWORK_UNAVAILABLE, NO_SCHEDULE))
 
 
+PLACEMENT_PARTS = ("metadata.name", "metadata.labels", "spec.taints")  # all that is read of a node
+
+
 class Placement(NamedTuple):
     """``should_run``: a pod is to be created where none is; ``should_continue``: one that is there may stay."""
 

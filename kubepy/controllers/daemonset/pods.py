@@ -22,10 +22,16 @@ GENERATION_LABEL = "pod-template-generation"
 GENERATION_ANNOTATION = "deprecated.daemonset.template.generation"
 
 
+DAEMON_POD_PARTS = (
+    "metadata.name", "metadata.namespace", "metadata.uid", "metadata.labels", "metadata.ownerReferences",
+    "metadata.creationTimestamp", "metadata.deletionTimestamp", "spec.nodeName", "spec.affinity", "status.phase",
+    "status.conditions")
+
+
 class DaemonPod(NamedTuple):
     """A pod of a DaemonSet, and what the controller reads of it: an index of the informers holds it ready."""
 
-    pod: Pod
+    pod: Pod  # perhaps only what is in DAEMON_POD_PARTS
     name: str
     target_node: str  # "" for none
     phase: str

@@ -23,7 +23,7 @@ import stat
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kubepy.lazy import NamedTuple, lazy_imports
 from kubepy.storage.errors import FolderError
@@ -211,6 +211,15 @@ def checksum(row: Row) -> int:
     return zlib.crc32((row.json or "").encode(), zlib.crc32(head.encode()))
 
 
+def _sound_row(columns: Iterable[Any], stored_checksum: int) -> Row:
+    """Return the row of these columns. Raises DamagedError for one whose checksum or type of a column is wrong."""
+    row = Row._make(columns)
+    is_sound = type(row.digest) is bytes and isinstance(row.expires, float | None)
+    if stored_checksum != checksum(row) or not is_sound:
+        raise DamagedError(f"the row of {row.resource} {row.name} has another checksum")
+    return row
+
+
 COLUMNS = ", ".join(Row._fields)
 # Comparing with files needs no JSON; "" keeps a live row apart from a tombstone.
 COLUMNS_WITHOUT_JSON = COLUMNS.replace("json", "CASE WHEN json IS NULL THEN NULL ELSE '' END")
@@ -396,11 +405,27 @@ class Database:
     def linked(self, link: Lookup, value: str, resource: str | None = None, namespace: str | None = None) -> list[Row]:
         """Return the live rows that a link finds by a value (of one resource, in one namespace), in key order; without
         its index all rows are looked at. Raises DamagedError."""
+        return self._select(*self._linked_rows(link, value, resource, namespace))
+
+    def _linked_rows(self, link: Lookup, value: str, resource: str | None,
+                     namespace: str | None) -> tuple[str, tuple[str, ...], str]:
+        """Return the condition of the rows that a link finds, its values, and the table."""
         narrowed = {"resource": resource, "namespace": namespace}
         chosen = {column: text for column, text in narrowed.items() if text is not None}
         where = " AND ".join([f"{link.expression} = ?", link.condition, *(f"{column} = ?" for column in chosen)])
-        return self._select(where, (value, *chosen.values()),
-                            f"objects INDEXED BY link_{link.name}" if self.has_index(link) else "objects")
+        return (where, (value, *chosen.values()),
+                f"objects INDEXED BY link_{link.name}" if self.has_index(link) else "objects")
+
+    def parts(self, paths: Iterable[str], resource: str, namespace: str | None, link: Lookup | None,
+              value: str) -> list[tuple[Row, str]]:
+        """Return the live rows of a resource (that a link finds) in key order, each with the JSON of a list of the
+        values at some paths. Raises DamagedError."""
+        where, values, table = self._linked_rows(link, value, resource, namespace) if link else (
+            *_place(resource, namespace), "objects")
+        places = ", ".join(f"'$.{path}'" for path in ("metadata.name", *paths))  # of one alone there would be no list
+        return [(_sound_row(columns, stored), text) for *columns, text, stored in self.connection.execute(
+            f"SELECT {COLUMNS}, json_extract(json, {places}), checksum FROM {table} WHERE {where} AND json IS NOT NULL "
+            "ORDER BY resource, namespace, name", values)]
 
     def link_values(self, link: Lookup) -> list[tuple[Key, str]]:
         """Return the keys of all live rows that a link finds, with their values, in no order."""
@@ -441,15 +466,8 @@ class Database:
 
     def _select(self, where: str, values: tuple[str | float, ...] = (), table: str = "objects") -> list[Row]:
         """Return rows in key order. Raises DamagedError for one whose checksum or type of a column is wrong."""
-        rows: list[Row] = []
-        for *columns, stored_checksum in self.connection.execute(
-                f"SELECT {COLUMNS}, checksum FROM {table} WHERE {where} ORDER BY resource, namespace, name", values):
-            row = Row._make(columns)
-            is_sound = type(row.digest) is bytes and isinstance(row.expires, float | None)
-            if stored_checksum != checksum(row) or not is_sound:
-                raise DamagedError(f"the row of {row.resource} {row.name} has another checksum")
-            rows.append(row)
-        return rows
+        return [_sound_row(columns, stored) for *columns, stored in self.connection.execute(
+            f"SELECT {COLUMNS}, checksum FROM {table} WHERE {where} ORDER BY resource, namespace, name", values)]
 
     def put(self, rows: Iterable[Row]) -> None:
         rows = list(rows)

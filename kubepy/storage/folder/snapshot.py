@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from math import inf
 from typing import TYPE_CHECKING, TypeVar
@@ -19,10 +19,11 @@ from weakref import WeakSet, finalize
 from kubepy.storage.errors import FolderError
 from kubepy.storage.folder.access import Access
 from kubepy.storage.folder.database import DamagedError, Database, Row
-from kubepy.storage.folder.manifest import Decoder
+from kubepy.storage.folder.manifest import DECODED_TOGETHER, Decoder
 from kubepy.storage.folder.paths import path_of
 from kubepy.storage.folder.reader import MAX_COMPARISONS, FolderView, Reader
 from kubepy.storage.folder.settings import with_recorded_changes
+from kubepy.storage.links import partial_object
 from kubepy.storage.memory import Expiring, MemoryRecord, ObjectTable, Records, StoreState
 from kubepy.storage.model import ADDED, DELETED, MODIFIED, Key, LogEntry, Object
 from kubepy.storage.sortedmap import SortedMap
@@ -280,6 +281,19 @@ class IndexView:
     def linked(self, link: str, value: str, resource: str | None = None,
                namespace: str | None = None) -> LinkedObjects:
         return self._objects(self._read(lambda index: index.linked(self._links[link], value, resource, namespace)))
+
+    def parts(self, paths: Sequence[str], resource: str, namespace: str | None = None, link: str = "",
+              value: str = "") -> LinkedObjects:
+        rows = self._read(lambda index: index.parts(
+            paths, resource, namespace, self._links[link] if link else None, value))
+        seen = [(row.key, text) for row, text in rows if not self._left_out or path_of(row.key) not in self._left_out]
+        parts: LinkedObjects = []
+        fields = [path.split(".") for path in paths]
+        for start in range(0, len(seen), DECODED_TOGETHER):
+            some = seen[start:start + DECODED_TOGETHER]
+            lists = json.loads(f"[{','.join([text for _, text in some])}]")
+            parts += [(key, partial_object(fields, values[1:])) for (key, _), values in zip(some, lists, strict=True)]
+        return parts
 
     def keys(self, resource: str, limit: int | None = None) -> Keys:
         return self._read(lambda index: index.keys(resource, limit))

@@ -9,7 +9,7 @@ of answers and the bodies, cut off at 1,024 characters, 10,240 (9) or not at all
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 from http import HTTPStatus
 from typing import Any, TypeVar
@@ -18,6 +18,7 @@ from urllib.parse import quote, urlencode
 from kubepy import __version__
 from kubepy.api.errors import Status
 from kubepy.api.meta import Object
+from kubepy.api.scheme import GroupVersionResource
 from kubepy.api.values import goformat
 from kubepy.apiserver.client import Client, ObjectList, Objects
 from kubepy.apiserver.request import CollectionOptions, DeleteOptions, ListOptions, Patch, Request, WriteOptions
@@ -60,6 +61,11 @@ class LoggingClient(Client):
 
     def _list(self, request: Request) -> ObjectList:
         return self._logged(request, super()._list)
+
+    def stream(self, resource: str | GroupVersionResource, *, namespace: str | None = None, label_selector: str = "",
+               field_selector: str = "") -> Iterator[Object]:
+        return iter(self.list(resource, namespace=namespace, label_selector=label_selector,
+                              field_selector=field_selector).items)
 
     def _create(self, request: Request, body: Any) -> Object:
         return self._logged(request, lambda request: super(LoggingClient, self)._create(request, body), body)

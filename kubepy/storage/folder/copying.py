@@ -330,8 +330,7 @@ def _copy_settings(access: Access, target: str) -> None:
         raise FolderError(printable(f"{access.folder.root} is not a cluster any more"))
     folder.rename_into_place(temporary, settings.FILE)
     values = access.settings_at(file.original)
-    if values is not None:
-        _remember_settings(folder, values)
+    _remember_settings(folder, settings.read(folder)[2] if values is None else values)  # None: it has just been written
     folder.sync_directories([""])
 
 

@@ -410,10 +410,8 @@ class Database:
     def _linked_rows(self, link: Lookup, value: str, resource: str | None,
                      namespace: str | None) -> tuple[str, tuple[str, ...], str]:
         """Return the condition of the rows that a link finds, its values, and the table."""
-        narrowed = {"resource": resource, "namespace": namespace}
-        chosen = {column: text for column, text in narrowed.items() if text is not None}
-        where = " AND ".join([f"{link.expression} = ?", link.condition, *(f"{column} = ?" for column in chosen)])
-        return (where, (value, *chosen.values()),
+        chosen, values = _place(resource, namespace)
+        return (f"{link.expression} = ? AND {link.condition} AND {chosen}", (value, *values),
                 f"objects INDEXED BY link_{link.name}" if self.has_index(link) else "objects")
 
     def parts(self, paths: Iterable[str], resource: str, namespace: str | None, link: Lookup | None,

@@ -17,8 +17,8 @@ from collections.abc import Iterable
 
 from kubepy.storage.folder.database import Database
 from kubepy.storage.folder.files import MANAGED, StateFolder, is_racy, stamp_of
-from kubepy.storage.folder.paths import CLUSTER, NAMESPACES, decode, is_folder_path
-from kubepy.storage.folder.scan import EVERYTHING, Extent, Extents
+from kubepy.storage.folder.paths import CLUSTER, NAMESPACES, is_folder_path
+from kubepy.storage.folder.scan import EVERYTHING, Extents, extent_of
 
 FOLDERS = "folders"  # the name of the value
 NOTHING = "-"  # the times of a folder that there is not
@@ -34,7 +34,7 @@ def find_changed(database: Database, folder: StateFolder) -> Extents:
         return EVERYTHING
     known: Times = json.loads(text)
     changed = [path for path, times in known.items() if times == UNKNOWN or times != times_of(folder, path)]
-    extents = [extent for path in changed if (extent := _extent_of(path))]
+    extents = [extent for path in changed if (extent := extent_of(path))]
     return extents if len(extents) == len(changed) else EVERYTHING
 
 
@@ -59,7 +59,7 @@ def remember(database: Database, times: Times, extents: Extents) -> None:
 def times_of(folder: StateFolder, path: str) -> str:
     """Return the times of a folder and of the folder of managers in it; UNKNOWN where they are too new to tell."""
     texts = []
-    for directory in (path, f"{path}/{MANAGED}") if _extent_of(path) else (path,):
+    for directory in (path, f"{path}/{MANAGED}") if extent_of(path) else (path,):
         now_ns = time.time_ns()
         try:
             status = os.lstat(folder.absolute(directory))
@@ -81,12 +81,3 @@ def _all_times(folder: StateFolder) -> Iterable[tuple[str, str]]:
             yield path, times_of(folder, path)
             if parent == NAMESPACES:
                 yield from ((inner, times_of(folder, inner)) for inner in folder.subfolders(path))
-
-
-def _extent_of(path: str) -> Extent | None:
-    """Return the extent of the folder of a resource, None for a folder above such a one."""
-    parent, *names = path.split("/")
-    if len(names) != (2 if parent == NAMESPACES else 1):
-        return None
-    decoded = [decode(name) or "" for name in names]
-    return Extent(decoded[-1], decoded[0] if parent == NAMESPACES else "")

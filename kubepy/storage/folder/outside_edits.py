@@ -243,5 +243,6 @@ def _key_of(outcome: Outcome) -> Key | None:
 
 def _order(outcome: Outcome) -> tuple[Key, str]:
     """Put problems first, by path; then the others, by key."""
-    key = None if isinstance(outcome, InvalidFile) else _key_of(outcome)
-    return (key, "") if key else (Key("", "", ""), outcome.problem.path if isinstance(outcome, InvalidFile) else "")
+    if isinstance(outcome, InvalidFile):
+        return Key("", "", ""), outcome.problem.path
+    return (outcome.key if isinstance(outcome, Edited) else outcome.row.key), ""

@@ -146,7 +146,7 @@ class Reader:
         is_recorded = True
         if extents:
             comparison = self._compare_with_newest(extents)
-            is_recorded = not comparison.recorded and not self._is_behind(comparison)
+            is_recorded = self._is_recorded(comparison)
         self._access.note_look(is_recorded=is_recorded)
         self.problems = sorted(problem for _, problem in self._access.database().problems().values())
         return True
@@ -177,7 +177,7 @@ class Reader:
         if changed:
             times = directories.times_now(self._folder, changed)
             comparison = self._compare_with_newest(changed)
-            if not comparison.recorded and not self._is_behind(comparison):
+            if self._is_recorded(comparison):
                 directories.remember(self._access.database(), times, changed)
         if changed != EVERYTHING:
             for key in keys:
@@ -199,7 +199,7 @@ class Reader:
                 _apply(outcome, rows, problems, comparison.revision)
                 unrecorded.update(_changed_keys(outcome))
         places = frozenset(row[:2] for row in comparison.rows)
-        is_recorded = not comparison.recorded and not self._is_behind(comparison)
+        is_recorded = self._is_recorded(comparison)
         return FolderView(comparison.revision, rows, sorted(problems), unrecorded, places,
                           comparison.sums if is_recorded else {}, is_recorded)
 
@@ -259,6 +259,10 @@ class Reader:
         except ContentError:
             return None
         return self._access.database().row(key) if key else None
+
+    def _is_recorded(self, comparison: _Comparison) -> bool:
+        """Return whether the index has all that was found."""
+        return not comparison.recorded and not self._is_behind(comparison)
 
     def _is_behind(self, comparison: _Comparison) -> bool:
         """Return whether there is a commit to finish or an edit to record."""

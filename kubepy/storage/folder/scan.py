@@ -158,6 +158,15 @@ class Extent(NamedTuple):
         return directory == self.directory
 
 
+def extent_of(path: str) -> Extent | None:
+    """Return the extent of a folder of objects, None for a folder above such a one."""
+    parent, *names = path.split("/")
+    if len(names) != (2 if parent == NAMESPACES else 1):
+        return None
+    decoded = [decode(name) or "" for name in names]
+    return Extent(decoded[-1], decoded[0] if parent == NAMESPACES else "")
+
+
 EVERYTHING = (Extent(),)
 Extents = Sequence[Extent]
 

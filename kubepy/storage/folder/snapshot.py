@@ -268,8 +268,7 @@ class IndexView:
                 self._index.connection.execute("COMMIT")
 
     def get(self, key: Key) -> Object | None:
-        row = self._read(lambda index: index.row(key))
-        return next((obj for _, obj in self._objects([row])), None) if row is not None else None
+        return next((obj for _, obj in self.get_all([key])), None)
 
     def get_all(self, keys: Collection[Key]) -> LinkedObjects:
         return self._objects(self._read(

@@ -177,7 +177,7 @@ class FolderStore:
     @_reads
     def recorded_state(self) -> StoreState:
         """Return all that is recorded, after a look at the files: the state that the change log goes on from."""
-        self._reader.view_all()
+        self._reader.look_for_all()
         return snapshot.take_recorded(self._access)
 
     def copy_to(self, folder: str) -> None:
@@ -283,7 +283,7 @@ class FolderStore:
     @_reads
     def timeline(self, *, since: int | None = None, after: int = 0) -> TimelineEntries:
         """Return the entries of the timeline that are kept, in the order of the writes, edits from outside included."""
-        self._reader.view_all()
+        self._reader.look_for_all()
         keep = recorder.keep if (recorder := self._access.recorder()) is not None else inf
         first = timeline.microseconds(self._access.now() - keep)
         first = first if since is None else max(first, since)

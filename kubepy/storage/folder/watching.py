@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from kubepy.storage.folder.files import MANAGED, StateFolder
 from kubepy.storage.folder.index import OWN
 from kubepy.storage.folder.paths import CLUSTER, NAMESPACES, SUFFIX, decode, is_cut
-from kubepy.storage.folder.scan import EVERYTHING, Extent, Extents
+from kubepy.storage.folder.scan import EVERYTHING, Extent, Extents, extent_of
 
 if TYPE_CHECKING:
     from inotify_simple import Event, INotify
@@ -146,7 +146,7 @@ class FolderWatch:
         """Watch a folder and those in it. Raises OSError."""
         if self._is_other(path) or not self._watch(path):
             return
-        if (place := _place(path)) is None:
+        if (place := extent_of(path)) is None:
             for inner in self._folder.subfolders(path):
                 self._watch_below(inner)
         else:
@@ -158,7 +158,7 @@ class FolderWatch:
         parent, *names = path.split("/")
         return parent not in (CLUSTER, NAMESPACES) or any(name.startswith(".") or decode(name) is None
                                                           for name in names) or (
-            (place := _place(path)) is not None and place.resource in self._folder.volatile)
+            (place := extent_of(path)) is not None and place.resource in self._folder.volatile)
 
     def _watch(self, path: str) -> bool:
         """Watch a folder, if it is there: the folder above it names it when it comes. Raises OSError."""
@@ -209,7 +209,7 @@ class FolderWatch:
         folder, _, last = path.rpartition("/")
         if last == MANAGED:
             path = folder
-        place = _place(path)
+        place = extent_of(path)
         is_folder = bool(event.mask & ISDIR)
         if is_folder or not (place and event.name.endswith(SUFFIX)):
             self.arrangement += not event.name.startswith(".")
@@ -234,7 +234,7 @@ class FolderWatch:
         """Note something in a folder above those of objects."""
         if self._is_other(path):
             return True
-        place = _place(path)
+        place = extent_of(path)
         if mask & ISDIR and mask & CREATE:
             self._watch_below(path)
             return True
@@ -242,15 +242,6 @@ class FolderWatch:
             self._pending.add(place)
             return True
         return False
-
-
-def _place(path: str) -> Extent | None:
-    """Return the extent of a folder of objects, None for a folder above such a one."""
-    parent, *names = path.split("/")
-    if len(names) != (2 if parent == NAMESPACES else 1):
-        return None
-    decoded = [decode(name) or "" for name in names]
-    return Extent(decoded[-1], decoded[0] if parent == NAMESPACES else "")
 
 
 def _object(place: Extent, file: str) -> Extent:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 BATCH_SECONDS = 0.5  # how long other writers are kept waiting when the first reconciler's turn ends …
 BEGIN_SHARE = 20  # … by so many times that for each second that a batch took to begin: that grows with the folder …
 MAX_BATCH_SECONDS = 2.0  # … and at most, give or take one sync
-LOOKED_SECONDS = 1.0  # in which a run that has looked for edits from outside does not look again
+SHORT_RUN_SECONDS = 1.0  # in which a run that has looked for edits from outside does not look again
 LOOK_SECONDS = 0.05  # a batch that begins so soon after a look for edits from outside leaves others to the next poll
 KEYS_PER_TURN = 250
 RETRY_PATIENCE = 0.1  # back-offs this short are waited for: the second try mostly succeeds
@@ -112,8 +112,9 @@ class Manager:
         self._checkpoints = checkpoints
         self.commits_each_turn = False  # for whoever watches: pods are seen Pending before they run
         self.is_awaited: Callable[[], bool] = lambda: False  # another writer waits: a batch ends after a sync
-        self.begun = -math.inf  # when the command began that runs it: all files were looked at if that was done since
-        self._began = -math.inf  # the same for a run
+        # When the command that runs this manager began (time.monotonic), and when the present run did: while that is
+        # not long ago, a look at all files since then is recent enough.
+        self.begun = self._began = -math.inf
         self._conflicts = 0  # batches in a row that failed because another program wrote to the folder meanwhile
         self._users = {reconciler.name: user_of(reconciler.name, informers) for reconciler in reconcilers}
         self._queues = {reconciler.name: reconciler.queue for reconciler in reconcilers}
@@ -178,7 +179,7 @@ class Manager:
         """
         self._summary = Summary()
         start = time.monotonic()
-        self._began = self.begun if start - self.begun < LOOKED_SECONDS else start
+        self._began = self.begun if start - self.begun < SHORT_RUN_SECONDS else start
         self._resume()
         moves_each_time = 1 if done or skip_waits else math.inf
         self._horizon, self._moves = horizon, 0 if moves_each_time == 1 else math.inf
@@ -348,7 +349,7 @@ class Manager:
     def _looked_within(self) -> float:
         """Return the seconds within which a look at all files is of this run and so good enough; 0 when it is long."""
         passed = time.monotonic() - self._began
-        return passed if passed < LOOKED_SECONDS else 0.0
+        return passed if passed < SHORT_RUN_SECONDS else 0.0
 
     def poll(self, looked_within: float = 0.0) -> None:
         """Put the changes since the last poll into the inbox, or find out that everything must be listed.

@@ -16,7 +16,7 @@ from typing import IO, NamedTuple
 from kubepy.api.values.goformat import format_duration
 from kubepy.cli.runtime.terminal import Colour, Painter, can_print, shortened, width_of
 from kubepy.insight import Course, Step
-from kubepy.insight.availability import at_step, judge
+from kubepy.insight.availability import at_step, extremes, judge
 from kubepy.insight.plans import Plan, PlannedWorkload, Runs
 from kubepy.insight.why.causes import CAUSES
 from kubepy.quoting import printable
@@ -293,7 +293,7 @@ class PlanText:
             if number:
                 yield f"{number} {plural('pod') if number > 1 else 'pod'} {word}"
         if end.desired and not is_gone and workload.key.resource not in RUN_OUT:
-            numbers, bounds, bound = workload.lowest[1:4]
+            numbers, bounds, bound = extremes(self._judged[workload.key]).lowest[1:4]
             budget = f" by {bounds.budget}" if bounds.budget else ""
             yield (f"lowest {numbers.available}/{numbers.desired}"
                    + (f" (min {bound}{budget})" if bound is not None else ""))

@@ -75,8 +75,8 @@ def read_timeline(cluster: LocalCluster, since: datetime | None = None, *, after
 def entries_of(fork: LocalCluster, since: int | None = None, after: int = 0) -> Entries:
     """Return the entries from a moment on, or after a revision, with times that never go back."""
     entries = fork.store.timeline(since=since, after=after)
-    in_order = without_earlier_times(entries, fork.clock.now(), 0.0 if fork.clock.own is not None else SKEW)
-    return list(edits_at_once(in_order, 0.0 if fork.clock.own is not None else EDIT_SECONDS))
+    skew, at_once = (0.0, 0.0) if fork.clock.own is not None else (SKEW, EDIT_SECONDS)
+    return list(edits_at_once(without_earlier_times(entries, fork.clock.now(), skew), at_once))
 
 
 def sync_seconds(cluster: LocalCluster) -> float:

@@ -47,7 +47,8 @@ def test_signal_to_the_program_ends_what_it_runs(
         fork_server: ForkServer, tmp_path: Path, number: int, status: int) -> None:
     bash(fork_server, "kubepy init --nodes=0", tmp_path)
     env = {**os.environ, "KUBEPY_STATE": str(tmp_path / "state")}
-    with subprocess.Popen([fork_server.program, "controller", "--watch"], env=env, stdout=subprocess.DEVNULL) as program:
+    words = [fork_server.program, "controller", "--watch"]
+    with subprocess.Popen(words, env=env, stdout=subprocess.DEVNULL) as program:
         until(lambda: (tmp_path / "state/.kubepy/manager.lock.holder").exists())
         program.send_signal(number)
     assert program.returncode == status

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from kubepy.apiserver.settings import ClusterSettings
 
 CHECKPOINT = "manager.checkpoint"  # its name in the store
+MANAGER_LOCK = "manager.lock"  # the lock of the process that runs the controllers
 UNWATCHED = frozenset(("events", "events.events.k8s.io"))  # resources whose changes no reconciler acts on
 
 

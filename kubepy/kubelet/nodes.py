@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 HOST_IP = "192.168.0.1"  # of a node whose status has no InternalIP
 POD_NETWORK = "10.244.{}.{}"  # a /16
+MOST_READ_TOGETHER = 64  # addresses: the next ones, twice as many each time
 DEFAULT_CAPACITY = {"cpu": "4", "memory": "8Gi", "pods": "110"}
 NODE_INFO = {
     "architecture": "amd64",
@@ -82,16 +83,33 @@ class PodAddresses:
     """
 
     def __init__(self, informers: Informers) -> None:
+        self._informers = informers
         self._by_address: Index[Pod, None] = informers.add_index(
             PODS, lambda pod: ((pod.get("status") or {}).get("podIP") or "", None),
-            lambda address: (Query(PODS, None, "address", address),))
+            lambda address: (_pods_with(address),))
+        self._read_together, self._read = 1, 0  # the addresses asked for at once, and how many of them are left
         self.last = 0
 
     def next(self) -> str:
         """Return an address that no pod has. Raises RuntimeError when the network is full."""
         for _ in range(0xFFFE):
+            if not self._read:
+                self._read = self._read_together
+                self._informers.load(*(_pods_with(_address(self.last + ahead)) for ahead in range(1, self._read + 1)))
+                self._read_together = min(2 * self._read, MOST_READ_TOGETHER)
+            self._read -= 1
             self.last = self.last % 0xFFFE + 1
-            address = POD_NETWORK.format(self.last >> 8, self.last & 0xFF)
+            address = _address(self.last)
             if not self._by_address.group(address):
                 return address
         raise RuntimeError(f"every address of {POD_NETWORK.format(0, 0)}/16 belongs to a pod")
+
+
+def _address(number: int) -> str:
+    """Return an address by its number; after the last comes the first."""
+    number = (number - 1) % 0xFFFE + 1
+    return POD_NETWORK.format(number >> 8, number & 0xFF)
+
+
+def _pods_with(address: str) -> Query:
+    return Query(PODS, None, "address", address)

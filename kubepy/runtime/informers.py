@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from kubepy.apiserver.client import Client
     from kubepy.storage.links import RecordedView
 
-LOOKUPS_TO_COUNT_AT = frozenset({16, 64, 256, 1024, 4096, 16384})  # counting costs as much as some lookups
+COUNTED_LINKS = frozenset({"node", "owner"})  # links of few values, each of many objects
+LOOKUPS_TO_COUNT_AT = 16  # counting costs as much as some lookups
 
 Value = TypeVar("Value")
 Group = TypeVar("Group")
@@ -144,7 +145,8 @@ class Informers:
         self._absent: set[Key] = set()  # known not to be there
         self._answered: set[Query] = set()
         self._present: set[str] = set()  # resources of which objects are recorded
-        self._lookups: Counter[str] = Counter()  # by resource: how often some of its objects were looked up
+        self._lookups: Counter[str] = Counter()  # by link: how often the view was asked
+        self._recorded: dict[str, Mapping[str, int]] = {}  # by link: values, each of so many objects at most
         self._counts: dict[str, int] = {}  # of objects, by resource, where that was asked for
         self._changes: Counter[str] = Counter()  # by resource: how often its observed objects have changed
         self._sorted: dict[tuple[str, str | None], tuple[int, Objects]] = {}  # lists, each of a number of changes
@@ -158,18 +160,21 @@ class Informers:
     def list(self, resource: str, namespace: str | None = None) -> Objects:
         """Return objects in key order (namespace, name)."""
         changes, objects = self._sorted.get((resource, namespace), (-1, []))
-        if changes != self._changes[resource]:
+        if changes != self.changes(resource):
             self.load(Query(resource, namespace))
             spaces = self._objects.get(resource, {})
             chosen = sorted(spaces) if namespace is None else [namespace] if namespace in spaces else []
             objects = [spaces[space][name] for space in chosen for name in sorted(spaces[space])]
             if self._view is None or self._is_watched(resource):  # else objects may show that were there before
-                self._sorted[resource, namespace] = self._changes[resource], objects
+                self._sorted[resource, namespace] = self.changes(resource), objects
         return objects[:]
 
     def changes(self, resource: str) -> int:
-        """Return a number that is another one after the observed objects of a resource have changed."""
-        return self._changes[resource]
+        """Return a number that is another one after the objects of a resource have changed, or all were forgotten.
+
+        Reading what was there before changes nothing.
+        """
+        return self.listings + self._changes[resource]
 
     def count(self, resource: str) -> int:
         """Return the number of objects of a resource."""
@@ -201,6 +206,14 @@ class Informers:
         """Return the keys of the pods bound to a node, in key order."""
         self.load(Query(PODS, None, "node", node))
         return sorted(self._on_node.get(node, ()))
+
+    def count_on(self, node: str) -> int:
+        """Return the number of pods bound to a node, or a greater one where they need not be read for that."""
+        query = Query(PODS, None, "node", node)
+        unknown = None if self._is_answered(query) else self._recorded_at_most(query.link, node)
+        if unknown is None:
+            self.load(query)
+        return len(self._on_node.get(node, ())) + (unknown or 0)
 
     def key_of(self, uid: str) -> Key | None:
         """Return the key of the object with this uid, if there is one."""
@@ -264,9 +277,8 @@ class Informers:
         """Forget everything, before it is all read again."""
         self.listings += 1
         for index in (self._objects, self._dependents, self._orphans, self._on_node, self._keys, self._absent,
-                      self._answered, self._present, self._lookups, self._counts, self._sorted):
+                      self._answered, self._present, self._lookups, self._recorded, self._counts, self._sorted):
             index.clear()
-        self._changes.update(list(self._changes))
         self._view = None
         for indexes in self._indexes.values():
             for added in indexes:
@@ -307,36 +319,47 @@ class Informers:
             self._absent.add(key)
 
     def load(self, *queries: Query) -> None:
-        """Read what some queries find, unless it was read before."""
-        if self._view is None:
-            return
+        """Read what some queries find, unless it was read before; those of one link are answered together."""
+        by_link: dict[tuple[str, str | None, str | None], list[str]] = {}
         for query in queries:
-            resource, namespace, link, value = query
-            if query in self._answered or Query(resource) in self._answered or (
-                    resource is not None and not self._is_watched(resource)):
-                continue
-            if resource is not None and resource not in self._present:
-                if not self._view.keys(resource, 1):  # there are none: all that follow will be observed
-                    self._answered.add(Query(resource))
-                    continue
-                self._present.add(resource)
-            if resource is not None and link and self._is_all_known(resource):
-                self._answered.add(Query(resource))
-                continue
-            self._answered.add(query)
-            for key, obj in (self._view.linked(link, value, resource, namespace) if link
+            if not self._is_answered(query):
+                self._answered.add(query)
+                by_link.setdefault((query.link, query.resource, query.namespace), []).append(query.value)
+        for (link, resource, namespace), values in by_link.items():
+            assert self._view is not None
+            for key, obj in (self._view.linked_all(link, values, resource, namespace) if link
                              else self._view.list(str(resource), namespace)):
                 self._take(key, obj)
 
-    def _is_all_known(self, resource: str) -> bool:
-        """Tell, at a few of many lookups, whether all objects of a resource are known: then none needs to be read."""
-        assert self._view is not None
-        self._lookups[resource] += 1
-        if self._lookups[resource] not in LOOKUPS_TO_COUNT_AT:
-            return False
-        most = sum(map(len, self._objects.get(resource, {}).values())) + len(self._absent)
-        recorded = self._view.keys(resource, most + 1)
-        return len(recorded) <= most and all(map(self.is_known, recorded))
+    def read_ahead(self, keys: Iterable[Key]) -> None:
+        """Read objects together that will be asked for by their keys."""
+        if self._view is not None:
+            unknown = [key for key in keys if not self.is_known(key) and not self._is_answered(Query(key.resource))]
+            present = dict(self._view.get_all(unknown)) if unknown else {}
+            for key in unknown:
+                self.assume(key, present.get(key))
+
+    def _is_answered(self, query: Query) -> bool:
+        """Return whether all that a query finds is known."""
+        resource = query.resource
+        if self._view is None or query in self._answered or Query(resource) in self._answered or (
+                resource is not None and not self._is_watched(resource)):
+            return True
+        if resource is not None and resource not in self._present:
+            if not self._view.keys(resource, 1):  # there are none: all that follow will be observed
+                self._answered.add(Query(resource))
+                return True
+            self._present.add(resource)
+        return self._recorded_at_most(query.link, query.value) == 0
+
+    def _recorded_at_most(self, link: str, value: str) -> int | None:
+        """Return how many objects that are not known a link may find by a value; None as long as few were looked up."""
+        if link not in self._recorded:
+            self._lookups[link] += 1
+            if self._view is None or link not in COUNTED_LINKS or self._lookups[link] < LOOKUPS_TO_COUNT_AT:
+                return None
+            self._recorded[link] = self._view.counts(link)
+        return self._recorded[link].get(value, 0)
 
     def _load_parts(self, index: Index[Any, Any], parts: Sequence[str], queries: Iterable[Query]) -> None:
         """Let an index take the parts of objects that some queries find, where the objects are not known."""
@@ -347,7 +370,6 @@ class Informers:
             elif self._view is not None and self._is_watched(resource) and query not in index.answered and not (
                     {query, Query(resource)} & self._answered):
                 index.answered.add(query)
-                self._changes[resource] += 1
                 for key, obj in self._view.parts(parts, resource, namespace, link, value):
                     if not self.is_known(key):
                         index.observe(key, obj)
@@ -369,7 +391,6 @@ class Informers:
         """Store an object as it was read, unless it is known."""
         if self.is_known(key) or not self._is_watched(key.resource):
             return
-        self._changes[key.resource] += 1
         self._objects.setdefault(key.resource, {}).setdefault(key.namespace, {})[key.name] = obj
         self._link(key, _links(key, obj))
         for index in self._indexes.get(key.resource, ()):

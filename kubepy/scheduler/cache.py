@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
@@ -83,11 +83,11 @@ class NodeInfo:
 
     ``memo`` keeps results that depend on this node and its pods alone; any change of them clears it.
 
-    :param fill: adds the pods, when anything that depends on them is first asked for; None: there are none yet.
+    :param cache: adds the pods, when anything that depends on them is first asked for; None: there are none yet.
     """
 
     __slots__ = (
-        "_fill", "allocatable", "labels", "memo", "name", "node", "nonzero_cpu", "nonzero_memory", "pods", "ports",
+        "_cache", "allocatable", "labels", "memo", "name", "node", "nonzero_cpu", "nonzero_memory", "pods", "ports",
         "requested", "taints", "unschedulable", "with_affinity", "with_anti_affinity",
     )  # fmt: skip
 
@@ -99,11 +99,11 @@ class NodeInfo:
     with_affinity: dict[Key, PodInfo]
     with_anti_affinity: dict[Key, PodInfo]
 
-    def __init__(self, name: str, fill: Callable[[NodeInfo], object] | None = None) -> None:
+    def __init__(self, name: str, cache: Cache | None = None) -> None:
         self.name = name
         self.memo: dict[str, Any] = {}
-        self._fill = fill
-        if fill is None:
+        self._cache = cache
+        if cache is None:
             self._begin()
         self.set_node(None)
 
@@ -115,18 +115,23 @@ class NodeInfo:
     @property
     def is_filled(self) -> bool:
         """Whether the pods have been added."""
-        return self._fill is None
+        return self._cache is None
 
     def fill(self) -> None:
         """Add the pods, unless they have been."""
-        if self._fill is not None:
-            fill, self._fill = self._fill, None
+        if self._cache is not None:
+            cache, self._cache = self._cache, None
             self._begin()
-            fill(self)
+            cache.fill(self)
+
+    def has_room(self) -> bool:
+        """Return whether the node takes one more pod; where a count tells so, the pods need not be added."""
+        most: int = self.allocatable.get("pods", 0)
+        return (self._cache is not None and self._cache.count_on(self.name) < most) or len(self.pods) < most
 
     def __getattr__(self, name: str) -> Any:
         """Add the pods: what depends on them is not there before."""
-        if name not in NodeInfo.__annotations__ or self._fill is None:
+        if name not in NodeInfo.__annotations__ or self._cache is None:
             raise AttributeError(name)
         self.fill()
         return getattr(self, name)
@@ -181,13 +186,14 @@ class NodeInfo:
 class Cache:
     """All nodes, the pods on them, and the pods that preemption has nominated for a node.
 
-    :param informers: have the objects, which are taken when they are first needed: a node and its pods when a pod is
-        tried on it; pods with affinity to other pods, and nominated ones, at once. None: the caller sets all of them.
+    :param informers: have the objects, which are taken when they are first needed: a node when a pod is tried on it,
+        its pods when more than their number matters; pods with affinity to other pods, and nominated ones, at once.
     """
 
-    def __init__(self, informers: Informers | None = None) -> None:
+    def __init__(self, informers: Informers) -> None:
         self._informers = informers
-        self._has_all_nodes = informers is None
+        self._nodes = informers.lister(NODES)
+        self._has_all_nodes = False
         self._infos: dict[str, NodeInfo] = {}
         self._assigned: dict[Key, str] = {}  # pod → node
         self._nominated: dict[str, dict[Key, PodInfo]] = {}  # node → pods nominated for it
@@ -195,22 +201,19 @@ class Cache:
         self._sorted: list[NodeInfo] | None = None
         self.with_affinity: dict[str, NodeInfo] = {}
         self.with_anti_affinity: dict[str, NodeInfo] = {}
-        if informers is not None:
-            informers.load(*(Query(PODS, None, link) for link in ("affinity", "anti_affinity", "nominated")))
-            for key, obj in list(informers.known(PODS)):
-                pod = cast("Pod", obj)
-                affinity = pod["spec"].get("affinity") or {}
-                if affinity.get("podAffinity") or affinity.get("podAntiAffinity") or (
-                        (pod.get("status") or {}).get("nominatedNodeName")):
-                    self.set_pod(key, pod)
+        informers.load(*(Query(PODS, None, link) for link in ("affinity", "anti_affinity", "nominated")))
+        for key, obj in list(informers.known(PODS)):
+            pod = cast("Pod", obj)
+            if _is_near_others(pod) or (pod.get("status") or {}).get("nominatedNodeName"):
+                self.set_pod(key, pod)
 
     # Reading.
 
     def nodes(self) -> list[NodeInfo]:
         """Return the nodes, by name; those that only pods name are left out."""
-        if not self._has_all_nodes and self._informers is not None:
+        if not self._has_all_nodes:
             self._has_all_nodes = True
-            for node in self._informers.lister(NODES).list():
+            for node in self._nodes.list():
                 self._info(name_of(node))
         if self._sorted is None:
             self._sorted = [self._infos[name] for name in sorted(self._infos) if self._infos[name].node is not None]
@@ -225,7 +228,11 @@ class Cache:
 
     def count(self) -> int:
         """Return the number of nodes."""
-        return len(self.nodes()) if self._informers is None else self._informers.count(NODES)
+        return self._informers.count(NODES)
+
+    def count_on(self, node: str) -> int:
+        """Return how many pods there are on a node at most."""
+        return self._informers.count_on(node)
 
     def has_nominations(self) -> bool:
         return bool(self._nominated)
@@ -238,14 +245,13 @@ class Cache:
 
     def set_node(self, name: str, node: Node | None) -> None:
         node_info = self._infos.get(name)
-        if node_info is None:
-            if node is None or not self._has_all_nodes:
-                return
-            node_info = self._info(name)
-        if (node_info.node is None) != (node is None):
-            self._sorted = None
-        node_info.set_node(node)
-        self._forget_if_empty(node_info)
+        if node_info is not None:
+            if (node_info.node is None) != (node is None):
+                self._sorted = None
+            node_info.set_node(node)
+            self._forget_if_empty(node_info)
+        elif node is not None and self._has_all_nodes:
+            self._info(name)
 
     def set_pod(self, key: Key, pod: Pod | None) -> None:
         """Take in a pod's present state; None: it was deleted."""
@@ -256,7 +262,7 @@ class Cache:
         if pod is None or is_pod_terminal(pod):
             return
         if node := node_name(pod):
-            self._assign(PodInfo(key, pod), node)
+            self._assign(key, pod, node)
         elif nominated := (pod.get("status") or {}).get("nominatedNodeName"):
             self._nominations[key] = nominated
             self._nominated.setdefault(nominated, {})[key] = PodInfo(key, pod)
@@ -266,7 +272,7 @@ class Cache:
         self._unassign(key)
         self._unnominate(key)
         self._info(node).fill()  # the informers do not have this pod there
-        self._assign(PodInfo(key, pod), node)
+        self._assign(key, pod, node)
 
     def forget(self, key: Key, pod: Pod) -> str:
         """Remove a pod that was assumed from its node again; return the node, or "" (``ForgetPod``)."""
@@ -292,26 +298,27 @@ class Cache:
         """Return what is known of a node; of one that is new here the node and its pods are with the informers."""
         node_info = self._infos.get(name)
         if node_info is None:
-            node_info = self._infos[name] = NodeInfo(name, self._fill if self._informers is not None else None)
-            if self._informers is not None and (node := self._informers.lister(NODES).get("", name)) is not None:
+            node_info = self._infos[name] = NodeInfo(name, self)
+            if (node := self._nodes.get("", name)) is not None:
                 node_info.set_node(node)
                 self._sorted = None
         return node_info
 
-    def _fill(self, node_info: NodeInfo) -> None:
-        """Add the pods of a node."""
-        assert self._informers is not None
+    def fill(self, node_info: NodeInfo) -> None:
+        """Add the pods of a node, which asks for them when they are needed."""
         for key in self._informers.pods_on(node_info.name):
             self.set_pod(key, cast("Pod | None", self._informers.get(*key)))
 
-    def _assign(self, pod: PodInfo, node: str) -> None:
+    def _assign(self, key: Key, pod: Pod, node: str) -> None:
         """Add a pod to its node, unless that has yet to take its pods from the informers, which have this one."""
         node_info = self._info(node)
-        if pod.terms.any:  # all such pods are to be in the cache
+        if _is_near_others(pod):  # all such pods are to be in the cache
             node_info.fill()
-        if node_info.is_filled and pod.key not in self._assigned:  # else it came with the others
-            self._assigned[pod.key] = node
-            node_info.add(pod)
+        if not node_info.is_filled:
+            node_info.memo.clear()
+        elif key not in self._assigned:  # else it came with the others
+            self._assigned[key] = node
+            node_info.add(PodInfo(key, pod))
             self._index(node_info)
 
     def _unassign(self, key: Key) -> None:
@@ -338,6 +345,12 @@ class Cache:
     def _forget_if_empty(self, node_info: NodeInfo) -> None:
         if node_info.node is None and not node_info.pods:
             del self._infos[node_info.name]
+
+
+def _is_near_others(pod: Pod) -> bool:
+    """Return whether a pod may have terms of affinity to other pods."""
+    affinity = pod["spec"].get("affinity") or {}
+    return bool(affinity.get("podAffinity") or affinity.get("podAntiAffinity"))
 
 
 def pod_info(pod: Pod) -> PodInfo:

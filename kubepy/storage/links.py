@@ -12,8 +12,10 @@ before that is recorded, and so goes with the change log exactly.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from enum import Enum
+from itertools import takewhile
 from typing import Any, NamedTuple, Protocol
 
 from kubepy.storage.model import Key, Object
@@ -124,6 +126,11 @@ class LinkEntries(NamedTuple):
             found.append(Key(*entry[2:]))
         return found
 
+    def counts(self, link: str) -> Counter[str]:
+        """Return the values of a link, with the numbers of objects that have them."""
+        entries = takewhile(lambda entry: entry[0][0] == link, self.entries.after((link,)))
+        return Counter(entry[1] for entry, _ in entries)
+
     def changed(self, changes: Mapping[Key, tuple[Values, Values]]) -> LinkEntries:
         """Return the entries after a commit. ``changes``: the values of each object before and after it."""
         edits: list[tuple[tuple[str, ...], bool | None]] = []
@@ -162,6 +169,13 @@ class RecordedView(Protocol):
     def linked(self, link: str, value: str, resource: str | None = None,
                namespace: str | None = None) -> LinkedObjects:
         """Return the objects that a link finds by a value (of one resource, in one namespace), in key order."""
+
+    def linked_all(self, link: str, values: Collection[str], resource: str | None = None,
+                   namespace: str | None = None) -> LinkedObjects:
+        """Return the objects that a link finds by any of some values, in no order."""
+
+    def counts(self, link: str) -> Mapping[str, int]:
+        """Return the values by which a link finds objects, each with a number: at most so many."""
 
     def parts(self, paths: Sequence[str], resource: str, namespace: str | None = None, link: str = "",
               value: str = "") -> LinkedObjects:

@@ -12,6 +12,7 @@ import json
 import os
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice, takewhile
@@ -119,6 +120,9 @@ class Source(Protocol):
 
     def linked(self, link: Lookup, value: str, resource: str | None, namespace: str | None) -> Iterable[MemoryRecord]:
         """Return the objects that a link finds, in no order."""
+
+    def counts(self, link: Lookup) -> Mapping[str, int]:
+        """Return the values by which a link finds objects, each with the number of these."""
 
     def names(self, resource: str) -> list[Key]:
         """Return the keys of the objects of a resource."""
@@ -254,6 +258,13 @@ class StoreState(NamedTuple):
         older = (record for record in self.source.linked(link, value, resource, namespace)
                  if (present := self.get(record.key)) is not None and present.revision == record.revision)
         return sorted([*found, *older], key=lambda record: record.key)
+
+    def counts(self, name: str) -> Counter[str]:
+        """Return the values of a link, each with the number of objects that have it, at most."""
+        counts = self.linked.counts(name)
+        if self.source is not None:  # also objects that are others now, or gone
+            counts.update(self.source.counts(next(link for link in self.links if link.name == name)))
+        return counts
 
     def with_links(self, links: Sequence[Lookup]) -> StoreState:
         """Return the state in which objects are looked up by these links."""
@@ -673,6 +684,13 @@ class MemoryView:
     def linked(self, link: str, value: str, resource: str | None = None,
                namespace: str | None = None) -> LinkedObjects:
         return _with_keys(self._state.find(link, value, resource, namespace))
+
+    def linked_all(self, link: str, values: Collection[str], resource: str | None = None,
+                   namespace: str | None = None) -> LinkedObjects:
+        return [entry for value in values for entry in self.linked(link, value, resource, namespace)]
+
+    def counts(self, link: str) -> Mapping[str, int]:
+        return self._state.counts(link)
 
     def parts(self, paths: Sequence[str], resource: str, namespace: str | None = None, link: str = "",
               value: str = "") -> LinkedObjects:

@@ -33,7 +33,7 @@ def pod(name: str, *, on: str = "", requests: dict[str, str] | None = None, labe
 
 def handle(*objects: Object) -> Handle:
     """Return the scheduler's Handle over these objects."""
-    informers, cache = Informers(), Cache()
+    informers = Informers()
     kinds = {
         "Node": "nodes", "Pod": "pods", "Namespace": "namespaces", "Service": "services",
         "PersistentVolumeClaim": "persistentvolumeclaims", "PersistentVolume": "persistentvolumes",
@@ -45,11 +45,7 @@ def handle(*objects: Object) -> Handle:
         meta = obj["metadata"]
         key = Key(kinds[obj["kind"]], meta.get("namespace", ""), meta["name"])
         informers.observe(WatchEvent(key, None, obj))
-        if obj["kind"] == "Node":
-            cache.set_node(key.name, obj)
-        elif obj["kind"] == "Pod":
-            cache.set_pod(key, obj)
-    return Handle(cache, informers)
+    return Handle(Cache(informers), informers)
 
 
 def look(incoming: Object, *objects: Object) -> FitResult:

@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kubepy.runtime.reconcile import Key
+from kubepy.runtime.reconcile import Key, WatchEvent
 from kubepy.scheduler.framework import Handle
 from kubepy.scheduler.plugins import FILTER_PLUGINS
 from kubepy.scheduler.schedule_one import find_nodes_that_fit_pod
@@ -16,12 +16,13 @@ TEMPLATES = [
     {"requests": {"cpu": "1"}, "labels": {"app": "web"}},
     {"requests": {"memory": "1Gi"}, "labels": {"app": "web"}, "nodeSelector": {"disk": "fast"}},
     {"labels": {"app": "db"}, "tolerations": [{"key": "gpu", "operator": "Exists"}]},
+    {"labels": {"app": "web"}, "nodeSelector": {"kubernetes.io/hostname": "node-03"}},
     {"requests": {"cpu": "500m"}, "labels": {"app": "db"}, "topologySpreadConstraints": [
         {"maxSkew": 1, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "ScheduleAnyway",
          "labelSelector": {"matchLabels": {"app": "db"}}}]},
 ]
 CHANGES = st.lists(st.one_of(
-    st.tuples(st.just("place"), st.integers(0, 3)),
+    st.tuples(st.just("place"), st.integers(0, 4)),
     st.tuples(st.just("remove"), st.integers(0, 30)),
     st.tuples(st.just("terminate"), st.integers(0, 30)),
     st.tuples(st.just("taint"), st.integers(0, 19)),
@@ -30,8 +31,8 @@ CHANGES = st.lists(st.one_of(
 ), max_size=25)  # fmt: skip
 
 
-def labelled(name: str, *, cpu: str = "2", labels: dict[str, str] | None = None, **spec):
-    return node(name, cpu=cpu, labels={"kubernetes.io/hostname": name, **(labels or {})}, **spec)
+def labelled(name: str, *, cpu: str = "2", pods: str = "3", labels: dict[str, str] | None = None, **spec):
+    return node(name, cpu=cpu, pods=pods, labels={"kubernetes.io/hostname": name, **(labels or {})}, **spec)
 
 
 NODE_CHANGES = {
@@ -49,6 +50,15 @@ def answers(incoming, seen: Handle):
     return [one.name for one in found.feasible], scores, rejected
 
 
+def observe(seen: Handle, key: Key, new) -> None:
+    """Let the informers know an object, and then the cache, as the manager does."""
+    seen.informers.observe(WatchEvent(key, seen.informers.get(*key), new))
+    if key.resource == "nodes":
+        seen.cache.set_node(key.name, new)
+    else:
+        seen.cache.set_pod(key, new)
+
+
 @settings(max_examples=60, deadline=None)
 @given(CHANGES)
 def test_memoized_answers_equal_fresh_ones(changes):
@@ -61,17 +71,17 @@ def test_memoized_answers_equal_fresh_ones(changes):
             fitting = answers(pod("asking", **TEMPLATES[number]), seen)[0]
             if fitting:
                 pods[f"pod-{step}"] = pod(f"pod-{step}", on=fitting[0], **TEMPLATES[number])
-                seen.cache.set_pod(Key("pods", "default", f"pod-{step}"), pods[f"pod-{step}"])
+                observe(seen, Key("pods", "default", f"pod-{step}"), pods[f"pod-{step}"])
         elif what in ("remove", "terminate") and pods:
             victim = sorted(pods)[number % len(pods)]
             key = Key("pods", "default", victim)
             old = pods.pop(victim)
             if what == "terminate":
                 pods[victim] = {**old, "metadata": {**old["metadata"], "deletionTimestamp": "2026-11-20T10:00:00Z"}}
-            seen.cache.set_pod(key, pods.get(victim))
+            observe(seen, key, pods.get(victim))
         elif what in NODE_CHANGES:
             nodes[name] = labelled(name, **NODE_CHANGES[what])
-            seen.cache.set_node(name, nodes[name])
+            observe(seen, Key("nodes", "", name), nodes[name])
         fresh = handle(*nodes.values(), *pods.values())
         for template in TEMPLATES:
             assert answers(pod("asking", **template), seen) == answers(pod("asking", **template), fresh)

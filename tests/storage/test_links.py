@@ -88,6 +88,12 @@ def assert_links_hold(view: RecordedView) -> None:
             assert all(obj == view.get(place) for place, obj in linked)
             assert view.linked(link.name, text, "pods", "default") == [
                 entry for entry in linked if entry[0].resource == "pods" and entry[0].namespace == "default"]
+    for link in object_links():
+        counts = view.counts(link.name)
+        texts = sorted(text for name, text in expected if name == link.name)
+        assert all(counts[text] >= len(expected[link.name, text]) for text in texts)
+        assert sorted(view.linked_all(link.name, texts, "pods"), key=lambda entry: entry[0]) == sorted(
+            (entry for text in texts for entry in view.linked(link.name, text, "pods")), key=lambda entry: entry[0])
     paths = ("metadata.labels", "metadata.name", "spec.nodeName", "status.phase", "data.none")
     whole = view.linked("node", "n1", "pods")
     for entries, parts in ((view.list("pods"), view.parts(paths, "pods")),

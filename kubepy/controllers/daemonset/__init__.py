@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from kubepy.api.clock import later
 from kubepy.api.errors import AlreadyExists, NotFound, Status
 from kubepy.api.meta import controller_of, is_being_deleted, labels_of, name_of, uid_of
-from kubepy.api.objects.pods import next_availability
+from kubepy.api.objects.pods import next_availability, node_name
 from kubepy.api.selectors import from_label_selector
 from kubepy.controllers.daemonset.decide import DaemonSetActions, decide
 from kubepy.controllers.daemonset.placement import PLACEMENT_PARTS, Placement, node_should_run_daemon_pod
@@ -268,6 +268,7 @@ class DaemonSetController:
         nodes, names = actions.nodes_needing_daemon_pods[:BURST_REPLICAS], actions.pods_to_delete[:BURST_REPLICAS]
         self._expectations.expect(state.key, len(nodes), len(names))
         errors: list[Status] = []
+        self._read_ahead([Key(PODS, state.key.namespace, name) for name in names], nodes)
         if nodes:
             pod = new_pod(state.daemon_set, state.hash)
             errors += self._pod_control.create_expected(
@@ -282,6 +283,12 @@ class DaemonSetController:
                     raise
 
         raise_all(errors + failures(names, delete))
+
+    def _read_ahead(self, pods: Collection[Key], nodes: Iterable[str]) -> None:
+        """Read what the deletion of pods and the creation of pods for nodes ask for one by one, here and in the
+        scheduler and the kubelets."""
+        self._informers.read_ahead(pods)
+        self._informers.read_ahead(Key(NODES, "", name) for name in [*nodes, *map(node_name, self._pods.at(pods))])
 
     def _write_status(self, state: DaemonSetState, *, observed: bool) -> None:
         """Write the status if it changes. Raises Status."""

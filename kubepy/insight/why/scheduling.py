@@ -74,7 +74,7 @@ if TYPE_CHECKING:
     from kubepy.insight import Finding, Link
     from kubepy.insight.why.scene import Scene, Words
 
-READ = (NODES, NAMESPACES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES, CSI_NODES)
+READ = (NODES, PODS, NAMESPACES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES, CSI_NODES)
 SCHEDULED = "PodScheduled"
 ROLE = "node-role.kubernetes.io/"  # taints that keep a node for its role
 STATE = "node.kubernetes.io/"  # taints that say in what state a node is
@@ -155,15 +155,11 @@ handles: WeakKeyDictionary[Scene, Handle] = WeakKeyDictionary()
 def handle_of(scene: Scene) -> Handle:
     """Return what the scheduler's plugins read, filled from the scene; once a scene."""
     if scene not in handles:
-        informers, cache = Informers(), Cache()
+        informers = Informers()
         for resource in READ:
             for obj in scene.list(resource):
                 informers.observe(WatchEvent(scene.key(obj), None, obj))
-        for node in informers.lister(NODES).list():
-            cache.set_node(name_of(node), node)
-        for pod in scene.list(PODS):
-            cache.set_pod(scene.key(pod), pod)  # type: ignore[arg-type]
-        handles[scene] = Handle(cache, informers)
+        handles[scene] = Handle(Cache(informers), informers)
     return handles[scene]
 
 

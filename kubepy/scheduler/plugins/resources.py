@@ -28,7 +28,7 @@ class NodeResourcesFit(FilterPlugin):
     events_to_register = frozenset({NODE_ADD, NODE_ALLOCATABLE, POD_DELETE, POD_SCALE_DOWN, SELF_UPDATE})
 
     def filter(self, pod: PodInfo, state: Any, node_info: NodeInfo) -> PluginStatus | None:
-        full = len(node_info.pods) + 1 > node_info.allocatable.get("pods", 0)
+        full = not node_info.has_room()
         if not full and not pod.requests:
             return None
         insufficient = _insufficient(pod.requests, node_info.allocatable, node_info.requested)

@@ -17,11 +17,12 @@ A row without ``json`` is a tombstone: the file is to be removed, or was and mig
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 import stat
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -343,6 +344,14 @@ class Database:
         rows = self._select("resource = ? AND namespace = ? AND name = ?", key)
         return rows[0] if rows else None
 
+    def rows_of(self, keys: Iterable[Key]) -> list[Row]:
+        """Return the rows of some keys, in no order. Raises DamagedError."""
+        names: dict[tuple[str, str], list[str]] = {}
+        for resource, namespace, name in keys:
+            names.setdefault((resource, namespace), []).append(name)
+        where = "resource = ? AND namespace = ? AND name IN (SELECT value FROM json_each(?))"
+        return [row for place, chosen in names.items() for row in self._select(where, (*place, json.dumps(chosen)))]
+
     def require_absent(self, keys: Iterable[Key]) -> None:
         """Read through all rows, past SQLite's index of keys. Raises DamagedError where there is a row of a key which
         the look-up by that key has not found."""
@@ -402,23 +411,27 @@ class Database:
             self._links = {name.removeprefix("link_") for name in self._index_names()}
         return link.name in self._links
 
-    def linked(self, link: Lookup, value: str, resource: str | None = None, namespace: str | None = None) -> list[Row]:
-        """Return the live rows that a link finds by a value (of one resource, in one namespace), in key order; without
-        its index all rows are looked at. Raises DamagedError."""
-        return self._select(*self._linked_rows(link, value, resource, namespace))
+    def linked(self, link: Lookup, values: Collection[str], resource: str | None = None,
+               namespace: str | None = None) -> list[Row]:
+        """Return the live rows that a link finds by any of some values (of one resource, in one namespace), in key
+        order; without its index all rows are looked at. Raises DamagedError."""
+        return self._select(*self._linked_rows(link, values, resource, namespace)) if values else []
 
-    def _linked_rows(self, link: Lookup, value: str, resource: str | None,
+    def _linked_rows(self, link: Lookup, values: Collection[str], resource: str | None,
                      namespace: str | None) -> tuple[str, tuple[str, ...], str]:
         """Return the condition of the rows that a link finds, its values, and the table."""
-        chosen, values = _place(resource, namespace)
-        return (f"{link.expression} = ? AND {link.condition} AND {chosen}", (value, *values),
-                f"objects INDEXED BY link_{link.name}" if self.has_index(link) else "objects")
+        chosen, place = _place(resource, namespace)
+        return (f"{link.expression} IN ({', '.join('?' * len(values))}) AND {link.condition} AND {chosen}",
+                (*values, *place), self._linked_table(link))
+
+    def _linked_table(self, link: Lookup) -> str:
+        return f"objects INDEXED BY link_{link.name}" if self.has_index(link) else "objects"
 
     def parts(self, paths: Iterable[str], resource: str, namespace: str | None, link: Lookup | None,
               value: str) -> list[tuple[Row, str]]:
         """Return the live rows of a resource (that a link finds) in key order, each with the JSON of a list of the
         values at some paths. Raises DamagedError."""
-        where, values, table = self._linked_rows(link, value, resource, namespace) if link else (
+        where, values, table = self._linked_rows(link, [value], resource, namespace) if link else (
             *_place(resource, namespace), "objects")
         places = ", ".join(f"'$.{path}'" for path in ("metadata.name", *paths))  # of one alone there would be no list
         return [(_sound_row(columns, stored), text) for *columns, text, stored in self.connection.execute(
@@ -430,6 +443,11 @@ class Database:
         selected = self.connection.execute(
             f"SELECT {link.expression}, resource, namespace, name FROM objects WHERE {link.condition}")
         return [(Key(*key), value) for value, *key in selected]
+
+    def link_counts(self, link: Lookup) -> dict[str, int]:
+        """Return the values by which a link finds live rows, each with the number of these."""
+        return dict(self.connection.execute(
+            f"SELECT {link.expression}, count(*) FROM {self._linked_table(link)} WHERE {link.condition} GROUP BY 1"))
 
     def _index_names(self) -> set[str]:
         return {name for (name,) in self.connection.execute("SELECT name FROM sqlite_master WHERE type = 'index'")}

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from math import inf
 from typing import TYPE_CHECKING, TypeVar
@@ -97,12 +97,16 @@ class FolderSource:
         if not self.read(lambda database: database.has_index(link)):
             return self._scanned_for(link, value, resource, namespace)
         records = []
-        for row in self.read(lambda database: database.linked(link, value, resource, namespace)):
+        for row in self.read(lambda database: database.linked(link, [value], resource, namespace)):
             record = self._objects.get(row.key)
             if record is None:
                 record = self._objects[row.key] = _record(row)
             records.append(record)
         return records
+
+    def counts(self, link: Lookup) -> Mapping[str, int]:
+        """Return the values by which a link finds objects, each with the number of these."""
+        return self.read(lambda database: database.link_counts(link))
 
     def _scanned_for(self, link: Lookup, value: str, resource: str | None, namespace: str | None) -> list[MemoryRecord]:
         """Return the objects that a link finds whose index is missing: all rows are looked at once."""
@@ -271,15 +275,21 @@ class IndexView:
         return next((obj for _, obj in self.get_all([key])), None)
 
     def get_all(self, keys: Collection[Key]) -> LinkedObjects:
-        return self._objects(self._read(
-            lambda index: [row for key in keys if (row := index.row(key)) is not None]))
+        return self._objects(self._read(lambda index: index.rows_of(keys)), kept=True)
 
     def list(self, resource: str, namespace: str | None = None) -> LinkedObjects:
         return self._objects(self._read(lambda index: index.rows(resource, namespace)), kept=True)
 
     def linked(self, link: str, value: str, resource: str | None = None,
                namespace: str | None = None) -> LinkedObjects:
-        return self._objects(self._read(lambda index: index.linked(self._links[link], value, resource, namespace)))
+        return self.linked_all(link, [value], resource, namespace)
+
+    def linked_all(self, link: str, values: Collection[str], resource: str | None = None,
+                   namespace: str | None = None) -> LinkedObjects:
+        return self._objects(self._read(lambda index: index.linked(self._links[link], values, resource, namespace)))
+
+    def counts(self, link: str) -> Mapping[str, int]:
+        return self._read(lambda index: index.link_counts(self._links[link]))
 
     def parts(self, paths: Sequence[str], resource: str, namespace: str | None = None, link: str = "",
               value: str = "") -> LinkedObjects:

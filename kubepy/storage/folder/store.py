@@ -35,7 +35,7 @@ from kubepy.storage.model import (
 
 with lazy_imports():
     from kubepy.storage import memory, timeline
-    from kubepy.storage.folder import commit_files, copying, fsck, locks, snapshot, transaction
+    from kubepy.storage.folder import commit_files, copying, fsck, locks, misplaced, snapshot, transaction
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -316,7 +316,7 @@ class FolderStore:
         watch = self._access.watch
         arrangement = watch.arrangement if watch is not None and watch.is_sure else 0
         if not arrangement or self._misplaced[0] != arrangement:
-            self._misplaced = arrangement, list(fsck.misplaced_files(self._folder))
+            self._misplaced = arrangement, list(misplaced.find_misplaced(self._folder))
         return self._misplaced[1]
 
     def watch_files(self) -> None:

@@ -45,7 +45,8 @@ POLL_SECONDS = 0.05  # how often a waiting manager polls the change log …
 MOVED_POLL_SECONDS = 0.01  # … or the clock that another process moves from moment to moment …
 POLL_COST_RATIO = 20  # … unless polling takes more than a twentieth of that
 MAX_POLL_SECONDS = 1.0
-QUIET_SECONDS = 0.5  # how often it polls where it is known that nothing has changed
+QUIET_SECONDS = 1.0  # how often it polls where it is known that nothing has changed
+LISTEN_SECONDS = 0.2  # how long it listens for changes before it looks whether it is to stop
 MAX_CONFLICTS = 20  # in a row
 EVENTS = "events"  # the memory of the recorders among those of the reconcilers
 
@@ -115,6 +116,8 @@ class Manager:
         self._view, self._is_served = source
         self._checkpoints = checkpoints
         self.commits_each_turn = False  # for whoever watches: pods are seen Pending before they run
+        # Waits until a file has changed, at most so many seconds; returns False, at once, where that cannot be told.
+        self.listen: Callable[[float], bool] = lambda seconds: False
         self.is_awaited: Callable[[], bool] = lambda: False  # another writer waits: a batch ends after a sync
         # When the command that runs this manager began (time.monotonic), and when the present run did: while that is
         # not long ago, a look at all files since then is recent enough.
@@ -137,6 +140,7 @@ class Manager:
         self._carried: list[Pending] = []  # keys from a checkpoint that are due, to be queued once there are informers
         self._loaded = False  # the informers hold the cluster as it was at _revision
         self._polled = 0.0  # when a wait has polled last
+        self._rest = 0.0  # how long the next wait does not listen, so that polling takes no more than its share
         self._stale = False  # the informers cannot be trusted: list everything again
         self._saved: str | None = None  # the checkpoint that was read or written last
         self._summary = Summary()
@@ -248,17 +252,25 @@ class Manager:
     def wait_for_work(self, seconds: float) -> float:
         """Wait until something has changed or is due, at most so long; return how long to wait next time.
 
-        Polling the change log takes time that grows with the folder; the pause grows with it.
+        Polling the change log takes time that grows with the folder; the pause grows with it. Where the manager can
+        listen, it waits out only that pause, and then until a file changes.
         """
         due = self._earliest(WorkQueue.next_due)
         until_due = (due - self._clock.now()).total_seconds() if due and not self._clock.own else seconds
-        self._clock.sleep(max(min(seconds, until_due), 0.0))
+        pause = max(min(seconds, until_due), 0.0)
+        if self._rest:
+            self._clock.sleep(rest := min(self._rest, pause))
+            pause -= rest
+        if not (listens := self.listen(pause)):
+            self._clock.sleep(pause)
         start, shortest = time.perf_counter(), MOVED_POLL_SECONDS if self._clock.own else POLL_SECONDS
         if start - self._polled < QUIET_SECONDS and self._client.is_quiet():
-            return shortest
+            self._rest = 0.0
+            return LISTEN_SECONDS if listens else shortest
         self.poll()
         self._polled = start
         cost = time.perf_counter() - start
+        self._rest = POLL_COST_RATIO * cost if listens else 0.0
         return min(max(shortest, POLL_COST_RATIO * cost), MAX_POLL_SECONDS)
 
     def _work(self, done: Callable[[], bool]) -> None:

@@ -5,8 +5,8 @@ the module when one of its attributes is first read, and takes its place in the 
 and import contracts see ordinary imports. Only modules can be imported so, not what is in them.
 
 ``NamedTuple`` is typing's without its checks of the types of fields, which type checkers make better, and with methods
-that all such classes share. It is made in a quarter of the time, and ``get`` loads seventy: modules that every command
-loads take it from here.
+that all such classes share. It is made in less than half the time, and ``get`` loads seventy: modules that every
+command loads take it from here.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ import pytest
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.controlplane import MANAGER_LOCK, manager_lock
 from kubepy.storage import FolderError
-from kubepy.storage.folder import locks
+from kubepy.storage.folder import locks, reader
 from tests.cli.conftest import Kubepy, run
 
 WEB = """
@@ -136,6 +136,15 @@ def test_read_beside_holder_of_lock_shows_what_stands(web: Kubepy, folder: Path,
     assert (shown.out, shown.status) == ("", 0)
     assert content(folder) == before
     assert web(*READY).out == "2"
+
+
+@pytest.mark.parametrize("words", [("delete", "pod", "web", "--ignore-not-found"), ("get", "deploy", "web")])
+def test_command_beside_manager_does_not_look_at_all_files(
+        web: Kubepy, folder: Path, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    with held(folder, MANAGER_LOCK):
+        monkeypatch.setattr(reader.Reader, "look_for_all", None)
+        monkeypatch.setattr(reader.Reader, "look_for", None)
+        assert web(*words).status == 0
 
 
 @pytest.mark.parametrize("name", ["index.lock", "MERGE_HEAD", "rebase-merge", "rebase-apply"])

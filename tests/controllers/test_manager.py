@@ -309,6 +309,22 @@ def test_watch_takes_up_what_others_write_until_it_is_stopped(lab):
     assert rounds == [[], [("created", "copy-of-a1")], [("created", "copy-of-a2")]]
 
 
+def test_manager_that_listens_works_at_once_when_something_changes(lab):
+    toy, start = Toy(lab), time.monotonic()
+    waits: list[float] = []
+
+    def listen(seconds: float) -> bool:
+        waits.append(seconds)
+        if len(waits) == 2:
+            lab.config_map("a")
+        return True
+
+    toy.manager.listen = listen
+    toy.manager.run(lambda: bool(copies(lab)))
+    assert len(waits) == 2
+    assert time.monotonic() - start < 10.0
+
+
 def test_watch_outlives_what_passes(lab):
     toy = Toy(lab)
     failed: list[str] = []

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
@@ -280,6 +281,22 @@ def test_random_changes(folder: Path, watched: FolderStore, seed: int) -> None:
                         transaction.delete(key(name, namespace))
         watched.changes(watched.revision())
         assert differing(watched, with_sums=False) == set()
+    other.close()
+
+
+def test_wait_ends_when_file_or_index_changes(folder: Path, watched: FolderStore) -> None:
+    other = FolderStore(folder)
+    for change in (lambda: overwrite(file_of(folder, "a"), "2"), lambda: create(other, config_map("g"))):
+        for _ in range(2):  # what a look records changes the index
+            watched.changes(watched.revision())
+        start = time.monotonic()
+        assert watched.wait_for_change(0.02)
+        assert time.monotonic() - start >= 0.02
+        change()
+        start = time.monotonic()
+        assert watched.wait_for_change(20.0)
+        assert time.monotonic() - start < 10.0
+    assert not other.wait_for_change(20.0)  # it has no watch, and does not wait
     other.close()
 
 

@@ -414,13 +414,14 @@ class FolderStore:
             return self._meta_writes[name]
         return self._access.database().value("meta", name)
 
-    def set_meta(self, name: str, value: str | None) -> None:
-        """Set such a value, as part of the transaction of this store that is under way, else in one of its own."""
+    def set_meta(self, name: str, value: str | None, others: Mapping[str, str | None] = {}) -> None:
+        """Set such a value, and ``others``, as part of this store's transaction that is under way, else in one of its
+        own."""
         if self._meta_writes is not None:
-            self._meta_writes[name] = value
+            self._meta_writes.update({name: value, **others})
         else:
             with self.transaction():
-                self._meta_writes = {name: value}
+                self._meta_writes = {name: value, **others}
 
     # --- other locks ---
 

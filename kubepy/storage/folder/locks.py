@@ -106,7 +106,8 @@ class Lock:
                 if os.listdir(folder) == [os.path.basename(self.path)]:
                     os.unlink(self.path)
                     os.rmdir(folder)
-                    os.rmdir(root)
+                    if not os.listdir(root):
+                        os.rmdir(root)
                 raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
         except Timeout:
             return False

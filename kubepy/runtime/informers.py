@@ -60,7 +60,8 @@ STORAGE_CLASSES: TypedResource[typed.StorageClass] = TypedResource("storageclass
 
 
 class Index(Generic[ObjectT, Value]):
-    """Values computed from the objects of one resource, each once for every change of its object.
+    """Values computed from the objects of one resource, when they are asked for, and once for every object as it then
+    is: most states of an object that changes often are never looked at.
 
     :param compute: gives an object's value and the name of its group, or None to leave the object out.
     :param load: loads the object of a key; ``load_group`` those that may be in a group.
@@ -71,35 +72,51 @@ class Index(Generic[ObjectT, Value]):
         self._compute = compute
         self._load, self._load_group = load, load_group
         self.answered: set[Query] = set()  # by which parts of objects were read
+        self._observed: dict[Key, ObjectT | None] = {}  # not computed yet, in the order of the last changes
         self._group_of: dict[Key, str] = {}
         self._groups: dict[str, dict[Key, Value]] = {}
 
     def get(self, key: Key) -> Value | None:
         self._load(key)
+        self._compute_observed()
         group = self._group_of.get(key)
         return None if group is None else self._groups[group][key]
 
     def group(self, name: str) -> Mapping[Key, Value]:
         """Return the values of a group by their objects' keys, in no particular order."""
         self._load_group(name)
+        self._compute_observed()
         return self._groups.get(name, {})
 
     def observe(self, key: Key, obj: ObjectT | None) -> None:
-        if (group := self._group_of.pop(key, None)) is not None:
-            _discard(self._groups, group, key)
-        if obj is not None and (computed := self._compute(obj)) is not None:
-            group, value = computed
-            self._group_of[key] = group
-            self._groups.setdefault(group, {})[key] = value
+        self._observed.pop(key, None)
+        if obj is not None or key in self._group_of:
+            self._observed[key] = obj
 
     def holds(self, key: Key) -> bool:
-        """Return whether an object is in a group."""
+        """Return whether an object was in a group when the index was last asked for something."""
         return key in self._group_of
 
     def clear(self) -> None:
         self.answered.clear()
+        self._observed.clear()
         self._group_of.clear()
         self._groups.clear()
+
+    def _compute_observed(self) -> None:
+        """Compute the values of the objects that have changed."""
+        if not self._observed:
+            return
+        compute = self._compute
+        computed = [(key, None if obj is None else compute(obj)) for key, obj in self._observed.items()]
+        self._observed.clear()  # not before: where one cannot be computed, all are tried again next time
+        for key, entry in computed:
+            if (group := self._group_of.pop(key, None)) is not None:
+                _discard(self._groups, group, key)
+            if entry is not None:
+                group, value = entry
+                self._group_of[key] = group
+                self._groups.setdefault(group, {})[key] = value
 
 
 class Query(NamedTuple):

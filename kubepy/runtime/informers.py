@@ -72,6 +72,8 @@ class Index(Generic[ObjectT, Value]):
         self._compute = compute
         self._load, self._load_group = load, load_group
         self.answered: set[Query] = set()  # by which parts of objects were read
+        # Called with the name of a group and a value that left it or came to it, the other is None.
+        self.changed: Callable[[str, Value | None, Value | None], object] | None = None
         self._observed: dict[Key, ObjectT | None] = {}  # not computed yet, in the order of the last changes
         self._group_of: dict[Key, str] = {}
         self._groups: dict[str, dict[Key, Value]] = {}
@@ -112,11 +114,15 @@ class Index(Generic[ObjectT, Value]):
         self._observed.clear()  # not before: where one cannot be computed, all are tried again next time
         for key, entry in computed:
             if (group := self._group_of.pop(key, None)) is not None:
+                if self.changed is not None:
+                    self.changed(group, self._groups[group][key], None)
                 _discard(self._groups, group, key)
             if entry is not None:
                 group, value = entry
                 self._group_of[key] = group
                 self._groups.setdefault(group, {})[key] = value
+                if self.changed is not None:
+                    self.changed(group, None, value)
 
 
 class Query(NamedTuple):

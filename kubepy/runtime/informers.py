@@ -197,7 +197,7 @@ class Informers:
 
         Reading what was there before changes nothing.
         """
-        return self.listings + self._changes[resource]
+        return self.listings + self._changes.get(resource, 0)
 
     def count(self, resource: str) -> int:
         """Return the number of objects of a resource."""
@@ -483,13 +483,17 @@ class Lister(Generic[ObjectT]):
     def __init__(self, informers: Informers, resource: TypedResource[ObjectT]) -> None:
         self._informers = informers
         self._resource = resource
+        self._get: Callable[[str, str, str], Any] = informers.get
+        self._list: Callable[[str, str | None], Any] = informers.list
 
     def get(self, namespace: str, name: str) -> ObjectT | None:
-        return cast("ObjectT | None", self._informers.get(self._resource, namespace, name))
+        obj: ObjectT | None = self._get(self._resource, namespace, name)
+        return obj
 
     def list(self, namespace: str | None = None) -> list[ObjectT]:
         """Return objects in key order (namespace, name)."""
-        return cast("list[ObjectT]", self._informers.list(self._resource, namespace))
+        objects: list[ObjectT] = self._list(self._resource, namespace)
+        return objects
 
     def at(self, keys: Iterable[Key]) -> Iterable[ObjectT]:
         """Yield the objects that are there at these keys."""

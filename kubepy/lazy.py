@@ -1,12 +1,12 @@
-"""Imports that happen when they are first used, and named tuples that are made fast: the start of a command is short.
+"""The start of a command is short: imports that happen at their first use, named tuples and digests that cost little.
 
 ``with lazy_imports():`` around ``from package import module`` statements binds each name to a stand-in, which imports
 the module when one of its attributes is first read, and takes its place in the importing module. Type checkers, editors
 and import contracts see ordinary imports. Only modules can be imported so, not what is in them.
 
-``NamedTuple`` is typing's without its checks of the types of fields, which type checkers make better. They take two
-thirds of the time in which such a class is made, and ``get`` loads seventy: modules that every command loads take it
-from here.
+``NamedTuple`` is typing's without its checks of the types of fields, which type checkers make better, and with methods
+that all such classes share. It is made in less than half the time, and ``get`` loads seventy: modules that every
+command loads take it from here.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import builtins
 import sys
 from _thread import RLock
 from collections import namedtuple
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from types import ModuleType
@@ -27,22 +27,67 @@ _patching = RLock()  # one thread at a time may have its own import function in 
 if TYPE_CHECKING:
     from typing import NamedTuple as NamedTuple
 else:
+    Item = type(namedtuple("Single", "item").item)  # an attribute that is an item of a tuple, written in C
+
+    class Fields(tuple):
+        """The methods of all named tuples (those of ``collections.namedtuple``)."""
+
+        __slots__ = ()
+
+        @classmethod
+        def _make(cls, values: Iterable[Any]) -> Any:
+            made = tuple.__new__(cls, values)
+            if len(made) != len(cls._fields):
+                raise TypeError(f"Expected {len(cls._fields)} arguments, got {len(made)}")
+            return made
+
+        def _replace(self, /, **values: Any) -> Any:
+            made = self._make(map(values.pop, self._fields, self))
+            if values:
+                raise ValueError(f"Got unexpected field names: {list(values)!r}")
+            return made
+
+        __replace__ = _replace
+
+        def _asdict(self) -> dict[str, Any]:
+            return dict(zip(self._fields, self, strict=True))
+
+        def __repr__(self) -> str:
+            fields = ", ".join(f"{name}={value!r}" for name, value in zip(self._fields, self, strict=True))
+            return f"{self.__class__.__name__}({fields})"
+
+        def __getnewargs__(self) -> tuple[Any, ...]:
+            return tuple(self)
+
     class NamedTupleMeta(type):
         """The metaclass of ``NamedTuple``: makes a named tuple of the fields and methods of a class body."""
 
         def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> type:
             if not bases:
                 return super().__new__(cls, name, bases, namespace)
-            fields = namespace.get("__annotations__", ())
-            defaults = [namespace[field] for field in fields if field in namespace]
-            made = namedtuple(name, fields, defaults=defaults, module=namespace["__module__"])
-            for key, value in namespace.items():
-                if key not in fields and key != "__module__":
-                    setattr(made, key, value)
-            return made
+            fields = tuple(namespace.get("__annotations__", ()))
+            defaults = {field: namespace[field] for field in fields if field in namespace}
+            words = ", ".join(fields)
+            new = eval(f"lambda _cls, {words}: _new(_cls, ({words}{',' if fields else ''}))", {"_new": tuple.__new__})
+            new.__name__, new.__qualname__ = "__new__", f"{name}.__new__"
+            new.__defaults__ = tuple(defaults.values())
+            members = {"__doc__": f"{name}({words})", **namespace, "__slots__": (), "__new__": new, "_fields": fields,
+                       "__match_args__": fields, "_field_defaults": defaults}
+            for number, field in enumerate(fields):
+                members[field] = Item(number, f"Alias for field number {number}")
+            return type(name, (Fields,), members)
 
     class NamedTuple(metaclass=NamedTupleMeta):
         """Base of classes whose annotated names are the fields of a tuple."""
+
+
+def blake2b(data: bytes, size: int) -> bytes:
+    """Return the BLAKE2b digest of so many bytes, which is the same with every Python."""
+    try:  # hashlib loads OpenSSL first, which takes 2 ms and 2 MB; the module random does likewise
+        from _blake2 import blake2b
+    except ImportError:
+        from hashlib import blake2b
+    return blake2b(data, digest_size=size).digest()
 
 
 class LazyModule(ModuleType):

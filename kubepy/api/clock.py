@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
+from kubepy.lazy import blake2b
+
 ZERO_TIME = datetime.min.replace(tzinfo=UTC)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 CLOCK_YEARS = range(1678, 2262)  # those of which 64 bits hold all nanoseconds from 1970, as Go counts them
@@ -132,10 +134,8 @@ class Ids:
 
 def _hash(*words: str | int) -> int:
     """Return 64 bits that the words decide, the same with every Python."""
-    from hashlib import blake2b  # takes milliseconds that commands which only read do not pay
-
     text = "\0".join(map(str, words))
-    return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest())
+    return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), 8))
 
 
 def draw_seed() -> int:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from kubepy.apiserver.settings import FULL, ClusterSettings
 from kubepy.lazy import lazy_imports
-from kubepy.runtime.checkpoint import CHECKPOINT, identity
+from kubepy.runtime.checkpoint import identity, load, save
 from kubepy.storage import LockTimeoutError
 
 with lazy_imports():
@@ -150,7 +150,7 @@ def build_manager(cluster: LocalCluster, among: Collection[str] = NAMES) -> Mana
     if cluster.settings.faults is not None:
         cluster.use_faults(cluster.settings.faults)
     checkpoints = managers.CheckpointStore(
-        lambda: store.meta(CHECKPOINT), lambda text: store.set_meta(CHECKPOINT, text),
+        lambda: load(store), lambda text: save(store, text),
         identity([name for name in reconciler_names(cluster.settings) if name in among], cluster.settings))
     reconcilers = new_reconcilers(context, cluster.logger, among)
     return managers.Manager(context.client, context.informers, cluster.clock, reconcilers,

@@ -166,6 +166,7 @@ class FaultyReconciler:
         self._assumed.clear()
         client = FaultyClient(self._context.client, self._faults, self.name, self._conflicts, self._note_write)
         self._inner = self._new_reconciler(self._context._replace(client=client, informers=self._informers))
+        self._remembering = self._inner if isinstance(self._inner, Remembering) else None
         self._handlers = self._inner.handlers()
 
     def _list(self, list_objects: Callable[[str], Iterable[Object]]) -> None:
@@ -310,15 +311,15 @@ class FaultyReconciler:
         """Return the controller's memory, the late events and the conflicts, as JSON."""
         late = [[format_micro_time(late.due), [*late.event.key], *late.event[1:]]
                 for resource in sorted(self._late) for late in self._late[resource]]
-        memory = {"controller": self._inner.remember() if isinstance(self._inner, Remembering) else None,
+        memory = {"controller": self._remembering.remember() if self._remembering else None,
                   "late": late, "conflicts": dict(sorted(self._conflicts.items())),
                   "writes": [[[*key], writes] for key, writes in sorted(self._writes.items())] if late else []}
         return memory if any(memory.values()) else None
 
     def recall(self, memory: Any) -> None:
         """Take over the JSON of :meth:`remember`."""
-        if isinstance(self._inner, Remembering) and memory["controller"]:
-            self._inner.recall(memory["controller"])
+        if self._remembering and memory["controller"]:
+            self._remembering.recall(memory["controller"])
         self._conflicts.update((key, (version, count)) for key, (version, count) in memory["conflicts"].items())
         if self._context.informers.listings:
             return  # this process has these events, too

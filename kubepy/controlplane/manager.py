@@ -108,6 +108,7 @@ class Manager:
         self._informers = informers
         self._clock = clock
         self._reconcilers = reconcilers
+        self._remembering = [reconciler for reconciler in reconcilers if isinstance(reconciler, Remembering)]
         self._view, self._is_served = source
         self._checkpoints = checkpoints
         self.commits_each_turn = False  # for whoever watches: pods are seen Pending before they run
@@ -516,8 +517,8 @@ class Manager:
                 delay = (pending.due - now).total_seconds()
                 self._queues[pending.reconciler].add_after(pending.key, delay, skippable=pending.skippable,
                                                            repeating=pending.repeating)
-        for reconciler in self._reconcilers:
-            if isinstance(reconciler, Remembering) and (memory := checkpoint.memories.get(reconciler.name)):
+        for reconciler in self._remembering:
+            if memory := checkpoint.memories.get(reconciler.name):
                 reconciler.recall(memory)
         for component, recorder in self._client.event_memories.items():
             recorder.recall(checkpoint.memories.get(EVENTS, {}).get(component))
@@ -528,8 +529,7 @@ class Manager:
         pending = [Pending(name, key, due, due is not None and queue.can_skip(key),
                            due is not None and queue.is_repeating(key), queue.failures(key))
                    for name, queue in self._queues.items() for key, due in queue.pending()]
-        memories = {reconciler.name: memory for reconciler in self._reconcilers
-                    if isinstance(reconciler, Remembering) and (memory := reconciler.remember())}
+        memories = {reconciler.name: memory for reconciler in self._remembering if (memory := reconciler.remember())}
         now, recorders = self._clock.now(), self._client.event_memories
         memories[EVENTS] = {component: memory for component, recorder in recorders.items()
                             if (memory := recorder.remember(now))}

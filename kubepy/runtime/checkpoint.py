@@ -2,6 +2,9 @@
 
 With it the next process starts from the changes since, as a controller that never stopped would. Without it (a fresh
 clone, another version of kubepy) the manager reconciles every object, which is always right and only costs time.
+
+The memories are a value of the store of their own: they grow with the cluster (the events of 25,000 pods are 1.6 MB),
+and of all commands only those that run controllers need them.
 """
 
 from __future__ import annotations
@@ -20,8 +23,11 @@ from kubepy.storage import Key
 if TYPE_CHECKING:
     from kubepy.apiserver.cluster import LocalCluster
     from kubepy.apiserver.settings import ClusterSettings
+    from kubepy.storage.interfaces import Store
 
-CHECKPOINT = "manager.checkpoint"  # its name in the store
+CHECKPOINT, MEMORIES = "manager.checkpoint", "manager.memories"  # the names of its two parts in the store
+WITH_MEMORIES = __version__  # the version of a checkpoint of one part, as before there were two
+VERSION = f"{__version__}, two parts"
 UNWATCHED = frozenset(("events", "events.events.k8s.io"))  # resources whose changes no reconciler acts on
 
 
@@ -67,23 +73,39 @@ class Checkpoint(NamedTuple):
 
 
 def dump(checkpoint: Checkpoint, reconcilers: Sequence[str]) -> str:
-    """Write a checkpoint of this version, of these reconcilers, as JSON."""
+    """Write a checkpoint of this version, of these reconcilers, as a line of JSON, and the memories as another."""
     pending = [[reconciler, *key, due.astimezone(UTC).isoformat() if due else None, *flags]
                for reconciler, key, due, *flags in checkpoint.pending]
-    return json.dumps({
-        "version": __version__, "reconcilers": list(reconcilers), "revision": checkpoint.revision, "pending": pending,
-        "memories": checkpoint.memories, "turn": checkpoint.turn,
-    }, separators=(",", ":"), sort_keys=True)
+    head = {"version": VERSION, "reconcilers": list(reconcilers), "revision": checkpoint.revision,
+            "pending": pending, "memories": None, "turn": checkpoint.turn}
+    return "\n".join(json.dumps(part, separators=(",", ":"), sort_keys=True) for part in (head, checkpoint.memories))
 
 
 def parse(text: str | None, reconcilers: Sequence[str]) -> Checkpoint | None:
     """Read a checkpoint; None where there is none of this version with these reconcilers."""
     if not text:
         return None
-    record = json.loads(text)
-    if record["version"] != __version__ or record["reconcilers"] != list(reconcilers):
+    head, _, memories = text.partition("\n")
+    record = json.loads(head)
+    if record["version"] not in (VERSION, WITH_MEMORIES) or record["reconcilers"] != list(reconcilers):
         return None
+    if record["version"] == VERSION:
+        if not memories:
+            return None
+        record["memories"] = json.loads(memories)
     return _read(record)
+
+
+def load(store: Store) -> str | None:
+    """Return the text of the checkpoint in a store, with the memories."""
+    head, memories = store.meta(CHECKPOINT), store.meta(MEMORIES)
+    return f"{head}\n{memories}" if head and memories else head
+
+
+def save(store: Store, text: str) -> None:
+    """Put the text of a checkpoint into a store, all of it in one transaction."""
+    head, _, memories = text.partition("\n")
+    store.set_meta(CHECKPOINT, head, {MEMORIES: memories})
 
 
 def identity(reconcilers: Sequence[str], settings: ClusterSettings) -> tuple[str, ...]:
@@ -94,7 +116,8 @@ def identity(reconcilers: Sequence[str], settings: ClusterSettings) -> tuple[str
 
 def settled_checkpoint(cluster: LocalCluster, within: float = 0.0, *, of_this_version: bool = True,
                        reads: Iterable[Key] | None = None) -> Checkpoint | None:
-    """Return the last checkpoint if nothing has changed since and nothing falls due within so many seconds.
+    """Return the last checkpoint, without its memories, if nothing has changed since and nothing falls due within so
+    many seconds.
 
     Every command that reads asks for it, so it imports no controller, and takes the reconcilers of this version for
     granted. Without ``of_this_version`` whatever another version of kubepy wrote counts as well.
@@ -105,7 +128,7 @@ def settled_checkpoint(cluster: LocalCluster, within: float = 0.0, *, of_this_ve
     cluster.client.take_over_time()
     text = cluster.store.meta(CHECKPOINT)
     record = json.loads(text) if text else None
-    if not record or (of_this_version and (record["version"] != __version__ or
+    if not record or (of_this_version and (record["version"] not in (VERSION, WITH_MEMORIES) or
                                            record["reconcilers"][-1:] != list(identity((), cluster.settings)))):
         return None
     checkpoint = _read(record)
@@ -119,12 +142,12 @@ def settled_checkpoint(cluster: LocalCluster, within: float = 0.0, *, of_this_ve
 
 
 def latest(text: str | None) -> Checkpoint | None:
-    """Read a checkpoint of any version, or None where there is none."""
+    """Read a checkpoint of any version without its memories, or None where there is none."""
     return _read(json.loads(text)) if text else None
 
 
 def _read(record: Mapping[str, Any]) -> Checkpoint:
     pending = tuple(Pending(owner, Key(resource, namespace, name), parse_time(due) if due else None, *flags)
                     for owner, resource, namespace, name, due, *flags in record["pending"])
-    return Checkpoint(record["revision"], pending, record["memories"],
+    return Checkpoint(record["revision"], pending, record["memories"] or {},
                       tuple(record.get("turn", ())))

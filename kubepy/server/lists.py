@@ -10,6 +10,7 @@ from __future__ import annotations
 import binascii
 import json
 import posixpath
+import time
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from bisect import bisect_left, bisect_right
 from typing import Any, NamedTuple, cast
@@ -211,7 +212,10 @@ def read_page(call: Call, resource: Resource, media: MediaType, parameters: List
 def _cached_records(call: Call, view: View, cache: WatchCache, wanted: ListRange) -> tuple[list[MemoryRecord], int]:
     """Return the objects of a view from the cache, at the revision that is wanted."""
     key, namespace = view.resource.storage_key, view.namespace
-    current, problems = call.cluster.store.refresh(key, namespace or None)
+    # A list that goes on is a snapshot, which its first chunk has looked at the files for.
+    goes_on = bool(wanted.start) and wanted.exact is not None
+    current, problems = cache.refresh(call.cluster.store, key, namespace, 0.0 if goes_on else time.monotonic())
+    current = max(current, call.client.revision()) if goes_on else current
     require_present(max(wanted.exact or 0, wanted.minimum), current)
     if not cache.wait_for(current, CATCH_UP_SECONDS):
         raise errors.ServiceUnavailable("the watch cache is not up to date")

@@ -206,7 +206,7 @@ class WatchCache:
     def refresh(self, store: Store, resource: str, namespace: str, asked: float) -> tuple[int, tuple[Problem, ...]]:
         """Do what :meth:`Store.refresh` does; requests that came before a look at the files began share it.
 
-        :param asked: the time at which the request came, by ``time.monotonic``.
+        :param asked: the time at which the request came, by ``time.monotonic``; 0: any look will do.
         """
         began, result = self._refreshes.get((resource, namespace), (0.0, (0, ())))
         if began <= asked:

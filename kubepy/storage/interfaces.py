@@ -174,8 +174,8 @@ class Store(Protocol):
     def meta(self, name: str) -> str | None:
         """Return a small value that is no object (the last id that was given)."""
 
-    def set_meta(self, name: str, value: str | None) -> None:
-        """Set such a value, as part of the transaction that is under way, else in one of its own."""
+    def set_meta(self, name: str, value: str | None, others: Mapping[str, str | None] = {}) -> None:
+        """Set such a value, and ``others``, as part of the transaction that is under way, else in one of its own."""
 
     def hold(self, name: str) -> AbstractContextManager[Callable[[], bool]]:
         """Hold a named lock that dies with this process for the length of a block, which gets a function that returns

@@ -625,13 +625,13 @@ class MemoryStore:
             return current.meta[name]
         return self._state.meta_value(name)
 
-    def set_meta(self, name: str, value: str | None) -> None:
-        """Set such a value, as part of the transaction that is under way, else in one of its own."""
+    def set_meta(self, name: str, value: str | None, others: Mapping[str, str | None] = {}) -> None:
+        """Set such a value, and ``others``, as part of the transaction that is under way, else in one of its own."""
         if (current := self._current()) is not None:
-            current.meta[name] = value
+            current.meta.update({name: value, **others})
         else:
             with self.transaction() as transaction:
-                transaction.meta[name] = value
+                transaction.meta.update({name: value, **others})
 
     # --- other locks ---
 

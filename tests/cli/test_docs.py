@@ -5,17 +5,15 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.conformance.test_conformance import RUNNER
+from tests.forkserver import ForkServer
 
 ROOT = Path(__file__).parents[2]
-KUBEPY = shutil.which("kubepy", path=os.path.dirname(sys.executable)) or "kubepy"
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
@@ -25,10 +23,10 @@ OWN_TIME = ("--clock=2026-01-01T00:00:00Z", "--seed=7")
 @pytest.mark.parametrize(("page", "options"), [
     ("bootstrap", ()), ("canary", ()), ("faults", OWN_TIME), ("kubelet", OWN_TIME), ("plan", OWN_TIME),
     ("rollout", OWN_TIME), ("storage", ()), ("time", OWN_TIME), ("timeline", OWN_TIME)])
-def test_page_tells_what_happens(page: str, options: tuple[str, ...], tmp_path: Path) -> None:
+def test_page_tells_what_happens(page: str, options: tuple[str, ...], tmp_path: Path, fork_server: ForkServer) -> None:
     env = {**os.environ, "KUBEPY_STATE": str(tmp_path / "state"), "HOME": str(tmp_path), "TZ": "UTC",
-           "LC_ALL": "C.UTF-8", "PATH": f"{os.path.dirname(KUBEPY)}:{os.environ['PATH']}"}
-    subprocess.run([KUBEPY, "init", "--nodes=3", *options], env=env, check=True, capture_output=True)
+           "LC_ALL": "C.UTF-8", "PATH": f"{fork_server.folder}:{os.environ['PATH']}"}
+    subprocess.run([fork_server.program, "init", "--nodes=3", *options], env=env, check=True, capture_output=True)
     blocks = BLOCK.findall((ROOT / "docs" / f"{page}.md").read_text())
     assert blocks
     for block in blocks:

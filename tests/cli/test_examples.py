@@ -6,13 +6,13 @@ import os
 import re
 import shutil
 import subprocess
-import sysconfig
 from pathlib import Path
 
 import pytest
 
 from kubepy.cli.commands import COMMANDS
 from kubepy.cli.runtime.command import Entry, load, walk
+from tests.forkserver import ForkServer
 
 REAL = shutil.which("kubectl")
 # The number of examples that kubectl v1.36 shows for each command, if there is more than one.
@@ -93,7 +93,7 @@ spec: {{containers: [{{name: task, image: busybox}}]}}
 
 
 @pytest.fixture(scope="session")
-def scene(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def scene(tmp_path_factory: pytest.TempPathFactory, fork_server: ForkServer) -> Path:
     """A folder with the cluster and the files that the examples speak of."""
     folder = tmp_path_factory.mktemp("scene")
     job = ("{template: {spec: {restartPolicy: Never, containers: [{name: c, image: busybox}]}}}")
@@ -137,14 +137,14 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
-    done = run(SCENE, folder)
+    done = run(SCENE, folder, fork_server)
     assert done.returncode == 0, done.stderr
     return folder
 
 
-def run(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
+def run(script: str, folder: Path, server: ForkServer) -> subprocess.CompletedProcess[str]:
     """Run lines of shell with kubepy on the PATH; a line that fails ends them."""
-    path = f"{sysconfig.get_path('scripts')}{os.pathsep}{os.environ['PATH']}"
+    path = f"{server.folder}{os.pathsep}{os.environ['PATH']}"
     env = {**os.environ, "PATH": path, "EDITOR": "true", "APP_LEVEL": "info", "HOME": str(folder)}
     env.pop("KUBEPY_STATE", None)
     return subprocess.run(["bash", "-e", "-o", "pipefail", "-c", script], cwd=folder, env=env, capture_output=True,
@@ -170,7 +170,7 @@ RUNNABLE = [(name, entry) for name, entry in WORKING if name.split()[0] not in E
 
 
 @pytest.mark.parametrize(("name", "entry"), [pytest.param(*pair, id=pair[0]) for pair in RUNNABLE])
-def test_every_example_works(scene: Path, tmp_path: Path, name: str, entry: Entry) -> None:
+def test_every_example_works(scene: Path, fork_server: ForkServer, tmp_path: Path, name: str, entry: Entry) -> None:
     """Run the examples of a command one after the other, each block with the scene as it is at the beginning."""
     examples = load(name.split()[-1], entry).examples.strip()
     blocks = [block for block in re.split(r"\n\s*\n", examples) if block.strip() and "https://" not in block]
@@ -179,7 +179,7 @@ def test_every_example_works(scene: Path, tmp_path: Path, name: str, entry: Entr
         folder = tmp_path / str(number)
         shutil.copytree(scene, folder)
         lines = "\n".join(line.strip() for line in block.splitlines())
-        done = run(prepared(lines), folder)
+        done = run(prepared(lines), folder, fork_server)
         expected = {0, 1} if "kubepy diff" in lines or "Unschedulable" in lines else {0}
         is_conflict = re.search("already exists|try again", done.stderr)  # the scene has one, or is at another version
         if done.returncode not in expected and not is_conflict:

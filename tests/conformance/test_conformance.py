@@ -1,6 +1,9 @@
 """Transcripts of a real v1.36 cluster hold for kubepy: once with ``controller --once``, once beside ``--watch``, and in
 clusters with time of their own, where nothing waits: ``sleep`` is ``kubepy clock advance`` there.
 
+Beside a controller and in own time, where most cases are played, the commands are forks of a process that has imported
+kubepy (``tests/forkserver.py``); ``controller --once`` is played with the real program.
+
 The cases of the command line begin in an existing cluster (``kubepy init``) with running controllers, as when they were
 recorded. ``pending.txt`` names the cases that do not hold yet, one ``folder/name`` per line. A listed case that holds
 fails its test, so that the list can only shrink.
@@ -15,6 +18,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from tests.forkserver import ForkServer
 
 HERE = Path(__file__).parent
 PENDING = set((HERE / "pending.txt").read_text().split())
@@ -46,14 +51,14 @@ def case_id(case: Path) -> str:
     return f"{case.parent.name}/{case.stem}"
 
 
-def differences(case: Path, watch: str, clock: str) -> str:
+def differences(case: Path, program: str, watch: str, clock: str) -> str:
     write = f"printf 'formatVersion: 1\\nclock: {clock}\\n' > $KUBEPY_STATE/kubepy.yaml"
     setups = [f"mkdir $KUBEPY_STATE && {write}"] if clock else []
-    setups += [f"{KUBEPY} init --nodes=0"] if case.parent.name == "cli" else []
+    setups += [f"{program} init --nodes=0"] if case.parent.name == "cli" else []
     args = argparse.Namespace(
-        kubectl=KUBEPY, settle="kubectl controller --once --quiet-for=1.5s",
+        kubectl=program, settle="kubectl controller --once --quiet-for=1.5s",
         setup=" && ".join(setups),
-        watch=watch and f"{KUBEPY} controller --watch", sleep=clock and f"{KUBEPY} clock advance",
+        watch=watch and f"{program} controller --watch", sleep=clock and f"{program} clock advance",
         exact_hash=False, timeout=60,
     )
     _, wrong = RUNNER.run_case(case, args)
@@ -62,8 +67,8 @@ def differences(case: Path, watch: str, clock: str) -> str:
     )
 
 
-def check(case: Path, watch: str = "", clock: str = "") -> None:
-    found = differences(case, watch, clock)
+def check(case: Path, program: str, watch: str = "", clock: str = "") -> None:
+    found = differences(case, program, watch, clock)
     if case_id(case) in PENDING:
         assert found, f"{case_id(case)} holds now: take it out of pending.txt"
         pytest.xfail("listed in pending.txt")
@@ -72,14 +77,14 @@ def check(case: Path, watch: str = "", clock: str = "") -> None:
 
 @pytest.mark.parametrize("case", ONCE_CASES, ids=case_id)
 def test_recorded_case_holds(case: Path) -> None:
-    check(case)
+    check(case, KUBEPY)
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.parent.name in WATCHED], ids=case_id)
-def test_recorded_case_holds_beside_background_controller(case: Path) -> None:
-    check(case, watch="watch")
+def test_recorded_case_holds_beside_background_controller(case: Path, fork_server: ForkServer) -> None:
+    check(case, str(fork_server.program), watch="watch")
 
 
 @pytest.mark.parametrize("case", OWN_TIME, ids=case_id)
-def test_recorded_case_holds_in_clusters_own_time(case: Path) -> None:
-    check(case, clock="2026-01-01T00:00:00Z")
+def test_recorded_case_holds_in_clusters_own_time(case: Path, fork_server: ForkServer) -> None:
+    check(case, str(fork_server.program), clock="2026-01-01T00:00:00Z")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import time
 from collections.abc import Callable, Mapping
@@ -12,7 +13,19 @@ import pytest
 from kubepy.api.meta import Object, name_of
 from kubepy.controlplane import NAMES, RECONCILERS, build_manager, new_reconcilers, reconciler_names
 from kubepy.controlplane.manager import CheckpointStore, ListWatch, Manager
-from kubepy.runtime.checkpoint import Checkpoint, Pending, dump, parse, settled_checkpoint
+from kubepy.runtime.checkpoint import (
+    CHECKPOINT,
+    MEMORIES,
+    WITH_MEMORIES,
+    Checkpoint,
+    Pending,
+    dump,
+    latest,
+    load,
+    parse,
+    save,
+    settled_checkpoint,
+)
 from kubepy.runtime.reconcile import EVERY_RESOURCE, Context, Handler, Informers, Key, WatchEvent
 from tests.controllers.conftest import Lab
 
@@ -307,6 +320,19 @@ def test_checkpoints_survive_being_written_down(lab):
     assert parse(dump(checkpoint, ["copier"]), ["copier"]) == checkpoint
     assert parse(dump(checkpoint, ["copier"]), ["another"]) is None
     assert parse(None, ["copier"]) is None
+
+
+def test_checkpoint_parts_are_those_of_one_save(lab):
+    store, checkpoint = lab.cluster.store, Checkpoint(7, (), {"copier": {"x": 1}})
+    save(store, dump(checkpoint, ["copier"]))
+    assert parse(load(store), ["copier"]) == checkpoint
+    head = json.loads(store.meta(CHECKPOINT))
+    assert latest(store.meta(CHECKPOINT)) == checkpoint._replace(memories={})
+    store.set_meta(MEMORIES, None)
+    assert parse(load(store), ["copier"]) is None, "without its memories a checkpoint counts for nothing"
+    other = {**head, "version": WITH_MEMORIES, "memories": {"copier": {"y": 2}}}  # as it was before there were parts
+    store.set_meta(CHECKPOINT, json.dumps(other), {MEMORIES: '{"copier":{"x":1}}'})
+    assert parse(load(store), ["copier"]) == checkpoint._replace(memories={"copier": {"y": 2}})
 
 
 # --- all controllers

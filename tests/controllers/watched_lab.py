@@ -17,7 +17,7 @@ from kubepy.apiserver.client import Client, ObjectList
 from kubepy.controlplane import reconciler_names
 from kubepy.controlplane.faults import WATCH, FaultyReconciler
 from kubepy.controlplane.manager import CheckpointStore, ListWatch, Manager
-from kubepy.runtime.checkpoint import CHECKPOINT, identity
+from kubepy.runtime.checkpoint import identity, load, save
 from kubepy.runtime.reconcile import Context, Handler, Informers, Key, Reconciler
 from kubepy.runtime.workqueue import WorkQueue
 from tests.controllers.conftest import Lab
@@ -161,7 +161,7 @@ class WatchedLab(Lab):
         is not committed."""
         cluster, informers, store = self.cluster, Informers(), self.cluster.store
         made = self.witnesses(Context(cluster.client, informers, cluster.clock, cluster.scheme), crash_at)
-        checkpoints = CheckpointStore(lambda: store.meta(CHECKPOINT), lambda text: store.set_meta(CHECKPOINT, text),
+        checkpoints = CheckpointStore(lambda: load(store), lambda text: save(store, text),
                                       identity(reconciler_names(cluster.settings), cluster.settings))
         manager = Manager(cluster.client, informers, cluster.clock, made, source=ListWatch(store.view()),
                           checkpoints=checkpoints)

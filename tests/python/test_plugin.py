@@ -649,8 +649,8 @@ def test_cluster(kubepy, number):
 
 
 def test_many_tests_run_on_workers_without_crosstalk(pytester: pytest.Pytester) -> None:
-    path = pytester.makepyfile(MANY.format(count=2000))
-    done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-n4", "-p", "no:cacheprovider", str(path)], text=True,
+    path = pytester.makepyfile(MANY.format(count=600))
+    done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-n2", "-p", "no:cacheprovider", str(path)], text=True,
                           cwd=pytester.path, capture_output=True, timeout=600, check=False)
     assert done.returncode == 0, done.stdout[-3000:]
-    assert "2000 passed" in done.stdout
+    assert "600 passed" in done.stdout

@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 
 from kubepy.cli.main import main
 from kubepy.controlplane import manager
+from tests.forkserver import import_program
 
 # After these nothing is left to do, so that a read between the commands does nothing.
 SETTLED = re.compile(r"kubepy (clock (advance|set)|controller|get|describe|rollout status|wait)\b")
@@ -152,6 +153,7 @@ def play(script: Path, variant: str) -> None:
         Path(name).parent.mkdir(parents=True, exist_ok=True)
         Path(name).write_text(content)
     if variant == "strange":
+        import_program()  # once, not in the process of each command
         make_strange()
     for command in commands:
         print(f"$ {command}", flush=True)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from kubepy.server import watchcache
+from kubepy.storage.folder.store import FolderStore
 
 from .conftest import Answer, Api
 from .test_watch import CONFIG_MAPS, config_map, create, newest
@@ -48,6 +49,22 @@ def test_chunks_are_of_one_snapshot(full: Api) -> None:
     third = full.get(f"{CONFIG_MAPS}?limit=2&continue={second.json()['metadata']['continue']}")
     assert names(third) == ["e"]
     assert third.json()["metadata"] == {"resourceVersion": meta["resourceVersion"]}
+
+
+def test_files_are_looked_at_for_the_first_chunk_only(full: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[str] = []
+    refresh = FolderStore.refresh
+
+    def note(store: FolderStore, resource: str, namespace: str | None = None) -> Any:
+        looks.append(resource)
+        return refresh(store, resource, namespace)
+
+    monkeypatch.setattr(FolderStore, "refresh", note)
+    meta = full.get(f"{CONFIG_MAPS}?limit=2").json()["metadata"]
+    assert names(full.get(f"{CONFIG_MAPS}?limit=2&continue={meta['continue']}")) == ["c", "d"]
+    assert looks == ["configmaps"]
+    full.get(f"{CONFIG_MAPS}?limit=2")
+    assert looks == ["configmaps", "configmaps"]
 
 
 def test_chunk_of_all_namespaces_goes_on_after_namespace_and_name(full: Api) -> None:

@@ -384,11 +384,11 @@ def test_settings_change_with_the_transaction(store: Store) -> None:
 def test_meta_value_set_in_a_transaction_is_read_in_it(store: Store) -> None:
     store.set_meta("position", "1")
     with store.transaction():
-        store.set_meta("position", "2")
+        store.set_meta("position", "2", {"beside": "b"})
         assert store.meta("position") == "2"
-    assert store.meta("position") == "2"
-    store.set_meta("position", None)
-    assert store.meta("position") is None
+    assert (store.meta("position"), store.meta("beside")) == ("2", "b")
+    store.set_meta("position", None, {"beside": None})
+    assert (store.meta("position"), store.meta("beside")) == (None, None)
 
 
 def test_named_lock_has_one_holder(store: Store) -> None:

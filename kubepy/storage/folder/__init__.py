@@ -22,4 +22,5 @@ change log, events) and is made again from the files when it is gone.
     copying        a new state folder: a copy of another, or what another store holds
     locks          locks that die with their process
     fsck           everything in which files and index disagree, and its repair
+    misplaced      the files that are read by nobody
 """

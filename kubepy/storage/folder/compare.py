@@ -13,7 +13,7 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator
 
-from kubepy.lazy import NamedTuple, lazy_imports
+from kubepy.lazy import NamedTuple, blake2b, lazy_imports
 from kubepy.quoting import printable
 from kubepy.storage.errors import EditError
 from kubepy.storage.folder.database import PENDING, WRITTEN, KnownProblems, Row, Stamp
@@ -194,9 +194,7 @@ def _is_left_by_power_cut(row: Row, status: os.stat_result) -> bool:
 
 def digest_of(data: bytes) -> bytes:
     """Return the digest by which a row knows the content of its file."""
-    from hashlib import blake2b
-
-    return blake2b(data, digest_size=16).digest()
+    return blake2b(data, 16)
 
 
 # --- problems that are known already ---

@@ -7,8 +7,7 @@ import os
 import stat
 from collections.abc import Iterator
 
-from kubepy.quoting import printable
-from kubepy.storage.folder import index, settings
+from kubepy.storage.folder import index
 from kubepy.storage.folder.access import Access
 from kubepy.storage.folder.commit_files import settle_managers, stage_managers
 from kubepy.storage.folder.compare import (
@@ -26,13 +25,9 @@ from kubepy.storage.folder.compare import (
 from kubepy.storage.folder.database import DURABLE, PENDING, WRITTEN, Database, Place, Row, sum_of_rows
 from kubepy.storage.folder.files import MANAGED, PRIVATE, StateFolder, UnreadableError
 from kubepy.storage.folder.manifest import ContentError, from_json, managers_of, parse
-from kubepy.storage.folder.paths import CLUSTER, NAMESPACES, SUFFIX, decode, folder_of, path_of
+from kubepy.storage.folder.paths import folder_of, path_of
 from kubepy.storage.folder.scan import scan_objects
-from kubepy.storage.model import DELETED, Key, Problem, to_json
-
-_ENDINGS = (".yaml", ".yml")
-_DEPTHS = {CLUSTER: 1, NAMESPACES: 2}  # of folders below it that hold object files
-
+from kubepy.storage.model import DELETED, Key, to_json
 
 # --- checking ---
 
@@ -180,55 +175,6 @@ def leftovers(folder: StateFolder) -> Iterator[str]:
     for listing in scan_objects(folder).listings:
         for path in (listing.directory.path, f"{listing.directory.path}/{MANAGED}"):
             yield from folder.temporaries(path)
-
-
-# --- files that are read by nobody ---
-
-
-def misplaced_files(folder: StateFolder) -> Iterator[Problem]:
-    """Yield YAML files where no object is looked for, and links and files where a folder should be."""
-    for entry in _entries(folder, ""):
-        is_file = entry.name.endswith(_ENDINGS) and entry.is_file(follow_symlinks=False)
-        if entry.name in _DEPTHS and not entry.is_dir():
-            yield Problem(printable(entry.name), 0, "is not a folder")
-        elif entry.name in _DEPTHS:
-            yield from _walk(folder, entry, entry.name, _DEPTHS[entry.name])
-        elif is_file and entry.name != settings.FILE:
-            yield Problem(printable(entry.name), 0, "is not where an object's file can be")
-
-
-def _entries(folder: StateFolder, path: str) -> list[os.DirEntry[str]]:
-    """Return the entries of a folder, none of one that cannot be read: that is a problem itself."""
-    try:
-        with os.scandir(folder.absolute(path)) as entries:
-            return sorted((entry for entry in entries if not entry.name.startswith(".")), key=lambda entry: entry.name)
-    except OSError:
-        return []
-
-
-def _walk(folder: StateFolder, entry: os.DirEntry[str], path: str, depth: int) -> Iterator[Problem]:
-    """Yield what is wrong at a path and below. ``depth``: how many folders further down the object files are; -1 for an
-    object file itself, and below that there should be none."""
-    is_yaml = path.endswith(_ENDINGS)
-    if entry.is_symlink() and not is_yaml:
-        yield Problem(printable(path), 0, "is a symbolic link")
-    elif not entry.is_dir(follow_symlinks=False):
-        if is_yaml and depth != -1:
-            yield Problem(printable(path), 0, "is not where an object's file can be "
-                                              f"({CLUSTER}/RESOURCE/ or {NAMESPACES}/NAMESPACE/RESOURCE/)")
-        elif path.endswith(".yml"):
-            yield Problem(printable(path), 0, "is not read: the name of an object's file ends in .yaml")
-    elif depth >= 0 and decode(entry.name) is None:
-        yield Problem(printable(path), 0, "is not the folder name of any namespace or resource")
-    elif depth == 0 and entry.name in folder.volatile:
-        yield Problem(printable(path), 0, f"is not read: {entry.name} are not kept in files")
-    elif depth != -1 or not is_yaml:  # a folder in the place of an object file is a problem of that file
-        managed = f"{path}/{MANAGED}"
-        if depth == 0 and os.path.lexists(folder.absolute(managed)) and not folder.is_directory(managed):
-            yield Problem(printable(managed), 0, "is not a folder")
-        for child in _entries(folder, path):
-            if depth or not child.name.endswith(SUFFIX):  # such a file, or what is there instead, is read as an object
-                yield from _walk(folder, child, f"{path}/{child.name}", depth - 1)
 
 
 # --- repairing ---

@@ -35,7 +35,7 @@ from kubepy.storage.model import (
 
 with lazy_imports():
     from kubepy.storage import memory, timeline
-    from kubepy.storage.folder import commit_files, copying, fsck, locks, snapshot, transaction
+    from kubepy.storage.folder import commit_files, copying, fsck, locks, misplaced, snapshot, transaction
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -316,7 +316,7 @@ class FolderStore:
         watch = self._access.watch
         arrangement = watch.arrangement if watch is not None and watch.is_sure else 0
         if not arrangement or self._misplaced[0] != arrangement:
-            self._misplaced = arrangement, list(fsck.misplaced_files(self._folder))
+            self._misplaced = arrangement, list(misplaced.find_misplaced(self._folder))
         return self._misplaced[1]
 
     def watch_files(self) -> None:
@@ -414,13 +414,14 @@ class FolderStore:
             return self._meta_writes[name]
         return self._access.database().value("meta", name)
 
-    def set_meta(self, name: str, value: str | None) -> None:
-        """Set such a value, as part of the transaction of this store that is under way, else in one of its own."""
+    def set_meta(self, name: str, value: str | None, others: Mapping[str, str | None] = {}) -> None:
+        """Set such a value, and ``others``, as part of this store's transaction that is under way, else in one of its
+        own."""
         if self._meta_writes is not None:
-            self._meta_writes[name] = value
+            self._meta_writes.update({name: value, **others})
         else:
             with self.transaction():
-                self._meta_writes = {name: value}
+                self._meta_writes = {name: value, **others}
 
     # --- other locks ---
 

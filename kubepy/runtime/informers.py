@@ -6,7 +6,7 @@ Upstream: informers, listers, indexers and typed clients of ``k8s.io/client-go``
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
 from kubepy.api.meta import AnyObject, Object, ObjectT, is_controlled_by, namespace_of, owner_references, uid_of
@@ -354,10 +354,11 @@ class Informers:
                              else self._view.list(str(resource), namespace)):
                 self._take(key, obj)
 
-    def read_ahead(self, keys: Iterable[Key]) -> None:
+    def read_ahead(self, keys: Collection[Key]) -> None:
         """Read objects together that will be asked for by their keys."""
         if self._view is not None:
-            unknown = [key for key in keys if not self.is_known(key) and not self._is_answered(Query(key.resource))]
+            unread = {resource for resource in {key.resource for key in keys} if not self._is_answered(Query(resource))}
+            unknown = [key for key in keys if key.resource in unread and not self.is_known(key)]
             present = dict(self._view.get_all(unknown)) if unknown else {}
             for key in unknown:
                 self.assume(key, present.get(key))

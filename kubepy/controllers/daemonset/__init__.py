@@ -303,7 +303,8 @@ class DaemonSetController:
         """Read what the deletion of pods and the creation of pods for nodes ask for one by one, here and in the
         scheduler and the kubelets."""
         self._informers.read_ahead(pods)
-        self._informers.read_ahead(Key(NODES, "", name) for name in [*nodes, *map(node_name, self._pods.at(pods))])
+        names = dict.fromkeys([*nodes, *map(node_name, self._pods.at(pods))])
+        self._informers.read_ahead([Key(NODES, "", name) for name in names if name])
 
     def _write_status(self, state: DaemonSetState, *, observed: bool) -> None:
         """Write the status if it changes. Raises Status."""

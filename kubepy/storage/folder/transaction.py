@@ -89,7 +89,8 @@ class FolderTransaction(BufferedTransaction[Row]):
     # --- what is stored ---
 
     def load(self, key: Key) -> Row | None:
-        self._search(Extent(*key))
+        if not self._is_refreshed:
+            self._search(Extent(*key))
         if key in self._edited:
             return self._edited[key]
         try:
@@ -168,7 +169,8 @@ class FolderTransaction(BufferedTransaction[Row]):
 
     def check_access(self, key: Key, *, reading: bool = False) -> None:
         """Refuse a key whose file cannot be an object, or that is behind an obstacle. Raises FolderError."""
-        self._search(Extent(*key))
+        if not self._is_refreshed:
+            self._search(Extent(*key))
         if not self._problems:
             return
         if obstacle := self._obstacles.before(key.resource, key.namespace):

@@ -304,7 +304,9 @@ class DaemonSetController:
         scheduler and the kubelets."""
         self._informers.read_ahead(pods)
         names = dict.fromkeys([*nodes, *map(node_name, self._pods.at(pods))])
-        self._informers.read_ahead([Key(NODES, "", name) for name in names if name])
+        keys = [Key(NODES, "", name) for name in names if name]
+        self._informers.read_ahead(keys)
+        self._client.read_ahead([*pods, *keys])
 
     def _write_status(self, state: DaemonSetState, *, observed: bool) -> None:
         """Write the status if it changes. Raises Status."""

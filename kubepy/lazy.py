@@ -17,8 +17,8 @@ from _thread import RLock
 from collections import namedtuple
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from importlib import import_module
-from types import ModuleType
+from functools import cache
+from types import CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 _patching = RLock()  # one thread at a time may have its own import function in place
@@ -59,6 +59,12 @@ else:
         def __getnewargs__(self) -> tuple[Any, ...]:
             return tuple(self)
 
+    @cache
+    def constructor(size: int) -> CodeType:
+        """Return the code of ``__new__`` of tuples of a size, as compiling it for each class would take most time."""
+        fields = ", ".join(f"_{number}" for number in range(size))
+        return eval(f"lambda _cls, {fields}: _new(_cls, ({fields}{',' if fields else ''}))").__code__
+
     class NamedTupleMeta(type):
         """The metaclass of ``NamedTuple``: makes a named tuple of the fields and methods of a class body."""
 
@@ -67,12 +73,11 @@ else:
                 return super().__new__(cls, name, bases, namespace)
             fields = tuple(namespace.get("__annotations__", ()))
             defaults = {field: namespace[field] for field in fields if field in namespace}
-            words = ", ".join(fields)
-            new = eval(f"lambda _cls, {words}: _new(_cls, ({words}{',' if fields else ''}))", {"_new": tuple.__new__})
-            new.__name__, new.__qualname__ = "__new__", f"{name}.__new__"
-            new.__defaults__ = tuple(defaults.values())
-            members = {"__doc__": f"{name}({words})", **namespace, "__slots__": (), "__new__": new, "_fields": fields,
-                       "__match_args__": fields, "_field_defaults": defaults}
+            new = FunctionType(constructor(len(fields)).replace(co_varnames=("_cls", *fields)), {"_new": tuple.__new__},
+                               "__new__", tuple(defaults.values()))
+            new.__qualname__ = f"{name}.__new__"
+            members = {"__doc__": f"{name}({', '.join(fields)})", **namespace, "__slots__": (), "__new__": new,
+                       "_fields": fields, "__match_args__": fields, "_field_defaults": defaults}
             for number, field in enumerate(fields):
                 members[field] = Item(number, f"Alias for field number {number}")
             return type(name, (Fields,), members)
@@ -102,12 +107,33 @@ class LazyModule(ModuleType):
 
     def __getattr__(self, attribute: str) -> Any:
         if sys.modules.get(self.__name__) is self:  # in lazy_for_others
-            del sys.modules[self.__name__]
-        module = import_module(self.__name__)
+            if attribute.startswith("__"):
+                raise AttributeError(attribute)
+            return LazyFunction(self.__name__, attribute)
+        module = load(self.__name__)
         importer = self.__dict__["_importer"]
         for name in [name for name, value in importer.items() if value is self]:
             importer[name] = module
         return getattr(module, attribute)
+
+
+class LazyFunction:
+    """A function or class of a module that is imported when it is called."""
+
+    def __init__(self, module: str, name: str) -> None:
+        self._module = module
+        self._name = name
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        return getattr(load(self._module), self._name)(*args, **named)
+
+
+def load(name: str) -> ModuleType:
+    """Import a module by its name; importlib, which does so too, would itself be imported for that."""
+    if isinstance(sys.modules.get(name), LazyModule):
+        del sys.modules[name]
+    __import__(name)
+    return sys.modules[name]
 
 
 class _LazyNames:
@@ -129,7 +155,9 @@ class _LazyNames:
 def lazy_for_others(*names: str) -> Iterator[None]:
     """Make ``import name`` in modules of other packages lazy, when they are first imported in the block.
 
-    Modules that are imported already are not affected, nor is any import after the block.
+    What these modules take from such a module meanwhile, by ``from name import function`` or as the parameter of a
+    type, is a function that imports it when it is called. Modules that are imported already are not affected, nor is
+    any import after the block.
     """
     stand_ins = {name: LazyModule(name, {}) for name in names if name not in sys.modules}
     sys.modules.update(stand_ins)

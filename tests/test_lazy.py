@@ -79,6 +79,16 @@ def test_module_that_others_import_in_block_is_loaded_at_first_use(folder: Path)
     assert run(folder, code) == "loaded\nsingle\nFalse 7 7\n"
 
 
+def test_function_that_others_take_in_block_imports_its_module_when_called(folder: Path) -> None:
+    (folder / "other.py").write_text("import single, typing\nfrom single import value\nT = typing.TypeVar('T')\n"
+                                     "class Of(typing.Generic[T]): pass\nclass OfKind(Of[single.Kind]): pass\n"
+                                     "def answer():\n    return value(plus=1), isinstance(1, single.Kind)\n")
+    (folder / "single.py").write_text("print('single')\ndef value(plus): return 6 + plus\nKind = int\n")
+    code = ("from kubepy.lazy import lazy_for_others\nwith lazy_for_others('single'):\n    import other\n"
+            "import sys; loaded = 'single' in sys.modules; print(loaded); print(other.answer(), other.answer())")
+    assert run(folder, code) == "False\nsingle\n(7, True) (7, True)\n"
+
+
 class Point(NamedTuple):
     """A named tuple with a default and a method."""
 

@@ -340,8 +340,8 @@ class _Parser:
 
 # --- field selectors ----------------------------------------------------------------------------------------------
 
-_TERM = re.compile(r"(?P<field>.*?)(?P<operator>!=|==|=)(?P<value>.*)", re.DOTALL)
-_ESCAPED = re.compile(r"\\(.?)|([,=])", re.DOTALL)
+_TERM = r"(?s)(?P<field>.*?)(?P<operator>!=|==|=)(?P<value>.*)"
+_ESCAPED = r"(?s)\\(.?)|([,=])"
 
 
 class Term(NamedTuple):
@@ -359,10 +359,10 @@ def parse_fields(text: str) -> list[Term]:
     """Read the value of ``--field-selector``. Raises SelectorError with upstream's message."""
     terms = []
     for part in sorted(re.findall(r"(?:\\.|[^,\\]|\\$)+", text, re.DOTALL)):  # between commas, but not at \,
-        match = _TERM.fullmatch(part)
+        match = re.fullmatch(_TERM, part)
         if not match:
             raise SelectorError(printable(f"invalid selector: '{text}'; can't understand '{part}'"))
-        value = _ESCAPED.sub(_unescaped, match["value"])
+        value = re.sub(_ESCAPED, _unescaped, match["value"])
         terms.append(Term(match["field"], value, match["operator"] == "!="))
     return terms
 

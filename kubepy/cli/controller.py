@@ -190,6 +190,7 @@ def _watch(factory: Factory, options: ControllerOptions) -> None:
 
     with stop_signals() as received:
         manager = build_manager(cluster)
+        manager.listen = cluster.store.wait_for_change
         running.run_controllers(cluster, manager, lambda: bool(received), settled, failed, occupied=occupied)
     if received == [signal.SIGINT]:  # SIGTERM is how a watch is meant to end
             raise SilentExit(128 + signal.SIGINT)

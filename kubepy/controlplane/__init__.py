@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from kubepy.apiserver.settings import FULL, ClusterSettings
 from kubepy.lazy import lazy_imports
+from kubepy.runtime.checkpoint import MANAGER_LOCK as MANAGER_LOCK
 from kubepy.runtime.checkpoint import identity, load, save
 from kubepy.storage import LockTimeoutError
 
@@ -57,7 +58,6 @@ if TYPE_CHECKING:
     from kubepy.klog import Logger
     from kubepy.runtime.reconcile import Context, Reconciler
 
-MANAGER_LOCK = "manager.lock"
 RBAC_BOOTSTRAPPED = "rbac.bootstrapped"  # in the store's meta values: bootstrap roles are there
 
 # All reconcilers, in the order in which they take turns: first those that make nodes ready and clear the ground, then

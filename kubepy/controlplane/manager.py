@@ -16,6 +16,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from kubepy.api.clock import Clock
@@ -31,10 +32,12 @@ from kubepy.runtime.workqueue import WorkQueue
 if TYPE_CHECKING:
     from kubepy.storage.links import RecordedView
 
-BATCH_SECONDS = 0.5  # how long other writers are kept waiting when the first reconciler's turn ends …
-BEGIN_SHARE = 20  # … by so many times that for each second that a batch took to begin: that grows with the folder …
-MAX_BATCH_SECONDS = 2.0  # … and at most, give or take one sync
-SHORT_RUN_SECONDS = 1.0  # in which a run that has looked for edits from outside does not look again
+# A batch ends with the first reconciler's turn once it has taken BATCH_SECONDS × (1 + BEGIN_SHARE × the seconds that it
+# took to begin, which grow with the folder), …
+BATCH_SECONDS = 0.5
+BEGIN_SHARE = 20
+MAX_BATCH_SECONDS = 2.0  # … and after any sync once it has taken so long: other writers wait
+SHORT_RUN_SECONDS = 1.0  # a run as short as this looks for edits from outside only once
 LOOK_SECONDS = 0.05  # a batch that begins so soon after a look for edits from outside leaves others to the next poll
 KEYS_PER_TURN = 250
 RETRY_PATIENCE = 0.1  # back-offs this short are waited for: the second try mostly succeeds
@@ -42,7 +45,8 @@ POLL_SECONDS = 0.05  # how often a waiting manager polls the change log …
 MOVED_POLL_SECONDS = 0.01  # … or the clock that another process moves from moment to moment …
 POLL_COST_RATIO = 20  # … unless polling takes more than a twentieth of that
 MAX_POLL_SECONDS = 1.0
-QUIET_SECONDS = 0.5  # how often it polls where it is known that nothing has changed
+QUIET_SECONDS = 1.0  # how often it polls where it is known that nothing has changed
+LISTEN_SECONDS = 0.2  # how long it listens for changes before it looks whether it is to stop
 MAX_CONFLICTS = 20  # in a row
 EVENTS = "events"  # the memory of the recorders among those of the reconcilers
 
@@ -112,6 +116,8 @@ class Manager:
         self._view, self._is_served = source
         self._checkpoints = checkpoints
         self.commits_each_turn = False  # for whoever watches: pods are seen Pending before they run
+        # Waits until a file has changed, at most so many seconds; returns False, at once, where that cannot be told.
+        self.listen: Callable[[float], bool] = lambda seconds: False
         self.is_awaited: Callable[[], bool] = lambda: False  # another writer waits: a batch ends after a sync
         # When the command that runs this manager began (time.monotonic), and when the present run did: while that is
         # not long ago, a look at all files since then is recent enough.
@@ -120,7 +126,8 @@ class Manager:
         self._users = {reconciler.name: user_of(reconciler.name, informers) for reconciler in reconcilers}
         self._queues = {reconciler.name: reconciler.queue for reconciler in reconcilers}
         self._handlers: dict[str, list[Handler]] = {}  # by resource
-        self._all_handlers: dict[str, list[Handler]] = {}  # by resource, with those of every resource
+        self._handlers_of = cache(lambda resource: [  # those of a resource, and those of every resource
+            *self._handlers.get(resource, ()), *self._handlers.get(EVERY_RESOURCE, ())])
         for reconciler in reconcilers:
             for resource, handler in reconciler.handlers().items():
                 self._handlers.setdefault(resource, []).append(handler)
@@ -133,6 +140,7 @@ class Manager:
         self._carried: list[Pending] = []  # keys from a checkpoint that are due, to be queued once there are informers
         self._loaded = False  # the informers hold the cluster as it was at _revision
         self._polled = 0.0  # when a wait has polled last
+        self._rest = 0.0  # how long the next wait does not listen, so that polling takes no more than its share
         self._stale = False  # the informers cannot be trusted: list everything again
         self._saved: str | None = None  # the checkpoint that was read or written last
         self._summary = Summary()
@@ -244,17 +252,25 @@ class Manager:
     def wait_for_work(self, seconds: float) -> float:
         """Wait until something has changed or is due, at most so long; return how long to wait next time.
 
-        Polling the change log takes time that grows with the folder; the pause grows with it.
+        Polling the change log takes time that grows with the folder; the pause grows with it. Where the manager can
+        listen, it waits out only that pause, and then until a file changes.
         """
         due = self._earliest(WorkQueue.next_due)
         until_due = (due - self._clock.now()).total_seconds() if due and not self._clock.own else seconds
-        self._clock.sleep(max(min(seconds, until_due), 0.0))
+        pause = max(min(seconds, until_due), 0.0)
+        if self._rest:
+            self._clock.sleep(rest := min(self._rest, pause))
+            pause -= rest
+        if not (listens := self.listen(pause)):
+            self._clock.sleep(pause)
         start, shortest = time.perf_counter(), MOVED_POLL_SECONDS if self._clock.own else POLL_SECONDS
         if start - self._polled < QUIET_SECONDS and self._client.is_quiet():
-            return shortest
+            self._rest = 0.0
+            return LISTEN_SECONDS if listens else shortest
         self.poll()
         self._polled = start
         cost = time.perf_counter() - start
+        self._rest = POLL_COST_RATIO * cost if listens else 0.0
         return min(max(shortest, POLL_COST_RATIO * cost), MAX_POLL_SECONDS)
 
     def _work(self, done: Callable[[], bool]) -> None:
@@ -300,7 +316,7 @@ class Manager:
                 if self._clock.own or not self._has_keys():
                     self._save()  # in the same transaction, which costs next to nothing
                 self._view.release()  # so that the index can be shortened when it is written
-            self._seen = self._revision
+            self._seen, self._inbox = self._revision, []
             self._view.refresh()
         except Status as error:
             self._stale = True
@@ -348,7 +364,8 @@ class Manager:
     # --- observing
 
     def _looked_within(self) -> float:
-        """Return the seconds within which a look at all files is of this run and so good enough; 0 when it is long."""
+        """Return the age in seconds up to which a look at all files is recent enough: that of this run, or 0 (look
+        again) when the run is no short one any more."""
         passed = time.monotonic() - self._began
         return passed if passed < SHORT_RUN_SECONDS else 0.0
 
@@ -357,14 +374,13 @@ class Manager:
 
         :param looked_within: no look for edits from outside where all files were looked at within so many seconds.
         """
-        if self._stale:
-            self._revision = self._client.revision()  # the next batch lists objects of a newer revision
-            return
         try:
+            if self._stale and not self._loaded:
+                raise Expired("nothing was listed yet")
             self._revision, events = self._client.changes(self._revision, looked_within=looked_within)
         except Expired:
             self._stale = True
-            self.poll()
+            self._revision = self._client.revision()  # the next batch lists objects of a newer revision
             return
         self._inbox += [event for event in events if event.key.resource not in UNWATCHED]
         if not self._inbox:
@@ -372,15 +388,15 @@ class Manager:
 
     def _observe_outside(self, batch: Batch) -> None:
         """Take in the changes that others made since the last batch."""
-        inbox, self._inbox = [*self._inbox, *batch.drain()], []
+        inbox = self._inbox = [*self._inbox, *batch.drain()]  # kept until the commit, which may fail
         if self._stale:
-            self._relist()
+            self._relist(inbox)
         elif not self._loaded:
             self._load()
             self._deliver_again(inbox)
         elif self._view.revision != self._seen and any(
                 self._informers.is_known_in_part(event.key) for event in inbox):
-            self._relist()  # the view does not show any more what these were
+            self._relist(inbox)  # the view does not show any more what these were
         else:
             self._recall_before(inbox)
             self._view.refresh()
@@ -428,13 +444,17 @@ class Manager:
         present = self._informers.get(*key)
         return present is not None and uid_of(present) == uid_of(obj)
 
-    def _relist(self) -> None:
-        """List everything and hand all of it over: missing objects as deleted, present ones as added."""
-        before = dict(self._informers.known())
+    def _relist(self, inbox: Sequence[WatchEvent]) -> None:
+        """List everything and hand all of it over: missing objects as deleted, present ones as added.
+
+        :param inbox: changes that are not handed over yet: they tell of deleted objects that were never read.
+        """
+        deleted = [(event.key, event.old) for event in inbox if event.new is None and event.old is not None]
+        before = {(key, uid_of(old)): old for key, old in [*deleted, *self._informers.known()]}
         self._load()
         self._informers.read_everything()
         self._stale = False
-        for key, old in before.items():
+        for (key, _), old in before.items():
             if not self._is_present(key, old):
                 self._handle(WatchEvent(key, old, None))
         for key, obj in self._informers.known():
@@ -465,11 +485,7 @@ class Manager:
             self._handle(event)
 
     def _handle(self, event: WatchEvent) -> None:
-        resource = event.key.resource
-        if (handlers := self._all_handlers.get(resource)) is None:
-            handlers = self._all_handlers[resource] = [*self._handlers.get(resource, ()),
-                                                       *self._handlers.get(EVERY_RESOURCE, ())]
-        for handler in handlers:
+        for handler in self._handlers_of(event.key.resource):
             handler(event)
 
     # --- time

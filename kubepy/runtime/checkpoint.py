@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 CHECKPOINT, MEMORIES = "manager.checkpoint", "manager.memories"  # the names of its two parts in the store
 WITH_MEMORIES = __version__  # the version of a checkpoint of one part, as before there were two
 VERSION = f"{__version__}, two parts"
+MANAGER_LOCK = "manager.lock"  # the lock of the process that runs the controllers
 UNWATCHED = frozenset(("events", "events.events.k8s.io"))  # resources whose changes no reconciler acts on
 
 

@@ -559,6 +559,10 @@ class MemoryStore:
     def watch_files(self) -> None:
         """Do nothing: only this process changes the objects."""
 
+    def wait_for_change(self, seconds: float) -> bool:
+        """Return False: nothing tells of changes."""
+        return False
+
     def is_quiet(self) -> bool:
         """Return False: asking for the changes costs no more."""
         return False

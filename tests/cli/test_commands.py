@@ -220,7 +220,8 @@ def test_reader_that_leaves_ends_program_quietly(kubepy: Kubepy) -> None:
 def test_get_imports_nothing_that_is_slow_to_import(kubepy: Kubepy, folder: Path) -> None:
     os.utime(folder / "state" / "kubepy.yaml", (1e9, 1e9))  # a file written within the last moment is read again
     kubepy("get", "nodes")
-    slow = {"tabulate", "filelock", "ruamel", "dataclasses", "asyncio", "random", "inspect"}
+    slow = {"tabulate", "filelock", "ruamel", "dataclasses", "asyncio", "random", "inspect", "gettext", "uuid",
+            "platform", "hashlib"}
     code = ("import sys; from kubepy.cli.main import main; main(['get', 'ds', 'x']); "
             f"print(sorted({slow} & set(sys.modules)))")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -253,6 +253,27 @@ def test_batch_that_fails_leaves_no_trace_in_what_manager_knows(lab):
     assert copies(lab) == ["copy-of-a"]
 
 
+@pytest.mark.parametrize("begins", [False, True], ids=["before it begins", "in a sync"])
+def test_deletion_of_object_never_read_is_handed_over_after_failed_batch(lab, monkeypatch, begins):
+    """Let a process that has read no object, since it began with a checkpoint, fail once after another has deleted."""
+    lab.config_map("a")
+    Toy(lab).manager.run_until_settled()
+    toy = Toy(lab)
+    toy.manager.run_until_settled()
+    lab.client.delete(CONFIG_MAPS, "a", namespace="default")
+
+    def fail(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(*(toy.copier, "before_sync") if begins else (lab.client, "observe_from"), fail)
+        with pytest.raises(KeyboardInterrupt):
+            toy.manager.run_until_settled()
+    toy.copier.events.clear()
+    toy.manager.run_until_settled()
+    assert ("a", True, False) in toy.copier.events
+
+
 def test_cluster_without_its_own_folder_is_listed_anew(tmp_path):
     lab = Lab(tmp_path / "state")
     lab.config_map("a")

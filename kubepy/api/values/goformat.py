@@ -19,7 +19,7 @@ _TYPE_NAMES: dict[type, str] = {
     list: "[]interface {}", dict: "map[string]interface {}",
 }
 UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
-_PART = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)([^0-9.]+)")  # of a duration
+_PART = r"([0-9]+\.?[0-9]*|\.[0-9]+)([^0-9.]+)"  # of a duration
 _NANOSECONDS = {"ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9,
                 "h": 3600 * 10**9, "d": 86400 * 10**9}
 MAX_DURATION = (2**63 - 1) / 1e9  # seconds: Go's durations are nanoseconds of 64 bits
@@ -124,7 +124,7 @@ def parse_span(text: str) -> float:
         sign, days, rest = with_days.groups()
         seconds = float(days) * 24 * UNITS["h"] + (parse_duration(rest) if rest else 0.0)
         seconds = -seconds if sign == "-" else seconds
-    if sum(Decimal(number) * _NANOSECONDS[unit] for number, unit in _PART.findall(text)) % 1000:
+    if sum(Decimal(number) * _NANOSECONDS[unit] for number, unit in re.findall(_PART, text)) % 1000:
         raise ValueError(f"the duration {quote(text)} is too exact: time goes by microseconds")
     return seconds
 

@@ -10,7 +10,7 @@ import re
 
 from kubepy.quoting import quote
 
-_DECIMAL = re.compile(r"[+-]?[0-9]+")
+_DECIMAL = r"[+-]?[0-9]+"
 _MOST_DIGITS = 20  # of 64 bits
 
 
@@ -20,7 +20,7 @@ class NumberError(ValueError):
 
 def parse_int(text: str, bits: int = 64, function: str = "ParseInt") -> int:
     """Read a decimal integer of so many bits (``strconv.ParseInt(text, 10, bits)``). Raises NumberError."""
-    if not _DECIMAL.fullmatch(text):
+    if not re.fullmatch(_DECIMAL, text):
         raise number_error(text, function, "invalid syntax")
     value = _bounded(text)
     if value is None or not -(2 ** (bits - 1)) <= value < 2 ** (bits - 1):
@@ -30,7 +30,7 @@ def parse_int(text: str, bits: int = 64, function: str = "ParseInt") -> int:
 
 def parse_uint(text: str, bits: int = 64) -> int:
     """Read a decimal integer without a sign (``strconv.ParseUint(text, 10, bits)``). Raises NumberError."""
-    if not _DECIMAL.fullmatch(text) or text[0] in "+-":
+    if not re.fullmatch(_DECIMAL, text) or text[0] in "+-":
         raise number_error(text, "ParseUint", "invalid syntax")
     value = _bounded(text)
     if value is None or value >= 2**bits:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from kubepy.api.meta import Object
 from kubepy.api.objects.pods import is_pod_terminal, is_restartable_init_container
 from kubepy.api.selectors import format_labels
 from kubepy.apiserver.printers import Cell, age, printer, since
 from kubepy.apiserver.printers.workloads import container_cells, spec_of
+from kubepy.lazy import NamedTuple
 
 NODE_LOST = "NodeLost"  # the reason that the node controller gives the pods of a node it cannot reach
 
@@ -33,14 +34,18 @@ class State(NamedTuple):
     restarts: Restarts
 
 
+NO_RESTARTS = Restarts(0, "")
+INITIALIZED = State("", 0, NO_RESTARTS)  # the state of no init containers
+
+
 @printer("Name", "Ready", "Status", "Restarts", "Age", "+IP", "+Node", "+Nominated Node", "+Readiness Gates")
 def print_pod(obj: Object, now: datetime) -> list[Cell]:
     spec, status = spec_of(obj), obj.get("status") or {}
     state = pod_state(obj)
     ips = status.get("podIPs") or [{"ip": status.get("podIP")}]
     total = len(spec.get("containers") or []) + len(_sidecars(spec))
-    gates = spec.get("readinessGates") or []
-    met = sum(1 for gate in gates if _condition(status, gate["conditionType"]) == "True")
+    gates = spec.get("readinessGates")
+    met = len([gate for gate in gates if _condition(status, gate["conditionType"]) == "True"]) if gates else 0
     return [obj["metadata"]["name"], f"{state.ready}/{total}", state.reason, state.restarts.text(now), age(obj, now),
             ips[0].get("ip") or "<none>", spec.get("nodeName") or "<none>", status.get("nominatedNodeName") or "<none>",
             f"{met}/{len(gates)}" if gates else "<none>"]
@@ -49,18 +54,21 @@ def print_pod(obj: Object, now: datetime) -> list[Cell]:
 def pod_state(pod: Object) -> State:
     """Return READY's first number, STATUS and RESTARTS of a pod."""
     spec, status = spec_of(pod), pod.get("status") or {}
-    state = _initializing(spec, status)
-    if not state.reason or _condition(status, "Initialized") == "True":
-        names, (reached, _) = _sidecars(spec), _reached(spec, status)
-        sidecars = _restarts(container for container in reached if container["name"] in names)
-        state = _running(status, state, sidecars)
+    if not spec.get("initContainers") and not status.get("initContainerStatuses"):  # as in most pods
+        state = _running(status, INITIALIZED, NO_RESTARTS)
+    else:
+        state = _initializing(spec, status)
+        if not state.reason or _condition(status, "Initialized") == "True":
+            names, (reached, _) = _sidecars(spec), _reached(spec, status)
+            sidecars = _restarts(container for container in reached if container["name"] in names)
+            state = _running(status, state, sidecars)
     reason = state.reason or _own_reason(status)
     if pod["metadata"].get("deletionTimestamp"):
         if status.get("reason") == NODE_LOST:
             reason = "Unknown"
         elif not is_pod_terminal(pod):
             reason = "Terminating"
-    return state._replace(reason=reason)
+    return State(reason, state.ready, state.restarts)
 
 
 def _own_reason(status: dict[str, Any]) -> str:
@@ -153,7 +161,7 @@ def _running(status: dict[str, Any], init: State, sidecars: Restarts) -> State:
             error = reason if terminated.get("exitCode", 0) else error
         elif container.get("ready") and state.get("running") is not None:
             ready += 1
-    if (reason or _own_reason(status)) == "Completed":  # the first container has completed
+    if (reason or (status.get("reason") and _own_reason(status))) == "Completed":  # the first container has completed
         is_ready = any(condition["type"] == "Ready" and condition.get("status") == "True"
                        for condition in status.get("conditions") or [])
         reason = "Running" if ready and is_ready else error or ("NotReady" if ready else "Completed")

@@ -287,7 +287,12 @@ class Factory:
         if not self.catches_up or not self.has_cluster:
             return False
         self.catches_up = False
-        if not self.reconciles or checkpoints.settled_checkpoint(self.cluster, reads=reads):
+        if not self.reconciles:
+            return False
+        if self.cluster.store.holder(checkpoints.MANAGER_LOCK) is not None:  # that process sees all edits by itself
+            self.client.take_over_time()
+            return False
+        if checkpoints.settled_checkpoint(self.cluster, reads=reads):
             return False
         return self.driver.react()
 

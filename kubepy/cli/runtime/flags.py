@@ -197,7 +197,7 @@ def parse_modules(text: str) -> str:
 
 def parse_timeout(text: str) -> float:
     """Read seconds or a duration as client-go's ``ParseTimeout``; returns 0 for none. Raises ValueError."""
-    if not text:
+    if text in ("", "0"):
         return 0.0
     try:
         if text.isascii() and text.isdecimal():

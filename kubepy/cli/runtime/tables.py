@@ -21,7 +21,6 @@ with lazy_imports():
     from kubepy.apiserver import kinds, printers
 
 MIN_WIDTH, PADDING = 6, 3
-_TAB = re.compile("[\t\v]")
 
 
 class Style(NamedTuple):
@@ -76,6 +75,8 @@ def show(cell: object) -> str:
     if isinstance(cell, bool):
         return "true" if cell else "false"
     text = goformat.format_float(cell) if isinstance(cell, float) else str(cell)
+    if text.isprintable():
+        return text
     for position, character in enumerate(text):
         if character in "\f\n\r":
             return escaped(text[:position]) + "..."
@@ -112,13 +113,13 @@ def align(lines: list[str], layout: Layout) -> str:
     A cell ends with a tab; the last piece of a line belongs to no column. A column is a run of neighbouring lines that
     all have a cell there, and is as wide as its widest cell plus the padding (Go's ``text/tabwriter``).
     """
-    rows = [_TAB.split(line) if "\v" in line else line.split("\t") for line in lines]
+    rows = [re.split("[\t\v]", line) if "\v" in line else line.split("\t") for line in lines]
     widths: list[list[int]] = [[] for _ in rows]
     _measure(rows, widths, 0, len(rows), layout)
-    text = ""
-    for row, cell_widths in zip(rows, widths, strict=True):
-        text += "".join(cell.ljust(width) for cell, width in zip(row, cell_widths, strict=False)) + row[-1] + "\n"
-    return text
+    formats = {tuple(cell_widths): "" for cell_widths in widths}
+    for columns in formats:
+        formats[columns] = "".join(f"%-{width}s" for width in columns) + "%s\n"
+    return "".join([formats[tuple(cell_widths)] % tuple(row) for row, cell_widths in zip(rows, widths, strict=True)])
 
 
 def _measure(rows: list[list[str]], widths: list[list[int]], start: int, stop: int, layout: Layout) -> None:

@@ -33,7 +33,7 @@ from kubepy.storage.model import Admit, Key, Object, Problem, Removal, to_json
 with lazy_imports():
     from kubepy.storage.yaml import lines
 
-_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ").fullmatch
+_TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
 # The exceptions of code about an object that has a shape or size which the code does not expect.
 UNFORESEEN = (ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, TypeError)
 UNKNOWN = Stamp(0, 0, 0, 0)  # of a problem file that is to be read again
@@ -386,7 +386,7 @@ def _is_manager(entry: object) -> bool:
         return False
     texts = [entry.get(field, "") for field in ("manager", "operation", "apiVersion", "fieldsType", "subresource")]
     changed_at = entry.get("time") or "1970-01-01T00:00:00Z"
-    if not all(isinstance(text, str) for text in texts) or not isinstance(changed_at, str) or not _TIME(changed_at):
+    if not all(isinstance(text, str) for text in (*texts, changed_at)) or not re.fullmatch(_TIME, changed_at):
         return False
     from datetime import datetime
 

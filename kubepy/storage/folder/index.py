@@ -30,7 +30,7 @@ BOOT_ID = "/proc/sys/kernel/random/boot_id"
 def boot_id() -> str | None:
     """Return the id of this start of the machine; None where the system has none (then every file is synced)."""
     try:
-        with open(BOOT_ID, encoding="ascii") as file:
+        with open(BOOT_ID, encoding="utf-8") as file:
             return file.read().strip() or None
     except OSError:
         return None

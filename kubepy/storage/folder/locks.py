@@ -93,11 +93,21 @@ class Lock:
         """Take the lock without naming the holder; return whether it was free in time. Raises FolderError."""
         from filelock import FileLock, Timeout
 
-        if not os.path.isdir(os.path.dirname(self.path)):  # FileLock would make it, for a state folder that is gone
+        folder = os.path.dirname(self.path)
+        root = os.path.dirname(folder)
+        if not os.path.isdir(folder):  # FileLock would make it, for a state folder that is gone
             raise RemovedIndexError(f"{self.path}: cannot be locked: {os.strerror(errno.ENOENT)}")
         lock = FileLock(self.path, timeout=timeout)
         try:
+            before = os.stat(root)
             lock.acquire(poll_interval=POLL_INTERVAL)
+            if not os.path.samestat(before, os.stat(root)):  # it went after that look, and FileLock has made it
+                lock.release()
+                if os.listdir(folder) == [os.path.basename(self.path)]:
+                    os.unlink(self.path)
+                    os.rmdir(folder)
+                    os.rmdir(root)
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
         except Timeout:
             return False
         except OSError as error:
@@ -141,10 +151,21 @@ class Lock:
         description = self.describe()
         if description is None:
             return None
-        if self.try_acquire(0):
+        try:
+            import fcntl  # as filelock does, whose import costs a command that only reads more than all else here
+
+            descriptor = os.open(self.path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            finally:
+                os.close(descriptor)
+        except BlockingIOError:
+            return description
+        except (ImportError, OSError):
+            if not self.try_acquire(0):
+                return description
             self.drop()
-            return None
-        return description
+        return None
 
     def describe(self) -> str | None:
         """Return what the present holder (or the last, if it died) wrote about itself, None when there is none."""

@@ -24,9 +24,9 @@ SHARED_BEYOND = 4000  # objects in memory, from which on those that are decoded 
 MAX_DECODED = 50_000  # objects kept in memory
 DECODED_TOGETHER = 64
 MAX_VALUES = 500_000  # an alias bomb is small as a file and has no end as an object
-_PLACED = re.compile(r"^(?:error converting YAML to JSON: )?yaml: (?:line \d+: )?")  # the problem has its line
+_PLACED = r"^(?:error converting YAML to JSON: )?yaml: (?:line \d+: )?"  # the problem has its line
 # Nested conflicts (a merge of merges, a file renamed on both sides) have longer markers.
-_MERGE_MARKER = re.compile(rb"^(?:<{7,}|>{7,}|\|{7,}) ", re.MULTILINE)
+_MERGE_MARKER = rb"(?m)^(?:<{7,}|>{7,}|\|{7,}) "
 
 
 class ContentError(Exception):
@@ -173,7 +173,7 @@ def managers_of(text: str) -> bytes | None:
 
 def parse(data: bytes) -> FileContent:
     """Return the one object in the bytes of a file. Raises ContentError."""
-    if marker := _MERGE_MARKER.search(data):
+    if marker := re.search(_MERGE_MARKER, data):
         raise ContentError(_line_at(data, marker.start()), "has merge conflict markers")
     try:
         text = data.decode()
@@ -182,7 +182,7 @@ def parse(data: bytes) -> FileContent:
     try:
         documents = yaml.load_all(text, unique_keys=True)  # of equal keys the last would count, and the others be lost
     except yaml.YamlError as error:
-        raise ContentError(error.line, _PLACED.sub("", error.message)) from None
+        raise ContentError(error.line, re.sub(_PLACED, "", error.message)) from None
     except RecursionError:
         raise ContentError(0, "is nested too deeply") from None
     if not documents:

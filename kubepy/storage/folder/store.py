@@ -324,6 +324,11 @@ class FolderStore:
         from outside looks at these alone. Where it cannot, a look is one at everything, as without."""
         self._access.watch_files()
 
+    def wait_for_change(self, seconds: float) -> bool:
+        """Wait until a file of the folder or its index changes, at most so long; return False, at once, where there is
+        no watch that tells."""
+        return self._access.watch is not None and self._access.watch.wait(seconds)
+
     def is_quiet(self) -> bool:
         """Return whether nothing at all has happened in the folder for a moment, as far as a watch can tell."""
         return self._access.watch is not None and self._access.watch.is_quiet()

@@ -12,6 +12,7 @@ have no name: by another hard link, or of a file system mounted in the folder. N
 from __future__ import annotations
 
 import errno
+import math
 import os
 import re
 import select
@@ -98,6 +99,13 @@ class FolderWatch:
             self._asked = now
             return EVERYTHING
         return self._extents()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until something is named, at most so long; return False, at once, where not everything is."""
+        if self._kernel is None or not self._hears_index:
+            return False
+        self._poll.poll(math.ceil(1000 * seconds))
+        return True
 
     def is_quiet(self) -> bool:
         """Return whether neither the files nor the index have changed for a moment, and nothing waits to be looked

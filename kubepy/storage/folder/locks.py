@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from kubepy.lazy import lazy_for_others
 from kubepy.storage.errors import FolderError, LockTimeoutError, RemovedIndexError
 
 if TYPE_CHECKING:
@@ -91,7 +92,8 @@ class Lock:
 
     def try_acquire(self, timeout: float) -> bool:
         """Take the lock without naming the holder; return whether it was free in time. Raises FolderError."""
-        from filelock import FileLock, Timeout
+        with lazy_for_others("secrets"):  # which loads OpenSSL, for the polls and the kinds of locks that are not used
+            from filelock import FileLock, Timeout
 
         if not os.path.isdir(os.path.dirname(self.path)):  # FileLock would make it, for a state folder that is gone
             raise RemovedIndexError(f"{self.path}: cannot be locked: {os.strerror(errno.ENOENT)}")

@@ -44,7 +44,7 @@ else:
         def _replace(self, /, **values: Any) -> Any:
             made = self._make(map(values.pop, self._fields, self))
             if values:
-                raise ValueError(f"Got unexpected field names: {list(values)!r}")
+                raise TypeError(f"Got unexpected field names: {list(values)!r}")  # ValueError before Python 3.13
             return made
 
         __replace__ = _replace

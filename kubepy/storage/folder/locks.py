@@ -95,11 +95,22 @@ class Lock:
         with lazy_for_others("secrets"):  # which loads OpenSSL, for the polls and the kinds of locks that are not used
             from filelock import FileLock, Timeout
 
-        if not os.path.isdir(os.path.dirname(self.path)):  # FileLock would make it, for a state folder that is gone
+        folder = os.path.dirname(self.path)
+        root = os.path.dirname(folder)
+        if not os.path.isdir(folder):  # FileLock would make it, for a state folder that is gone
             raise RemovedIndexError(f"{self.path}: cannot be locked: {os.strerror(errno.ENOENT)}")
         lock = FileLock(self.path, timeout=timeout)
         try:
+            before = os.stat(root)
             lock.acquire(poll_interval=POLL_INTERVAL)
+            if not os.path.samestat(before, os.stat(root)):  # it went after that look, and FileLock has made it
+                lock.release()
+                if os.listdir(folder) == [os.path.basename(self.path)]:
+                    os.unlink(self.path)
+                    os.rmdir(folder)
+                    if not os.listdir(root):
+                        os.rmdir(root)
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
         except Timeout:
             return False
         except OSError as error:

@@ -92,7 +92,7 @@ class Lock:
 
     def try_acquire(self, timeout: float) -> bool:
         """Take the lock without naming the holder; return whether it was free in time. Raises FolderError."""
-        with lazy_for_others("secrets"):  # which loads OpenSSL, for the polls and the kinds of locks that are not used
+        with lazy_for_others("platform", "secrets"):  # not used here; secrets loads OpenSSL
             from filelock import FileLock, Timeout
 
         folder = os.path.dirname(self.path)

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from kubepy.controlplane.running import is_git_at_work
+from tests.forkserver import ForkServer
 
 DAEMON_SET = """
 apiVersion: apps/v1
@@ -76,11 +77,11 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture
-def kubepy(tmp_path: Path) -> Run:
+def kubepy(tmp_path: Path, fork_server: ForkServer) -> Run:
     def run(*words: str, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
         env = {**os.environ, "KUBEPY_STATE": str(tmp_path / "state"), **environment}
-        return subprocess.run([sys.executable, "-c", PROGRAM, *words], input=stdin, env=env, text=True,
-                              capture_output=True, timeout=60)
+        return subprocess.run([fork_server.program, *words], input=stdin, env=env, text=True, capture_output=True,
+                              timeout=60)
 
     return run
 

@@ -10,8 +10,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from kubepy.storage import FolderError, Key, LockTimeoutError
+from kubepy.storage.errors import RemovedIndexError
 from kubepy.storage.folder.locks import Lock
 from kubepy.storage.folder.store import FolderStore
 
@@ -178,3 +180,18 @@ def test_link_in_own_folder_is_never_followed(folder: Path, tmp_path: Path, name
     store.close()
     assert victim.read_text() == "precious"
     (own / name).unlink()
+
+
+def test_folder_that_goes_while_it_is_locked_does_not_come_back(
+        folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / ".kubepy").mkdir(exist_ok=True)
+    acquire = FileLock.acquire
+
+    def move_and_acquire(self: FileLock, *args: object, **options: object) -> object:
+        folder.rename(tmp_path / "moved")
+        return acquire(self, *args, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(FileLock, "acquire", move_and_acquire)
+    with pytest.raises(RemovedIndexError):
+        Lock(str(folder / ".kubepy" / "lock")).acquire(1.0)
+    assert [path.name for path in tmp_path.iterdir()] == ["moved"]

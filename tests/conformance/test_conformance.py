@@ -34,6 +34,9 @@ ONCE_CASES = [case for index, case in enumerate(case for case in CASES if case.p
               if IS_WHOLE or index % 6 == 0]
 OWN_TIME = [case for index, case in enumerate(CASES) if IS_WHOLE or index % 60 == 0
             or re.search(r"^\$ .*\bsleep [0-9]", case.read_text(), re.MULTILINE)]
+# kubectl compares what it has read with the answer to its patch: where a controller writes between the two, it says
+# "patched", as upstream does. A case that differs so beside a controller is played once more.
+NO_CHANGE = "patched (no change)"
 
 
 def load_runner():
@@ -69,6 +72,8 @@ def differences(case: Path, program: str, watch: str, clock: str) -> str:
 
 def check(case: Path, program: str, watch: str = "", clock: str = "") -> None:
     found = differences(case, program, watch, clock)
+    if found and watch and NO_CHANGE in found:
+        found = differences(case, program, watch, clock)
     if case_id(case) in PENDING:
         assert found, f"{case_id(case)} holds now: take it out of pending.txt"
         pytest.xfail("listed in pending.txt")

@@ -130,8 +130,8 @@ class LazyFunction:
 
 def load(name: str) -> ModuleType:
     """Import a module by its name; importlib, which does so too, would itself be imported for that."""
-    if isinstance(sys.modules.get(name), LazyModule):
-        del sys.modules[name]
+    if isinstance(sys.modules.get(name), LazyModule):  # in lazy_for_others
+        sys.modules.pop(name, None)
     __import__(name)
     return sys.modules[name]
 

@@ -5,7 +5,7 @@ Objects that come out of the Client, of storage or of an informer are shared and
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 if TYPE_CHECKING:
@@ -62,9 +62,10 @@ def owner_references(obj: AnyObject) -> list[OwnerReference]:
 
 def controller_of(obj: AnyObject) -> OwnerReference | None:
     """Return the owner reference with ``controller: true``, if there is one (``metav1.GetControllerOf``)."""
-    for reference in obj["metadata"].get("ownerReferences") or ():
+    references: Iterable[OwnerReference] = obj["metadata"].get("ownerReferences") or ()
+    for reference in references:
         if reference.get("controller"):
-            return cast("OwnerReference", reference)
+            return reference
     return None
 
 

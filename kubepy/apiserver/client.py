@@ -11,7 +11,7 @@ A request is its own transaction, or one of many in a :meth:`Client.batch`. ``ku
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
@@ -531,6 +531,11 @@ class Client:
             return [obj for _, obj in view.linked(link, value, resource, namespace)]
         finally:
             view.release()
+
+    def read_ahead(self, keys: Collection[Key]) -> None:
+        """Have the batch that is open read stored objects together that requests will ask for one by one."""
+        if self._batch is not None:
+            self._batch.transaction.read_ahead(keys)
 
     def names_recorded(self, resource: str, namespace: str, prefix: str = "") -> Sequence[str]:
         """Return the names of the objects of a resource in a namespace that begin so, as they are recorded."""

@@ -12,7 +12,6 @@ remembers deletions beside the objects, as values of this machine.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
@@ -115,9 +114,11 @@ def is_active(namespace: Object) -> bool:
 
 def identified(key: Key, obj: Object, home: Object, deletion: tuple[int, str] | None) -> Object:
     """Return an object with the metadata that a server adds; it is another object after each deletion."""
+    from hashlib import sha256  # loads OpenSSL, for what few commands ask for
+
     count, deleted_at = deletion or (0, "")
     uid = str(home["metadata"].get("uid", ""))
-    digest = hashlib.sha256(f"{uid}/{'/'.join(key)}/{count}".encode()).hexdigest()
+    digest = sha256(f"{uid}/{'/'.join(key)}/{count}".encode()).hexdigest()
     metadata = {**obj["metadata"], "creationTimestamp": deleted_at or home["metadata"].get("creationTimestamp"),
                 "resourceVersion": RESOURCE_VERSION,
                 "uid": f"{uid[:13]:0<13}-7{digest[:3]}-8{digest[3:6]}-{digest[6:18]}"}

@@ -28,6 +28,7 @@ from kubepy.cli.runtime.options import CLIENT, SERVER, UNNAMED, ChunkSizeOptions
 from kubepy.cli.runtime.output import SUFFIXES, name_printer
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable, quote
+from kubepy.storage import Key
 
 with lazy_imports():
     from kubepy.api import errors as api_errors
@@ -113,6 +114,7 @@ def drain(factory: Factory, options: DrainOptions) -> None:
     except selectors.SelectorError:
         raise CliError("--pod-selector=<pod_selector> must be a valid label selector") from None
     infos = nodes_of(factory, options)
+    factory.note_subjects(Key(info.resource.key, "", info.name) for info in infos)
     cordon_or_uncordon(factory, infos, strategy, unschedulable=True)
     drainer = Drainer(factory, options, strategy)
     pending: list[str] = []

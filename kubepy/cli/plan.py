@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from itertools import takewhile
@@ -27,6 +27,7 @@ from kubepy.quoting import quote
 
 if TYPE_CHECKING:
     from kubepy.insight.plans import Plan, Touched
+    from kubepy.storage import Key
 
 with lazy_imports():  # a completion needs none of these
     from kubepy.apiserver import cluster as clusters
@@ -273,6 +274,9 @@ class ForkFactory(Factory):
         options.state, options.reconcile = "", "auto"
         super().use(options, may_create=may_create)
         self._touched.watch(self.cluster)
+
+    def note_subjects(self, keys: Iterable[Key]) -> None:
+        self._touched.keys.update(dict.fromkeys(keys))
 
     def close(self) -> None:
         """Leave the fork as the command has left it."""

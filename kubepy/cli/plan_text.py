@@ -214,12 +214,10 @@ class PlanText:
         return f"{head}{' ' * (room - len(shown) + 2)}{painted}".rstrip() if plain else head.rstrip()
 
     def availability(self, course: Course, wave: Wave) -> tuple[str, str]:
-        """Return how many pods of a workload are available after a wave, plain and painted; in a part, the fewest."""
+        """Return how many pods of a workload are available after a wave, plain and painted; in a part, at its worst."""
         judged = self._judged[course.key]
-        during = [at_step(judged, wave.end)]
-        if wave.first != wave.last:
-            during += [moment for moment in judged if wave.begin < moment.step <= wave.end]
-        lowest = min(during, key=lambda moment: moment.numbers.available - moment.numbers.desired)
+        during = [moment for moment in judged if wave.begin < moment.step <= wave.end]
+        lowest = extremes(during).lowest if during and wave.first != wave.last else at_step(judged, wave.end)
         numbers, bound = lowest.numbers, lowest.required
         most = max(state.desired for _, state in course.numbers)
         if not numbers.desired or course.key.resource in RUN_OUT:

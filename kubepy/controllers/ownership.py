@@ -33,6 +33,11 @@ def _nothing(owner: Key, obj: AnyObject) -> None:
     """Do nothing: the controller keeps no expectations."""
 
 
+def _have_same_owners(old: AnyObject, new: AnyObject | None) -> bool:
+    """Return whether two states share their list of owners, as most do."""
+    return new is not None and old["metadata"].get("ownerReferences") is new["metadata"].get("ownerReferences")
+
+
 class Ownership(Generic[ObjectT]):
     """The owners of one resource (``replicasets.apps``) and kind, and the queue that wakes them.
 
@@ -122,8 +127,8 @@ class Ownership(Generic[ObjectT]):
         """
         old, new = event.old, event.new
         reference = controller_of(new) if new is not None else None
-        if reference is not None and reference["kind"] != self._kind and (
-                old is None or (before := controller_of(old)) is reference or before == reference):
+        before = reference if old is None or _have_same_owners(old, new) else controller_of(old)
+        if reference is not None and reference["kind"] != self._kind and (before is reference or before == reference):
             return None  # another kind's, before and after
         if new is None or is_being_deleted(new):
             obj = new or old
@@ -135,10 +140,10 @@ class Ownership(Generic[ObjectT]):
         if old is None:
             if owner is not None:
                 created(self.key_of(owner), new)
-        elif controller_of(old) != reference:
+        elif before is not reference and before != reference:
             self.wake(self.owner_of(old))
         if reference is not None:
             self.wake(owner)
-        elif old is None or labels_of(old) != labels_of(new) or controller_of(old) is not None:
+        elif old is None or labels_of(old) != labels_of(new) or before is not None:
             self.wake_matching(new)
         return owner

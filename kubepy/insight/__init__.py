@@ -40,12 +40,12 @@ class Numbers(NamedTuple):
     """The pods of a workload at one moment. Pods that have ended (Failed, Succeeded) count nowhere.
 
     :ivar desired: how many there should be; for a DaemonSet, on how many nodes.
-    :ivar pods: how many there are, those that are terminating included.
-    :ivar ready: of those that stay, how many are ready.
+    :ivar pods: how many there are, those that are being deleted included.
+    :ivar ready: how many are ready and not being deleted.
     :ivar available: of those, how many have been ready for ``minReadySeconds``.
-    :ivar updated: of those that stay, how many have the newest revision.
-    :ivar terminating: how many do not stay.
-    :ivar staying: how many are not terminating.
+    :ivar updated: how many have the newest revision and are not being deleted.
+    :ivar terminating: how many are being deleted.
+    :ivar staying: how many are not being deleted.
     """
 
     desired: int = 0
@@ -124,12 +124,14 @@ class Link(NamedTuple):
     :ivar field: the path of the field that shows it (``status.containerStatuses[0].state.waiting``); "" for none.
     :ivar value: the field's value, as the API has it; None where the field is missing.
     :ivar text: one plain sentence about it, without a full stop.
+    :ivar says_when: the sentence names the moment, later than now, at which the field has that value.
     """
 
     key: Key
     field: str
     value: object
     text: str
+    says_when: bool = False
 
 
 class Finding(NamedTuple):

@@ -63,16 +63,16 @@ def judge(course: Course) -> list[Availability]:
     moments = list(_with_bounds(course))
     if course.key.resource in JOBS:
         return [Availability(*moment, None) for moment in moments]
-    judge = AvailabilityJudge(course.reached)
-    return [judge.next(*moment) for moment in moments]
+    moments_judge = AvailabilityJudge(course.reached)
+    return [moments_judge.next(*moment) for moment in moments]
 
 
 def reached_at_end(course: Course) -> int | None:
     """Return how many pods were required of a workload in the end; None if it was not up."""
-    judge = AvailabilityJudge(course.reached)
+    moments_judge = AvailabilityJudge(course.reached)
     for moment in _with_bounds(course):
-        judge.next(*moment)
-    return judge.reached
+        moments_judge.next(*moment)
+    return moments_judge.reached
 
 
 def lacks_at_first(course: Course) -> bool:

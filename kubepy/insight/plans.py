@@ -33,13 +33,14 @@ NAMESPACES, NODES = "namespaces", "nodes"
 
 
 class Touched:
-    """The objects that a command itself writes; what controllers do afterwards is not among them.
+    """The objects that a command itself writes, and the nodes that it drains; what controllers do afterwards is not
+    among them.
 
-    :ivar objects: by key, the object as the last request has left it, None where that had no answer of its own.
+    :ivar keys: in the order in which they were written first.
     """
 
     def __init__(self) -> None:
-        self.objects: dict[Key, Object | None] = {}
+        self.keys: dict[Key, None] = {}
 
     def watch(self, cluster: LocalCluster) -> None:
         """Note all that is written from now on by the requester that the cluster has now: controllers are others."""
@@ -47,7 +48,7 @@ class Touched:
 
         def note(key: Key, obj: Object | None) -> None:
             if client.requester is requester:
-                self.objects[key._replace(name=name_of(obj) if obj is not None else key.name)] = obj
+                self.keys[key._replace(name=name_of(obj) if obj is not None else key.name)] = None
 
         client.on_write = note
 
@@ -105,40 +106,39 @@ def make_plan(command: Sequence[str], cluster: LocalCluster, prediction: Predict
     """Judge a prediction.
 
     :param cluster: the cluster that it is about.
-    :param touched: what the command itself has written.
+    :param touched: what the command itself has written, or drains.
     :param has_ended: the command has come to an end, and does not wait for something that never comes.
     :param run: runs command lines on forks, to try remedies of what blocks the first workload.
     """
-    judge = Judge(cluster, prediction, touched, command)
+    workloads = Judge(cluster, prediction, touched, counts_all=not command)
     planned: list[PlannedWorkload] = []
     others = []
-    for key in judge.concerned(has_ended=has_ended):
-        if judge.is_finished(key):
-            planned.append(PlannedWorkload(judge.course(key), judge.finished_after(key)))
-        elif judge.counts(key):
+    for key in workloads.concerned(has_ended=has_ended):
+        if workloads.is_finished(key):
+            planned.append(PlannedWorkload(workloads.course(key), workloads.finished_after(key)))
+        elif workloads.counts(key):
             is_first = not any(workload.why for workload in planned)
             question = Question(prediction.cluster, key, run if is_first else None)
-            planned.append(PlannedWorkload(judge.course(key), None, explain(question)))
+            planned.append(PlannedWorkload(workloads.course(key), None, explain(question)))
         else:
             others.append(key)
     finishes = has_ended and all(workload.finished_after is not None for workload in planned)
-    return Plan(tuple(command), prediction, tuple(planned), finishes, tuple(others), tuple(judge.step_tops))
+    return Plan(tuple(command), prediction, tuple(planned), finishes, tuple(others), tuple(workloads.step_tops))
 
 
 class Judge:
     """Judges the workloads of a prediction.
 
-    :param command: the words of the command; without one, workloads count that were stuck before, too.
+    :param counts_all: workloads that were stuck before count, too: there is no command.
     """
 
-    def __init__(self, cluster: LocalCluster, prediction: Prediction, touched: Touched, command: Sequence[str]) -> None:
+    def __init__(self, cluster: LocalCluster, prediction: Prediction, touched: Touched, *, counts_all: bool) -> None:
         self._before, self._after = Scene(cluster, DIAGNOSES), Scene(prediction.cluster, DIAGNOSES)
         self._timeline = prediction.timeline
-        self._counts_all = not command
-        self._is_drain = list(command[:1]) == ["drain"]
+        self._counts_all = counts_all
         self._tops: dict[Key, Key] = {}
-        self._written = list(touched.objects)
-        self._touched = {self.top(key) for key in touched.objects}
+        self._written = touched.keys
+        self._touched = {self.top(key) for key in touched.keys}
         self.step_tops = [self.top(step.key, step.owner) for step in self._timeline.steps]
         self._courses = {course.key: course for course in self._timeline.courses}
 
@@ -164,19 +164,14 @@ class Judge:
     def concerned(self, *, has_ended: bool) -> list[Key]:
         """Return the workloads that something happens to or that must still go, in the order in which it does.
 
-        :param has_ended: see :func:`make_plan`; otherwise nodes that the command has written are among them.
+        :param has_ended: see :func:`make_plan`; otherwise nodes that the command has written, or drains, are
+            among them.
         """
         steps = [key for key in self.step_tops if key.resource in (*WORKLOADS, NAMESPACES)]
         leaving = [key for key in self._written if (obj := self._after.get(*key)) is not None and (
             is_being_deleted(obj) or (key.resource == NODES and not has_ended))]
         waiting = self._unfinished() if self._counts_all else ()
-        concerned = list(dict.fromkeys([*steps, *self._courses, *leaving, *waiting]))
-        if self._is_drain and not concerned and not has_ended:  # nodes that were cordoned before: nothing is written
-            nodes = [key for node in self._after.list(NODES) if node["spec"].get("unschedulable")
-                     and not self.is_finished(key := self._after.key(node))]
-            self._touched.update(nodes)
-            return nodes
-        return concerned
+        return list(dict.fromkeys([*steps, *self._courses, *leaving, *waiting]))
 
     def _unfinished(self) -> Iterator[Key]:
         """Yield the workloads that are not finished at the end, but for those that have come to an end of their own."""

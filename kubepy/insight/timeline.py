@@ -236,12 +236,12 @@ class Replay:
     def run(self, entries: Entries, until: datetime) -> None:
         """Do all writes again, and let time go on to a moment. What comes from outside at one moment is one change: the
         numbers between its writes never were."""
-        tops: list[Key] = []
+        tops: dict[Key, None] = {}
         for number, (entry, following) in enumerate(zip_longest(entries, entries[1:])):
             at = moment(entry)
             self._let_time_pass(at)
             self._scheduled.update(self._raises.get(number, ()))
-            tops += self._write(entry, at)
+            tops.update(dict.fromkeys(self._write(entry, at)))
             if not (entry.is_outside and following is not None and following.is_outside and following.at == entry.at):
                 self._note_numbers(tops)
                 tops.clear()
@@ -258,7 +258,7 @@ class Replay:
                 self._note_numbers([self._top(key)])
 
     def _write(self, entry: TimelineEntry, at: datetime) -> list[Key]:
-        """Do a write again; returns the workloads whose numbers or bounds it may have changed."""
+        """Do a write again; returns the workloads that it is about, or the budget."""
         key = entry.key
         before = self._views.get(key)
         after = from_stored(key.resource, entry.after) if entry.after is not None else None
@@ -276,7 +276,7 @@ class Replay:
             self._follow_workload(key, before, after, tops[-1])
         elif isinstance(after, PodView):
             self._note_eviction(key, after)
-        return tops if key.resource != BUDGETS else [top for top in self._touched if top.namespace == key.namespace]
+        return tops
 
     def _replace(self, key: Key, before: Any, after: Any) -> None:
         """Put one view in place of another."""
@@ -419,13 +419,16 @@ class Replay:
     # --- notes ---
 
     def _note_numbers(self, keys: Iterable[Key]) -> None:
-        for key in dict.fromkeys(keys):
-            if key.resource not in WITH_COURSES or not self._is_asked(key):
-                continue
-            self._touched[key] = None
-            present = self._numbers_of(key)
-            self._note(self._numbers.setdefault(key, [(0, Numbers())]), present)
-            self._note(self._bounds.setdefault(key, [(0, Bounds())]), self._bounds_of(key, present))
+        """Note what has become of workloads; of a budget, the bounds of all workloads in its namespace."""
+        for key in keys:
+            if key.resource == BUDGETS:
+                for top in [top for top in self._numbers if top.namespace == key.namespace]:
+                    self._note(self._bounds[top], self._bounds_of(top, self._numbers_of(top)))
+            elif key.resource in WITH_COURSES and self._is_asked(key):
+                self._touched[key] = None
+                present = self._numbers_of(key)
+                self._note(self._numbers.setdefault(key, [(0, Numbers())]), present)
+                self._note(self._bounds.setdefault(key, [(0, Bounds())]), self._bounds_of(key, present))
 
     def _note(self, values: list[tuple[int, Any]], present: Any) -> None:
         """Append a value to those before if it differs; of one step, the last one holds."""

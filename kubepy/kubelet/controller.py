@@ -71,8 +71,11 @@ class Kubelet:
         self._backoff = TerminationBackoff()
         self._moments = Moments()
         self._at_rest = ("", "")  # uid and version of the pod that was started last, if nothing is due after that
-        self._plain: dict[Key, tuple[Pod, Node]] = {}  # pods that wait for their start, which nothing but time delays
-        self._rules = Rules(self._draw, context.client.settings.kubelet.annotations(), self._moments.exact,
+        # Pods in the queue for a step that stays due as long as pod and node are the same: the start of a plain pod, a
+        # removal.
+        self._decided: dict[Key, tuple[Pod, Node, Step]] = {}
+        defaults = {name: value for name, value in context.client.settings.kubelet.annotations().items() if value}
+        self._rules = Rules(self._draw, defaults, self._moments.exact,
                             context.informers.get)
         self._held_pods = context.informers.add_index(
             PODS, lambda pod: (namespace_of(pod), None) if reported_obstacles(pod) else None,
@@ -114,6 +117,7 @@ class Kubelet:
     def _pod_changed(self, event: WatchEvent) -> None:
         key, before, pod = event.key, cast("Pod | None", event.old), cast("Pod | None", event.new)
         self.queue.cancel(key)
+        self._decided.pop(key, None)
         if pod is not None and self._at_rest == _version_of(pod):
             self._moments.forget(pod)
             return
@@ -125,13 +129,15 @@ class Kubelet:
             self._note_deletion(pod)
         live_node = self._live_node(pod)
         if live_node is not None and starts_plainly(pod, live_node, self._rules):
-            self._plain[key] = pod, live_node
+            self._decided[key] = pod, live_node, Start(RUNNING)
             self.queue.add(key)
             return
         step = next_step(pod, live_node, self._clock.now(), rules=self._rules)
         is_reported = (isinstance(step, Refuse) and before is not None and node_name(before) == node
                        and next_step(before, self._live_node(before), self._clock.now(), rules=self._rules) == step)
         if step is not None and not is_reported:
+            if isinstance(step, Remove) and live_node is not None:
+                self._decided[key] = pod, live_node, step
             self.queue.add(key)
         else:
             self._wait(key, pod)
@@ -184,12 +190,12 @@ class Kubelet:
             return
         pod = self._pods.get(key.namespace, key.name)
         node = self._live_node(pod) if pod is not None else None
-        plain_pod, plain_node = self._plain.pop(key, (None, None))
+        decided_pod, decided_node, decided = self._decided.pop(key, (None, None, None))
         if pod is None or node is None:
             return
         step: Step | None
-        if plain_pod is pod and plain_node is node:
-            step = self._admit(pod, node) or Start(RUNNING)
+        if decided is not None and decided_pod is pod and decided_node is node:
+            step = decided if isinstance(decided, Remove) else self._admit(pod, node) or decided
         else:
             step = next_step(pod, node, self._clock.now(), lambda: self._admit(pod, node), self._rules)
         if step is None or isinstance(step, Refuse):

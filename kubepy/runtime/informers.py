@@ -6,7 +6,7 @@ Upstream: informers, listers, indexers and typed clients of ``k8s.io/client-go``
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
 from kubepy.api.meta import AnyObject, Object, ObjectT, is_controlled_by, namespace_of, owner_references, uid_of
@@ -60,7 +60,8 @@ STORAGE_CLASSES: TypedResource[typed.StorageClass] = TypedResource("storageclass
 
 
 class Index(Generic[ObjectT, Value]):
-    """Values computed from the objects of one resource, each once for every change of its object.
+    """Values computed from the objects of one resource, when they are asked for, and once for every object as it then
+    is: most states of an object that changes often are never looked at.
 
     :param compute: gives an object's value and the name of its group, or None to leave the object out.
     :param load: loads the object of a key; ``load_group`` those that may be in a group.
@@ -71,35 +72,57 @@ class Index(Generic[ObjectT, Value]):
         self._compute = compute
         self._load, self._load_group = load, load_group
         self.answered: set[Query] = set()  # by which parts of objects were read
+        # Called with the name of a group and a value that left it or came to it, the other is None.
+        self.changed: Callable[[str, Value | None, Value | None], object] | None = None
+        self._observed: dict[Key, ObjectT | None] = {}  # not computed yet, in the order of the last changes
         self._group_of: dict[Key, str] = {}
         self._groups: dict[str, dict[Key, Value]] = {}
 
     def get(self, key: Key) -> Value | None:
         self._load(key)
+        self._compute_observed()
         group = self._group_of.get(key)
         return None if group is None else self._groups[group][key]
 
     def group(self, name: str) -> Mapping[Key, Value]:
         """Return the values of a group by their objects' keys, in no particular order."""
         self._load_group(name)
+        self._compute_observed()
         return self._groups.get(name, {})
 
     def observe(self, key: Key, obj: ObjectT | None) -> None:
-        if (group := self._group_of.pop(key, None)) is not None:
-            _discard(self._groups, group, key)
-        if obj is not None and (computed := self._compute(obj)) is not None:
-            group, value = computed
-            self._group_of[key] = group
-            self._groups.setdefault(group, {})[key] = value
+        self._observed.pop(key, None)
+        if obj is not None or key in self._group_of:
+            self._observed[key] = obj
 
     def holds(self, key: Key) -> bool:
-        """Return whether an object is in a group."""
+        """Return whether an object was in a group when the index was last asked for something."""
         return key in self._group_of
 
     def clear(self) -> None:
         self.answered.clear()
+        self._observed.clear()
         self._group_of.clear()
         self._groups.clear()
+
+    def _compute_observed(self) -> None:
+        """Compute the values of the objects that have changed."""
+        if not self._observed:
+            return
+        compute = self._compute
+        computed = [(key, None if obj is None else compute(obj)) for key, obj in self._observed.items()]
+        self._observed.clear()  # not before: where one cannot be computed, all are tried again next time
+        for key, entry in computed:
+            if (group := self._group_of.pop(key, None)) is not None:
+                if self.changed is not None:
+                    self.changed(group, self._groups[group][key], None)
+                _discard(self._groups, group, key)
+            if entry is not None:
+                group, value = entry
+                self._group_of[key] = group
+                self._groups.setdefault(group, {})[key] = value
+                if self.changed is not None:
+                    self.changed(group, None, value)
 
 
 class Query(NamedTuple):
@@ -174,7 +197,7 @@ class Informers:
 
         Reading what was there before changes nothing.
         """
-        return self.listings + self._changes[resource]
+        return self.listings + self._changes.get(resource, 0)
 
     def count(self, resource: str) -> int:
         """Return the number of objects of a resource."""
@@ -331,10 +354,11 @@ class Informers:
                              else self._view.list(str(resource), namespace)):
                 self._take(key, obj)
 
-    def read_ahead(self, keys: Iterable[Key]) -> None:
+    def read_ahead(self, keys: Collection[Key]) -> None:
         """Read objects together that will be asked for by their keys."""
         if self._view is not None:
-            unknown = [key for key in keys if not self.is_known(key) and not self._is_answered(Query(key.resource))]
+            unread = {resource for resource in {key.resource for key in keys} if not self._is_answered(Query(resource))}
+            unknown = [key for key in keys if key.resource in unread and not self.is_known(key)]
             present = dict(self._view.get_all(unknown)) if unknown else {}
             for key in unknown:
                 self.assume(key, present.get(key))
@@ -460,13 +484,17 @@ class Lister(Generic[ObjectT]):
     def __init__(self, informers: Informers, resource: TypedResource[ObjectT]) -> None:
         self._informers = informers
         self._resource = resource
+        self._get: Callable[[str, str, str], Any] = informers.get
+        self._list: Callable[[str, str | None], Any] = informers.list
 
     def get(self, namespace: str, name: str) -> ObjectT | None:
-        return cast("ObjectT | None", self._informers.get(self._resource, namespace, name))
+        obj: ObjectT | None = self._get(self._resource, namespace, name)
+        return obj
 
     def list(self, namespace: str | None = None) -> list[ObjectT]:
         """Return objects in key order (namespace, name)."""
-        return cast("list[ObjectT]", self._informers.list(self._resource, namespace))
+        objects: list[ObjectT] = self._list(self._resource, namespace)
+        return objects
 
     def at(self, keys: Iterable[Key]) -> Iterable[ObjectT]:
         """Yield the objects that are there at these keys."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import math
+from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from datetime import datetime
 from typing import Generic, TypeVar
@@ -34,7 +35,7 @@ class WorkQueue(Generic[K]):
         self._burst = burst
         self._handed_out: dict[K, tuple[datetime, float]] = {}  # how often beyond once a second, up to when
         self._base_delay, self._max_delay = delays
-        self._ready: dict[K, None] = {}
+        self._ready: OrderedDict[K, None] = OrderedDict()  # a dict looks for its first key behind all removed ones
         self._processing: set[K] = set()
         self._again: dict[K, None] = {}
         self._delayed: list[tuple[datetime, int, K]] = []  # a heap; those that _due does not name count no more

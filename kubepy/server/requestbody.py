@@ -31,6 +31,7 @@ from kubepy.server.negotiation import SUPPORTED
 with lazy_imports():
     from kubepy.api import protobuf
     from kubepy.storage import yaml
+    from kubepy.storage.yaml import constructor
 
 PATCH_TYPES = (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH)
 CUSTOM_PATCH_TYPES = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
@@ -101,7 +102,7 @@ def _read_yaml(data: bytes) -> Body:
     """Read the first document. Raises YamlError."""
     text = data.decode(errors="replace")
     value = next((document.object for document in yaml.load_each(text)), None)
-    lines = [f"  line {line}: key {quote(key)} already set in map" for line, key in yaml.repeated_keys(text)]
+    lines = [f"  line {line}: key {quote(key)} already set in map" for line, key in constructor.repeated_keys(text)]
     return Body(value, StrictErrors(((0, "\n".join(["yaml: unmarshal errors:", *lines])),)) if lines else NO_ERRORS)
 
 

@@ -5,7 +5,7 @@ Nothing imports this module at run time: it is for type checkers, and for whoeve
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
@@ -203,6 +203,9 @@ class Transaction(Protocol):
 
     def get(self, key: Key) -> Object | None:
         """Return an object, None where there is none."""
+
+    def read_ahead(self, keys: Collection[Key]) -> None:
+        """Read objects together that will be asked for one by one."""
 
     def list(self, resource: str, namespace: str | None = None) -> Objects:
         """Return all objects of a resource (in one namespace, or None: everywhere), in key order."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from heapq import heappop, heappush
 from math import inf
 from typing import Generic, NamedTuple, Protocol, TypeVar
@@ -132,6 +132,10 @@ class BufferedTransaction(Generic[Stored]):
         """Return a stored object, None where there is none."""
         raise NotImplementedError
 
+    def load_together(self, keys: Collection[Key]) -> Iterable[tuple[Key, Stored]]:
+        """Return stored objects, those of them that are cheaper to load so than one by one."""
+        return ()
+
     def load_all(self, resource: str, namespace: str | None) -> Iterable[Stored]:
         """Return the stored objects of a resource (in one namespace, or None: everywhere)."""
         raise NotImplementedError
@@ -183,6 +187,11 @@ class BufferedTransaction(Generic[Stored]):
             if resource not in self._volatile:
                 self._lists[resource, namespace] = objects
         return objects[:]
+
+    def read_ahead(self, keys: Collection[Key]) -> None:
+        """Read objects together that will be asked for one by one."""
+        for key, stored in self.load_together([key for key in keys if key not in self._entries]):
+            self._remember(key, stored)
 
     def _entry(self, key: Key) -> TransactionEntry[Stored]:
         return self._entries.get(key) or self._remember(key, self.load(key))

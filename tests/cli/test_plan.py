@@ -169,6 +169,15 @@ def test_drain_that_gives_up_says_once_what_stops_it() -> None:
         cluster.run("cordon node-1", check=True)  # then the drain itself writes nothing
 
 
+def test_drain_tells_of_its_own_nodes_alone() -> None:
+    cluster = rolled_out(nodes=2, replicas=4)
+    cluster.run("create pdb web --selector=app=web --min-available=4", check=True)
+    cluster.run("cordon node-1 node-2", check=True)  # the drain itself writes neither
+    cluster.settle()
+    document = plan(cluster, "drain node-2 --ignore-daemonsets")
+    assert [workload["name"] for workload in document["workloads"]] == ["node-2"]
+
+
 def test_delete_with_finalizer_does_not_finish() -> None:
     cluster = rolled_out()
     cluster.client.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {

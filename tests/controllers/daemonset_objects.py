@@ -9,8 +9,8 @@ from typing import Any
 from kubepy.api.clock import format_time
 from kubepy.api.meta import Object, new_controller_ref
 from kubepy.controllers.daemonset.placement import Placement
-from kubepy.controllers.daemonset.pods import nodes_to_daemon_pods, read_daemon_pod, template_generation
-from kubepy.controllers.daemonset.state import DaemonSetState, FailedPodsBackoff
+from kubepy.controllers.daemonset.pods import read_daemon_pod, template_generation
+from kubepy.controllers.daemonset.state import DaemonNodes, DaemonSetState, FailedPodsBackoff
 from kubepy.runtime.reconcile import Key
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -86,5 +86,5 @@ def state_of(owner: Object, pods: Iterable[Object], placements: Mapping[str, Pla
     min_ready_seconds = owner["spec"].get("minReadySeconds", 0)
     return DaemonSetState(
         Key("daemonsets.apps", "default", owner["metadata"]["name"]), owner, HASH, template_generation(owner),
-        nodes_to_daemon_pods(daemon_pods), placements, FailedPodsBackoff(),
+        DaemonNodes(daemon_pods), placements, FailedPodsBackoff(),
         min_ready_seconds, NOW - timedelta(seconds=min_ready_seconds), NOW, daemon_pods)

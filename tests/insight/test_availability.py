@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from kubepy import Cluster
+from kubepy.api.meta import name_of
 from kubepy.cli.timeline_text import TimelineText
 from kubepy.insight import Bounds, Course, Numbers, Timeline
 from kubepy.insight.availability import JOBS, extremes, judge
@@ -282,6 +283,20 @@ def test_since_changes_nothing_of_what_was_required() -> None:
                 if moment.step + skipped in expected:
                     assert moment.required == expected[moment.step + skipped], (since, moment)
     assert len(times) > 20
+
+
+def test_budget_made_later_bounds_the_replica_set_that_is_asked_about() -> None:
+    cluster = Cluster.temporary(nodes=3, seed=7, settings=PACE)
+    cluster.run("create deployment web --image=web:1 --replicas=5", check=True)
+    cluster.advance("1m")
+    with cluster._open() as local:
+        since = local.clock.now()
+    cluster.advance("1s")
+    cluster.run("create pdb web --selector=app=web --min-available=3", check=True)
+    with cluster._open() as local:
+        [replica_set] = local.client.list("replicasets.apps").items
+        [course] = read_timeline(local, since, subject=Key("replicasets.apps", "default", name_of(replica_set))).courses
+    assert course.bounds[-1][1].budget == "web"
 
 
 @pytest.mark.parametrize("cascade", ["orphan", "background", "foreground"])

@@ -492,6 +492,29 @@ spec:
     assert proven(why) == helps
 
 
+def test_daemon_set_names_the_taint_that_its_pods_do_not_tolerate() -> None:
+    cluster = made("taint nodes node-1 gpu=yes:NoSchedule", "taint nodes node-2 here=fine:NoSchedule",
+                   "taint nodes node-2 maintenance=now:NoExecute", nodes=2, agent="""
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: agent}
+spec:
+  selector: {matchLabels: {app: agent}}
+  template:
+    metadata: {labels: {app: agent}}
+    spec:
+      containers: [{name: agent, image: "agent:1"}]
+      tolerations: [{key: here, operator: Exists}]
+      affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [
+        {matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [node-2]}]}]}}}
+""")
+    cluster.run("delete pods --all", check=True)
+    why = asked(cluster, "daemonsets.apps", "agent")
+    assert told(why) == (DONE, "taint")
+    taint = why.chain[-1]
+    assert (taint.key.name, taint.value["key"]) == ("node-2", "maintenance")
+
+
 def test_two_pods_that_do_not_end_are_let_go_of_by_one_command() -> None:
     cluster = made("create deployment web --image=web:1 --replicas=2",
                    """patch deployment web -p '{"spec":{"strategy":{"type":"Recreate","rollingUpdate":null}}}'""",

@@ -75,7 +75,7 @@ class Pair:
             lambda informers, at: informers.dependents(uid, draw_resource),
             lambda informers, at: informers.pods_on(node),
             lambda informers, at: informers.count_on(node) >= len(self.full.pods_on(node)),
-            lambda informers, at: informers.read_ahead(Key(PODS, "default", name) for name in names),
+            lambda informers, at: informers.read_ahead([Key(PODS, "default", name) for name in names]),
             lambda informers, at: informers.load(*(Query(PODS, None, "node", node) for node in NODES)),
             lambda informers, at: informers.orphans(PODS, "default"),
             lambda informers, at: informers.count(PODS),

@@ -149,6 +149,26 @@ def test_transaction_sees_its_own_writes(store: Store) -> None:
     assert names(store.list("configmaps").objects) == ["a", "c", "d"]
 
 
+@pytest.mark.parametrize("refresh", [False, True])
+def test_objects_that_were_read_ahead_are_as_others(store: Store, refresh: bool) -> None:
+    create(store, *(config_map(name) for name in "abcd"))
+    with store.transaction() as transaction:
+        transaction.delete(key("d"))
+    with store.transaction(refresh=refresh) as transaction:
+        transaction.update(key("b"), config_map("b", labels={"x": "own"}))
+        transaction.read_ahead([key(name) for name in "abcdx"])
+        assert transaction.get(key("a")) == config_map("a", resourceVersion="1")
+        assert transaction.get(key("b")) == config_map("b", labels={"x": "own"}, resourceVersion="6")
+        assert transaction.get(key("d")) is None
+        assert transaction.get(key("x")) is None
+        transaction.update(key("c"), config_map("c", labels={"x": "y"}))
+        transaction.delete(key("a"))
+        transaction.create(key("d"), config_map("d"))
+        assert [obj["metadata"]["name"] for obj in transaction.list("configmaps")] == ["b", "c", "d"]
+    assert told(store, 5) == [(6, "MODIFIED", "b"), (7, "MODIFIED", "c"), (8, "DELETED", "a"), (9, "ADDED", "d")]
+    assert store.check() == []
+
+
 def test_lists_are_in_key_order_and_by_namespace(store: Store) -> None:
     create(
         store,

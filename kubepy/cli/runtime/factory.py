@@ -296,6 +296,9 @@ class Factory:
             return False
         return self.driver.react()
 
+    def note_subjects(self, keys: Iterable[Key]) -> None:
+        """Hear which objects the command works on, whether it writes them or not: a plan of it is about them."""
+
     def ticks(self, pause: float) -> Iterator[None]:
         """Yield for each round of a watch, ``pause`` seconds apart, until --request-timeout has passed."""
         clock = self.cluster.clock

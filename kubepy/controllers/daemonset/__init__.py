@@ -3,7 +3,8 @@
 A sync observes a :class:`~kubepy.controllers.daemonset.state.DaemonSetState`, has :mod:`decide` make
 DaemonSetActions of it, and acts: this module alone writes. :mod:`decide` is the manage step, which creates and deletes
 on each node for itself; :mod:`rolling_update` replaces old pods, with surge or without; :mod:`placement` knows the
-nodes that should run the pod, :mod:`pods` the pods, :mod:`status` the counts. All of these are pure functions.
+nodes that should run the pod, :mod:`pods` the pods, :mod:`state` what is known about all nodes. All of these are pure
+functions.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from kubepy.api.clock import later
 from kubepy.api.errors import AlreadyExists, NotFound, Status
-from kubepy.api.meta import controller_of, is_being_deleted, labels_of, name_of, uid_of
+from kubepy.api.meta import controller_of, is_being_deleted, labels_of, name_of, namespace_of, uid_of
 from kubepy.api.objects.pods import next_availability, node_name
 from kubepy.api.selectors import from_label_selector
-from kubepy.controllers.daemonset.decide import DaemonSetActions, decide
+from kubepy.controllers.daemonset.decide import DaemonSetActions, decide, new_status
 from kubepy.controllers.daemonset.placement import PLACEMENT_PARTS, Placement, node_should_run_daemon_pod
 from kubepy.controllers.daemonset.pods import (
     DAEMON_POD_PARTS,
@@ -25,13 +26,11 @@ from kubepy.controllers.daemonset.pods import (
     for_node,
     is_generation_reused,
     new_pod,
-    nodes_to_daemon_pods,
     read_daemon_pod,
     template_generation,
     with_hash,
 )
-from kubepy.controllers.daemonset.state import DaemonSetState, FailedPodsBackoff
-from kubepy.controllers.daemonset.status import count_nodes, new_status
+from kubepy.controllers.daemonset.state import DaemonNodes, DaemonSetState, FailedPodsBackoff
 from kubepy.controllers.expectations import Expectations
 from kubepy.controllers.ownership import Ownership
 from kubepy.controllers.pod_control import PodControl, failures
@@ -72,11 +71,14 @@ class DaemonSetController:
         self._expectations: Expectations[Key] = Expectations(context.clock.now)
         self._failed_pods_backoff = FailedPodsBackoff()
         self._placements: dict[Key, tuple[int, PodTemplateSpec | None, Mapping[str, Placement]]] = {}
+        self._listings = -1  # of the informers, that the nodes are of
+        self._daemon_nodes: dict[str, DaemonNodes] = {}  # by the DaemonSet's uid, of its group in the index of pods
         self._written: dict[Key, str] = {}  # resource versions of DaemonSets from this controller's own writes
         self.queue = context.new_queue()
         self._owners = Ownership(context.informers, DAEMON_SETS, "DaemonSet", self.queue)
         self._daemon_pods = context.informers.add_index(PODS, self._index_daemon_pod, self._owners.queries_of_group,
                                                        DAEMON_POD_PARTS)
+        self._daemon_pods.changed = self._daemon_pod_changed
         self._node_parts = context.informers.add_index(NODES, lambda node: ("", node), parts=PLACEMENT_PARTS)
 
     def remember(self) -> Any:
@@ -101,6 +103,7 @@ class DaemonSetController:
         if event.new is None:
             self._expectations.forget(event.key)
             self._placements.pop(event.key, None)
+            self._daemon_nodes.pop(uid_of(event.old) if event.old is not None else "", None)
         if event.new is None or event.new["metadata"]["resourceVersion"] != self._written.pop(event.key, None):
             self.queue.add(event.key)
 
@@ -166,14 +169,14 @@ class DaemonSetController:
     def observe(self, key: Key, daemon_set: DaemonSet) -> DaemonSetState:
         """Gather the state of a DaemonSet; its pods and revisions are claimed, and the present template gets its
         revision. Raises Status, AdoptionError."""
-        pods = self._claim_pods(daemon_set)
+        pods, nodes = self._claim_pods(daemon_set)
         current, old = self._construct_history(daemon_set, pods)
         generation = None if is_generation_reused(daemon_set, old) else template_generation(daemon_set)
         placements = self._placements_of(key, daemon_set)
         now, min_ready_seconds = self._clock.now(), daemon_set["spec"].get("minReadySeconds") or 0
         return DaemonSetState(
-            key, daemon_set, labels_of(current).get(HASH_LABEL, ""), generation, nodes_to_daemon_pods(pods),
-            placements, self._failed_pods_backoff, min_ready_seconds, later(now, -min_ready_seconds), now, pods, old)
+            key, daemon_set, labels_of(current).get(HASH_LABEL, ""), generation, nodes, placements,
+            self._failed_pods_backoff, min_ready_seconds, later(now, -min_ready_seconds), now, pods, old)
 
     def _placements_of(self, key: Key, daemon_set: DaemonSet) -> Mapping[str, Placement]:
         """Return where all nodes stand, by name; looked at anew after a node or the template has changed."""
@@ -181,9 +184,14 @@ class DaemonSetController:
         changes, known, placements = self._placements.get(key, (-1, None, {}))
         if changes != self._informers.changes(NODES) or known != template:
             placement = node_should_run_daemon_pod(daemon_set)
-            placements = {key.name: placement(nodes[key]) for key in sorted(nodes)}
+            placements = {node.name: placement(nodes[node]) for node in sorted(nodes)}
             self._placements[key] = self._informers.changes(NODES), template, placements
         return placements
+
+    def _daemon_pod_changed(self, group: str, old: DaemonPod | None, new: DaemonPod | None) -> None:
+        """Take another state of a pod into the nodes of its DaemonSet, if that has been synced."""
+        if (nodes := self._daemon_nodes.get(group)) is not None:
+            nodes.replace(old, new)
 
     def _index_daemon_pod(self, pod: Pod) -> tuple[str, DaemonPod] | None:
         """Group the pods that DaemonSets control by the DaemonSet's uid; those that are to be claimed are apart."""
@@ -192,15 +200,21 @@ class DaemonSetController:
             return None
         return self._owners.index_group(pod, controller["uid"]), read_daemon_pod(pod)
 
-    def _claim_pods(self, daemon_set: DaemonSet) -> Collection[DaemonPod]:
-        """Return the DaemonSet's pods, with those that are claimed now. Raises Status, AdoptionError."""
-        to_claim = self._owners.to_claim(PODS, daemon_set, self._daemon_pods)
-        claimed = self._daemon_pods.group(uid_of(daemon_set)).values()
-        if not to_claim:
-            return claimed
-        selector = from_label_selector(daemon_set["spec"]["selector"])
-        manager = RefManager(self._client, PODS, DAEMON_SETS, daemon_set)
-        return [*claimed, *map(read_daemon_pod, manager.claim(self._pods.at(to_claim), selector))]
+    def _claim_pods(self, daemon_set: DaemonSet) -> tuple[Collection[DaemonPod], DaemonNodes]:
+        """Return the DaemonSet's pods, with those that are claimed now, and its nodes. Raises Status, AdoptionError."""
+        to_claim, uid = self._owners.to_claim(PODS, daemon_set, self._daemon_pods), uid_of(daemon_set)
+        pods: Collection[DaemonPod] = self._daemon_pods.group(uid).values()
+        if to_claim:
+            selector = from_label_selector(daemon_set["spec"]["selector"])
+            manager = RefManager(self._client, PODS, DAEMON_SETS, daemon_set)
+            if claimed := list(map(read_daemon_pod, manager.claim(self._pods.at(to_claim), selector))):
+                return [*pods, *claimed], DaemonNodes([*pods, *claimed])
+        if self._listings != self._informers.listings:
+            self._listings = self._informers.listings
+            self._daemon_nodes.clear()
+        if uid not in self._daemon_nodes:
+            self._daemon_nodes[uid] = DaemonNodes(pods)
+        return pods, self._daemon_nodes[uid]
 
     def _construct_history(self, daemon_set: DaemonSet,
                            pods: Iterable[DaemonPod]) -> tuple[ControllerRevision, list[ControllerRevision]]:
@@ -241,8 +255,9 @@ class DaemonSetController:
         if others:
             hash_, writer = labels_of(kept)[HASH_LABEL], ResourceClient(self._client, PODS)
             for pod in sorted(pods, key=lambda pod: pod.name):
-                if pod.hash != hash_:
-                    writer.update(with_hash(self._pods.get(kept["metadata"]["namespace"], pod.name) or pod.pod, hash_))
+                whole = self._pods.get(namespace_of(kept), pod.name) if pod.hash != hash_ else None
+                if whole is not None:
+                    writer.update(with_hash(whole, hash_))
             self._history.delete(others)
         return kept
 
@@ -288,11 +303,14 @@ class DaemonSetController:
         """Read what the deletion of pods and the creation of pods for nodes ask for one by one, here and in the
         scheduler and the kubelets."""
         self._informers.read_ahead(pods)
-        self._informers.read_ahead(Key(NODES, "", name) for name in [*nodes, *map(node_name, self._pods.at(pods))])
+        names = dict.fromkeys([*nodes, *map(node_name, self._pods.at(pods))])
+        keys = [Key(NODES, "", name) for name in names if name]
+        self._informers.read_ahead(keys)
+        self._client.read_ahead([*pods, *keys])
 
     def _write_status(self, state: DaemonSetState, *, observed: bool) -> None:
         """Write the status if it changes. Raises Status."""
-        counts = count_nodes(state)
+        counts = state.count_nodes()
         status = new_status(state.daemon_set, counts, observed=observed)
         before = state.daemon_set.get("status") or {}
         if status != before:

@@ -1,4 +1,5 @@
-"""The decision of one sync: nodes that need a daemon pod and pods to delete (``manage``, ``podsShouldBeOnNode``).
+"""The decision of one sync: nodes that need a daemon pod and pods to delete (``manage``, ``podsShouldBeOnNode``), and
+the status (``updateDaemonSetStatus``).
 
 Pure functions of a :class:`~kubepy.controllers.daemonset.state.DaemonSetState`. The rolling update, with and without
 surge, is in :mod:`~kubepy.controllers.daemonset.rolling_update`.
@@ -8,12 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kubepy.api.meta import namespace_of
 from kubepy.controllers.daemonset.pods import DaemonPod, oldest_first
 from kubepy.controllers.daemonset.rolling_update import allows_surge, rolling_update
-from kubepy.controllers.daemonset.state import DaemonSetState, backoff_key
+from kubepy.controllers.daemonset.state import Counts, DaemonSetState, backoff_key
+
+if TYPE_CHECKING:
+    from kubepy.api.typed import DaemonSet, DaemonSetStatus
 
 
 class EndedPod(NamedTuple):
@@ -57,10 +61,11 @@ def manage(state: DaemonSetState) -> DaemonSetActions:
     failed: list[DaemonPod] = []
     succeeded: list[DaemonPod] = []
     with_surge = allows_surge(state.daemon_set)
-    for node, placement in state.placements.items():
-        pods = state.nodes_to_daemon_pods.get(node, ())
-        if len(pods) == 1 and pods[0].is_active and placement.should_continue:
-            continue  # as most nodes
+    managed = sorted(node for facts, nodes in state.nodes_by_facts().items() if facts.is_managed for node in nodes)
+    for node in managed:
+        if node not in state.placements:
+            continue
+        pods, placement = state.pods_on(node), state.placements[node]
         if placement.should_run and not pods:
             actions.nodes_needing_daemon_pods.append(node)
         elif placement.should_continue:
@@ -74,7 +79,10 @@ def manage(state: DaemonSetState) -> DaemonSetActions:
                 actions.nodes_needing_daemon_pods.append(node)  # a pod that is going does not keep its successor away
         else:
             actions.pods_to_delete += [pod.name for pod in pods if not pod.is_being_deleted]
-    actions.pods_to_delete += unscheduled_pods_without_node(state)
+    # Pods that wait for a node that is gone: no scheduler will ever bind them, and nothing else removes them
+    # (``getUnscheduledPodsWithoutNode``).
+    actions.pods_to_delete += [pod.name for node in managed if node not in state.placements
+                               for pod in state.pods_on(node) if not pod.is_scheduled]
     _delete_ended_pods(state, actions, failed, succeeded)
     return actions
 
@@ -91,13 +99,6 @@ def surplus_pods(state: DaemonSetState, running: Sequence[DaemonPod], *, with_su
     if new and old and (not old[0].is_ready or state.is_available(new[0])):
         surplus.append(old[0])
     return [pod.name for pod in surplus]
-
-
-def unscheduled_pods_without_node(state: DaemonSetState) -> list[str]:
-    """Return the names of pods that wait for a node that is gone: no scheduler will ever bind them, and nothing else
-    removes them (``getUnscheduledPodsWithoutNode``)."""
-    return [pod.name for node in sorted(state.nodes_to_daemon_pods.keys() - state.placements.keys())
-            for pod in state.nodes_to_daemon_pods[node] if not pod.is_scheduled]
 
 
 def _delete_ended_pods(state: DaemonSetState, actions: DaemonSetActions, failed: list[DaemonPod],
@@ -124,3 +125,29 @@ def _delete_ended_pods(state: DaemonSetState, actions: DaemonSetActions, failed:
 
 def _place_of(pod: DaemonPod) -> str:
     return f"{namespace_of(pod.pod)}/{pod.name} on node {pod.target_node}"
+
+
+def new_status(daemon_set: DaemonSet, counts: Counts, *, observed: bool) -> DaemonSetStatus:
+    """Return the status with these counts; with ``observed`` this generation has been acted upon.
+
+    As the API writes it: the first four counts always, the others only when they are not 0.
+    """
+    status: DaemonSetStatus = {
+        **(daemon_set.get("status") or {}),
+        "desiredNumberScheduled": counts.desired,
+        "currentNumberScheduled": counts.current,
+        "numberMisscheduled": counts.misscheduled,
+        "numberReady": counts.ready,
+    }
+    if observed:
+        status["observedGeneration"] = daemon_set["metadata"].get("generation", 0)
+    status.pop("updatedNumberScheduled", None)
+    status.pop("numberAvailable", None)
+    status.pop("numberUnavailable", None)
+    if counts.updated:
+        status["updatedNumberScheduled"] = counts.updated
+    if counts.available:
+        status["numberAvailable"] = counts.available
+    if unavailable := counts.desired - counts.available:
+        status["numberUnavailable"] = unavailable
+    return status

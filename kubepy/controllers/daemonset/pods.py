@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from kubepy.api.meta import annotations_of, is_being_deleted, labels_of, name_of
 from kubepy.api.objects.nodes import METADATA_NAME, required_node_selector
-from kubepy.api.objects.pods import TERMINAL_PHASES, is_pod_active, is_pod_ready, phase_of, pod_ready_time
+from kubepy.api.objects.pods import is_pod_active, is_pod_ready, phase_of, pod_ready_time
 from kubepy.api.values.gonumbers import int_or_none
 from kubepy.controllers.daemonset.placement import daemon_tolerations
 from kubepy.controllers.pod_control import pod_from_template
@@ -21,7 +21,7 @@ HASH_LABEL = "controller-revision-hash"
 GENERATION_LABEL = "pod-template-generation"
 GENERATION_ANNOTATION = "deprecated.daemonset.template.generation"
 
-
+# All that is read of a pod to make a DaemonPod of it. Of pods that nothing else asks for only these fields are read.
 DAEMON_POD_PARTS = (
     "metadata.name", "metadata.namespace", "metadata.uid", "metadata.labels", "metadata.ownerReferences",
     "metadata.creationTimestamp", "metadata.deletionTimestamp", "spec.nodeName", "spec.affinity", "status.phase",
@@ -31,7 +31,7 @@ DAEMON_POD_PARTS = (
 class DaemonPod(NamedTuple):
     """A pod of a DaemonSet, and what the controller reads of it: an index of the informers holds it ready."""
 
-    pod: Pod  # perhaps only what is in DAEMON_POD_PARTS
+    pod: Pod  # perhaps only what is in DAEMON_POD_PARTS: not to be written
     name: str
     target_node: str  # "" for none
     phase: str
@@ -50,21 +50,6 @@ def read_daemon_pod(pod: Pod) -> DaemonPod:
         pod, name_of(pod), target_node_name(pod), phase_of(pod), bool(pod["spec"].get("nodeName")),
         is_being_deleted(pod), is_pod_active(pod), is_pod_ready(pod), pod_ready_time(pod),
         labels.get(HASH_LABEL), labels.get(GENERATION_LABEL))
-
-
-def nodes_to_daemon_pods(pods: Iterable[DaemonPod]) -> dict[str, list[DaemonPod]]:
-    """Return the pods, by name, by the node that they run on or are meant for (``getNodesToDaemonPods``).
-
-    Pods that have ended and are being deleted are of no more concern.
-    """
-    by_node: dict[str, list[DaemonPod]] = {}
-    for pod in pods:
-        if pod.target_node and not (pod.is_being_deleted and pod.phase in TERMINAL_PHASES):
-            if pod.target_node not in by_node:
-                by_node[pod.target_node] = [pod]
-            else:
-                by_node[pod.target_node] = sorted([*by_node[pod.target_node], pod], key=lambda pod: pod.name)
-    return by_node
 
 
 def target_node_name(pod: Pod) -> str:

@@ -8,19 +8,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kubepy.api.values.gonumbers import scaled_value
-from kubepy.controllers.daemonset.pods import DaemonPod
 from kubepy.controllers.daemonset.state import DaemonSetState
 
 if TYPE_CHECKING:
     from kubepy.api.typed import DaemonSet, RollingUpdateDaemonSet
 
 PodChanges = tuple[list[str], list[str]]  # nodes that need a pod, and names of pods to delete
-NodePods = tuple["DaemonPod | None", "DaemonPod | None", bool]  # the new pod, the old one, and whether there are more
 
 
 def rolling_update(state: DaemonSetState) -> PodChanges:
     """Decide what the rolling update creates and deletes next. Raises ValueError."""
-    desired = sum(placement.should_run for placement in state.placements.values())
+    desired = state.count_nodes().desired
     max_surge, max_unavailable = updated_desired_node_counts(state.daemon_set, desired)
     return surge(state, max_surge, desired) if max_surge else replace(state, max_unavailable)
 
@@ -33,17 +31,14 @@ def replace(state: DaemonSetState, max_unavailable: int) -> PodChanges:
     unavailable = 0
     allowed_replacement: list[str] = []
     candidates: list[str] = []
-    for node in nodes_to_update(state):
-        new, old, has_surplus = find_updated_pods_on_node(state, node)
-        if has_surplus or (new is None) == (old is None):
-            unavailable += 1
-        elif new is not None:
-            unavailable += not state.is_available(new)
-        elif old is not None:
-            is_available = state.is_available(old)
-            unavailable += not is_available
-            (candidates if is_available else allowed_replacement).append(old.name)
-    return [], [*allowed_replacement, *candidates[:max(max_unavailable - unavailable, 0)]]
+    for facts, nodes in state.nodes_by_facts().items():
+        unavailable += len(nodes) * facts.is_unavailable
+        if facts.is_old:
+            (allowed_replacement if facts.is_unavailable else candidates).extend(nodes)
+    chosen = sorted(allowed_replacement)
+    if unavailable < max_unavailable:
+        chosen += sorted(candidates)[:max_unavailable - unavailable]
+    return [], [old.name for node in chosen if (old := state.updated_and_old_pod(node)[1]) is not None]
 
 
 def surge(state: DaemonSetState, max_surge: int, desired: int) -> PodChanges:
@@ -58,7 +53,7 @@ def surge(state: DaemonSetState, max_surge: int, desired: int) -> PodChanges:
     candidate_nodes: list[str] = []
     should_not_run_pods: list[str] = []
     for node in nodes_to_update(state):
-        new, old, has_surplus = find_updated_pods_on_node(state, node)
+        new, old, has_surplus = state.updated_and_old_pod(node)
         if has_surplus:
             surging += 1
             continue
@@ -81,23 +76,9 @@ def surge(state: DaemonSetState, max_surge: int, desired: int) -> PodChanges:
 def nodes_to_update(state: DaemonSetState) -> list[str]:
     """Return the nodes that have a pod or should have one, by name."""
     should_run = [node for node, placement in state.placements.items() if placement.should_run]
-    if state.nodes_to_daemon_pods.keys() <= set(should_run):
+    if state.nodes.pods_on.keys() <= set(should_run):
         return should_run
-    return sorted({*should_run, *state.nodes_to_daemon_pods})
-
-
-def find_updated_pods_on_node(state: DaemonSetState, node: str) -> NodePods:
-    """Return the new and the old pod of a node, of those that are not being deleted, and whether there are more of one
-    template, which the manage step cleans up first (``findUpdatedPodsOnNode``)."""
-    new: list[DaemonPod] = []
-    old: list[DaemonPod] = []
-    pods = state.nodes_to_daemon_pods.get(node, ())
-    if len(pods) == 1 and pods[0].is_active:  # as most nodes
-        return (pods[0], None, False) if state.is_updated(pods[0]) else (None, pods[0], False)
-    for pod in pods:
-        if not pod.is_being_deleted:
-            (new if state.is_updated(pod) else old).append(pod)
-    return new[0] if new else None, old[0] if old else None, len(new) > 1 or len(old) > 1
+    return sorted({*should_run, *state.nodes.pods_on})
 
 
 # --- strategy -----------------------------------------------------------------------------------------------------

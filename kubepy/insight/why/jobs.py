@@ -81,8 +81,8 @@ def failed_job(scene: Scene, job: Object) -> Finding | None:
         text = f"indexes {(job.get('status') or {}).get('failedIndexes')} have failed for good"
     time = str((get_condition(job, kind) or {}).get("lastTransitionTime", ""))
     is_ahead = time > format_time(scene.asked_at)  # of the moment of the question: the Job can still be saved
-    chain = [link._replace(text=f"at {time} it fails: {text}" if is_ahead else text), *failure_of_pod(scene, job)]
-    return scene.finding(cause, *chain, remedies=remedies if is_ahead else ())
+    link = link._replace(text=f"at {time} it fails: {text}" if is_ahead else text, says_when=is_ahead)
+    return scene.finding(cause, link, *failure_of_pod(scene, job), remedies=remedies if is_ahead else ())
 
 
 def failure_of_pod(scene: Scene, job: Object) -> Iterator[Link]:

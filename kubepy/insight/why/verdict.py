@@ -160,13 +160,13 @@ def _at_end(scene: Scene, key: Key, at_first: Finding | None) -> tuple[Finding |
 
 
 def _as_of_now(scene: Scene, finding: Finding) -> Finding:
-    """Mark the links that show what will be, and not what is; those of a Job say when that is."""
+    """Mark the links that show what will be, and not what is, unless they say when that is."""
     def is_shown(link: Link) -> bool:
         obj = scene.get(*link.key)
         return value_at(obj, link.field) == link.value if link.field else obj is not None or not link.value
 
     return finding._replace(chain=tuple(
-        link if is_shown(link) or link.text.startswith("at ") else link._replace(text=f"{link.text} (later)")
+        link if is_shown(link) or link.says_when else link._replace(text=f"{link.text} (later)")
         for link in finding.chain))
 
 

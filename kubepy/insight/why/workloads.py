@@ -22,10 +22,18 @@ from kubepy.api.meta import (
     uid_of,
 )
 from kubepy.api.objects.deployments import new_replica_set, old_replica_sets
-from kubepy.api.objects.nodes import DOWN_UNTIL, down_until
+from kubepy.api.objects.nodes import (
+    DOWN_UNTIL,
+    NO_EXECUTE,
+    NO_SCHEDULE,
+    down_until,
+    find_untolerated_taint,
+    required_node_affinity_matches,
+    taints_of,
+)
 from kubepy.api.objects.pods import get_condition, is_pod_ready, is_pod_terminal, node_name, pod_ready_time
 from kubepy.api.selectors import from_label_selector
-from kubepy.controllers.daemonset.placement import node_should_run_daemon_pod
+from kubepy.controllers.daemonset.placement import daemon_tolerations, node_should_run_daemon_pod
 from kubepy.insight.why import goals
 from kubepy.insight.why.deletions import MOST_MERGED, together
 from kubepy.insight.why.goals import count, desired_replicas
@@ -395,26 +403,31 @@ def misscheduled(scene: Scene, obj: Object) -> Finding | None:
 
 
 def without_nodes(scene: Scene, obj: Object) -> Finding | None:
-    """Say that a DaemonSet has no pods, as there are no nodes, or none with the labels that it wants."""
-    nodes, spec = scene.list("nodes"), obj["spec"]["template"]["spec"]
+    """Say that a DaemonSet has no pods, as there are no nodes, none that it chooses, or only tainted ones."""
+    nodes, template = scene.list("nodes"), obj["spec"]["template"]
     if desired_replicas(obj) or scene.owned(obj, "pods"):
         return None
     none = scene.link(obj, "status.desiredNumberScheduled", "it has no pods, as there is no node for them")
     if not nodes:
         return scene.finding("no-nodes", none)
-    selector = spec.get("nodeSelector") or {}
+    chosen = [node for node in nodes if required_node_affinity_matches(template, node)]
+    selector = template["spec"].get("nodeSelector") or {}
     if selector and not any(selector.items() <= labels_of(node).items() for node in nodes):
         labels = [f"{name}={value}" for name, value in sorted(selector.items())]
         label = [("label", "nodes", place, *labels) for place in (name_of(nodes[0]), "--all")]
         return scene.finding(
             "node-selector", none, scene.link(obj, "spec.template.spec.nodeSelector", "no node has these labels"),
             remedies=label if selector.keys().isdisjoint(NOT_TO_RELABEL) else ())
-    if (spec.get("affinity") or {}).get("nodeAffinity"):
+    if not chosen:
         return scene.finding("node-affinity", none, scene.link(
-            obj, "spec.template.spec.affinity.nodeAffinity", "no node fulfils it, or it has taints"))
-    tainted = next((node for node in nodes if (node.get("spec") or {}).get("taints")), None)
-    taints = [scene.link(tainted, "spec.taints", "it has a taint that the pods do not tolerate")] if tainted else []
-    return scene.finding("taint", none, *taints) if taints else None
+            obj, "spec.template.spec.affinity.nodeAffinity", "no node fulfils it"
+            if not selector else "no node with the labels of the nodeSelector fulfils it"))
+    tolerations = daemon_tolerations(template["spec"])
+    for node in chosen:
+        if taint := find_untolerated_taint(taints_of(node), tolerations, (NO_EXECUTE, NO_SCHEDULE)):
+            return scene.finding("taint", none, scene.link(
+                node, f"spec.taints[{taints_of(node).index(taint)}]", "the pods do not tolerate this taint"))
+    return None
 
 
 DIAGNOSES: dict[str, tuple[Diagnosis, ...]] = {

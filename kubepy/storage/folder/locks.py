@@ -12,12 +12,14 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import TYPE_CHECKING
 
+from kubepy.lazy import lazy_for_others
 from kubepy.storage.errors import FolderError, LockTimeoutError, RemovedIndexError
 
 if TYPE_CHECKING:
-    from filelock import BaseFileLock
+    from filelock import BaseFileLock, FileLock, Timeout
 
 LOCK = "lock"  # the writers'
 POLL_INTERVAL = 0.005  # seconds
@@ -26,6 +28,14 @@ MAX_TURNS = 10  # a waiter that never gets a turn gives up after its patience ti
 # Asking for the holder of a lock takes the lock for an instant; taking it "at once" outlasts that.
 AT_ONCE = 0.1  # seconds
 MAX_HOLDER = 1000  # characters
+
+
+@cache
+def file_locks() -> tuple[type[FileLock], type[Timeout]]:
+    """Import filelock without what it has no use for here: ``secrets`` loads OpenSSL."""
+    with lazy_for_others("platform", "secrets"):
+        from filelock import FileLock, Timeout
+    return FileLock, Timeout
 
 
 class Lock:
@@ -91,8 +101,7 @@ class Lock:
 
     def try_acquire(self, timeout: float) -> bool:
         """Take the lock without naming the holder; return whether it was free in time. Raises FolderError."""
-        from filelock import FileLock, Timeout
-
+        FileLock, Timeout = file_locks()
         folder = os.path.dirname(self.path)
         root = os.path.dirname(folder)
         if not os.path.isdir(folder):  # FileLock would make it, for a state folder that is gone

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from math import inf
 
 from kubepy.storage.errors import FolderError
@@ -89,7 +90,8 @@ class FolderTransaction(BufferedTransaction[Row]):
     # --- what is stored ---
 
     def load(self, key: Key) -> Row | None:
-        self._search(Extent(*key))
+        if not self._is_refreshed:
+            self._search(Extent(*key))
         if key in self._edited:
             return self._edited[key]
         try:
@@ -97,6 +99,13 @@ class FolderTransaction(BufferedTransaction[Row]):
         except (DamagedError, sqlite3.Error, TypeError, ValueError):
             row = self._access.run(lambda: self._existing_row(key))
         return self._note_tombstone(row)
+
+    def load_together(self, keys: Collection[Key]) -> Iterable[tuple[Key, Row]]:
+        if not self._is_refreshed:  # edits of each count before it is read
+            return []
+        with suppress(DamagedError, sqlite3.Error, TypeError, ValueError):  # that shows again when one is loaded alone
+            return [(row.key, row) for row in self.database().rows_of(keys) if row.json is not None]
+        return []
 
     def _existing_row(self, key: Key) -> Row | None:
         """Return the row of a key. Raises DamagedError where there is one that cannot be looked up."""
@@ -168,7 +177,8 @@ class FolderTransaction(BufferedTransaction[Row]):
 
     def check_access(self, key: Key, *, reading: bool = False) -> None:
         """Refuse a key whose file cannot be an object, or that is behind an obstacle. Raises FolderError."""
-        self._search(Extent(*key))
+        if not self._is_refreshed:
+            self._search(Extent(*key))
         if not self._problems:
             return
         if obstacle := self._obstacles.before(key.resource, key.namespace):

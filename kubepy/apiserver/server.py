@@ -230,6 +230,10 @@ class RequestScope(NamedTuple):
             return self.server.scheme.by_key(self.request.resource.group_resource)._replace(is_older=True)
         return self.resource.at(version) if version else self.resource
 
+    def key_of(self, name: str) -> Key:
+        """Return the key of an object of the resource, in the namespace of the request."""
+        return Key(self.resource.key, self.request.namespace, name)
+
     def with_name(self, name: str) -> RequestScope:
         return self._replace(request=self.request._replace(name=name))
 

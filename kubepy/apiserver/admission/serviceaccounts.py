@@ -87,7 +87,7 @@ def mount_token(attributes: Attributes, spec: Object) -> None:
     volumes = spec.get("volumes") or []
     present = next((volume["name"] for volume in volumes if str(volume.get("name")).startswith(VOLUME_PREFIX)), None)
     metadata, transaction = attributes.obj["metadata"], attributes.transaction
-    pod = attributes.scope.with_name(metadata.get("name") or metadata.get("generateName") or "").key
+    pod = attributes.scope.key_of(metadata.get("name") or metadata.get("generateName") or "")
     name = present or VOLUME_PREFIX + attributes.server.ids.suffix(
         *pod, VOLUME_PREFIX, number=transaction.names_given(pod))
     is_mounted = False

@@ -136,7 +136,7 @@ def create_decoded(scope: RequestScope, new: Object, managed_fields: Callable[[]
     charges = admission.charge_quotas(attributes)
     stored = scope.create(new)
     if names_given:
-        scope.transaction.set_names_given(scope.with_name(metadata["generateName"]).key, names_given)
+        scope.transaction.set_names_given(scope.key_of(metadata["generateName"]), names_given)
     scope.transaction.charge(charges)
     return stored
 
@@ -146,11 +146,11 @@ def _generate_name(scope: RequestScope, prefix: str) -> tuple[str, int]:
 
     After NAME_ATTEMPTS the last one is used as it is, and refused.
     """
-    subject, ids = scope.with_name(prefix).key, scope.server.ids
+    subject, ids = scope.key_of(prefix), scope.server.ids
     number = scope.transaction.names_given(subject) if ids.seed is not None else 0
     for attempt in range(NAME_ATTEMPTS):
         name = prefix[:MAX_GENERATED_PREFIX] + ids.suffix(*subject, number=number, attempt=attempt)
-        if scope.transaction.get(scope.with_name(name).key) is None:
+        if scope.transaction.get(scope.key_of(name)) is None:
             break
     return name, number + attempt + 1 if ids.seed is not None else 0
 

@@ -108,14 +108,13 @@ def create_alike(scope: RequestScope, memory: BatchMemory, mark: bytes, body: Ob
     transaction, server = scope.transaction, scope.server
     prefix, node = body["metadata"]["generateName"], node_of(body["spec"])
     name, names_given = generate(scope, prefix)
-    named = scope.with_name(name)
     metadata = {**example["metadata"], "name": name, "creationTimestamp": server.clock.timestamp(),
-                "uid": server.ids.uid(*named.key, revision=transaction.revision)}
+                "uid": server.ids.uid(*scope.key_of(name), revision=transaction.revision)}
     del metadata["resourceVersion"]
     spec = example["spec"] if node is None else with_node(example["spec"], node)
-    stored = named.create({**example, "metadata": metadata, "spec": spec})
+    stored = scope.with_name(name).create({**example, "metadata": metadata, "spec": spec})
     if names_given:
-        transaction.set_names_given(scope.with_name(prefix).key, names_given)
+        transaction.set_names_given(scope.key_of(prefix), names_given)
     return stored
 
 
@@ -157,12 +156,20 @@ def _decoded_status(memory: BatchMemory, status: Any) -> Object | None:
     second, are decoded once, and are the same Python objects."""
     if type(status) is not dict:
         return None
-    decoded: Object = {}
+    lists: list[tuple[str, Any]] = []
+    others: Object = {}
+    for field, value in status.items():
+        if type(value) is list:
+            lists.append((field, value))
+        else:
+            others[field] = value
     try:
-        for field, value in status.items():
-            if type(value) is not list:
-                part = types.decode_as(STATUS, {field: value})
-            elif (known := memory.parts.get(mark := marshal.dumps((field, value), 2))) is not None:
+        part = types.decode_as(STATUS, others)
+        if part.unknown_fields:
+            return None
+        decoded: Object = part.object
+        for field, value in lists:
+            if (known := memory.parts.get(mark := marshal.dumps((field, value), 2))) is not None:
                 part = known
             else:
                 part = memory.parts[mark] = types.decode_as(STATUS, {field: value})

@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from kubepy.storage import EditError, FolderError, Key
+from kubepy.storage.folder.manifest import ContentError, parse
 from kubepy.storage.folder.store import FolderStore
+from kubepy.storage.yaml.loader import DocumentText, split
 
 from .conftest import config_map, create, file_of, key, names
 
@@ -346,3 +348,17 @@ def test_unforeseen_error_is_problem_of_its_file_alone(
     assert names(snapshot.objects) == ["good"]
     assert [(problem.path, problem.line) for problem in snapshot.problems] == [(f"{HERE}/bad.yaml", 1)]
     assert type(error).__name__ in snapshot.problems[0].reason or "nested too deeply" in snapshot.problems[0].reason
+
+
+@pytest.mark.parametrize(("depth", "inner"), [(199, "1"), (200, ""), (199, "1.5")])
+def test_nesting_is_refused_beyond_its_limit(depth: int, inner: str) -> None:
+    text = f"{GOOD}x: {{}}{inner}{{}}\n"
+    assert parse(text.format("[" * depth, "]" * depth).encode()).object["kind"] == "ConfigMap"
+    with pytest.raises(ContentError, match="nested too deeply"):
+        parse(text.format("[" * (depth + 1), "]" * (depth + 1)).encode())
+
+
+@pytest.mark.parametrize("text", [GOOD, GOOD.rstrip("\n"), GOOD + "\n\n", "\n", "# remark\n\n" + GOOD])
+def test_document_without_separator_is_same_as_behind_one(text: str) -> None:
+    (document,), (separated,) = split(DocumentText(text, 7)), split(DocumentText(f"---\n{text}", 6))
+    assert (document.text, document.line) == (separated.text.removeprefix("---\n"), separated.line + 1)

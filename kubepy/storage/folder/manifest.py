@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from kubepy.lazy import NamedTuple, lazy_imports
@@ -23,6 +23,7 @@ MAX_DEPTH = 200
 SHARED_BEYOND = 4000  # objects in memory, from which on those that are decoded share parts
 MAX_DECODED = 50_000  # objects kept in memory
 DECODED_TOGETHER = 64
+_SCALARS = frozenset((str, int, bool, type(None)))  # most values, each of which JSON can say
 MAX_VALUES = 500_000  # an alias bomb is small as a file and has no end as an object
 _PLACED = r"^(?:error converting YAML to JSON: )?yaml: (?:line \d+: )?"  # the problem has its line
 # Nested conflicts (a merge of merges, a file renamed on both sides) have longer markers.
@@ -203,22 +204,24 @@ def _line_at(data: bytes, position: int) -> int:
 def _check_values(obj: Object, line: int) -> None:
     """Refuse what JSON cannot say or what grows out of all bounds: aliases, NaN, odd keys, cycles."""
     pending: list[tuple[Any, int]] = [(obj, 0)]
-    count = 0
+    count = 1
     while pending:
         value, depth = pending.pop()
-        count += 1
-        if count > MAX_VALUES or depth > MAX_DEPTH:
-            raise ContentError(line, "grows too large when its aliases are expanded or is nested too deeply")
+        inner: Collection[Any] = ()
         if isinstance(value, dict):
             if not all(isinstance(key, str) for key in value):
                 raise ContentError(line, "has a key that is not a string")
-            pending.extend((child, depth + 1) for child in value.values())
+            inner = value.values()
         elif isinstance(value, list):
-            pending.extend((child, depth + 1) for child in value)
+            inner = value
         elif isinstance(value, float) and not math.isfinite(value):
             raise ContentError(line, "has a number that JSON cannot hold")
         elif value is not None and not isinstance(value, str | int | float):
             raise ContentError(line, f"has a value that JSON cannot hold ({type(value).__name__})")
+        count += len(inner)
+        if count > MAX_VALUES or (inner and depth >= MAX_DEPTH):
+            raise ContentError(line, "grows too large when its aliases are expanded or is nested too deeply")
+        pending += [(child, depth + 1) for child in inner if child.__class__ not in _SCALARS]
 
 
 def check_place(obj: Object, key: Key | None, directory_key: Key, file_path: str, line: int) -> Key:

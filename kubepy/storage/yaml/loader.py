@@ -155,6 +155,9 @@ def _load_yaml(stream: DocumentText, old_booleans: bool, unique_keys: bool, blan
 
 def split(stream: DocumentText) -> Iterator[DocumentText]:
     """Cut at separator lines (``YAMLReader``). The first may begin with its separator; the others are without."""
+    if stream.text and "---" not in stream.text and "\r" not in stream.text:
+        yield stream._replace(text=stream.text.removesuffix("\n") + "\n")
+        return
     lines: list[str] = []
     start = stream.line
     text_lines = stream.text.removesuffix("\n").split("\n") if stream.text else []

@@ -7,14 +7,13 @@ written again for as long as the series goes on.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, NamedTuple
 
 from kubepy.api.clock import format_micro_time, parse_time
 from kubepy.api.meta import Object, name_of, namespace_of, object_reference
-from kubepy.api.values.names import dns1123_subdomain
 from kubepy.apiserver.client import Client
 from kubepy.apiserver.transaction import RequestTransaction
 from kubepy.runtime.events import EVENTS, StoredEvents, store_event, takes_events
@@ -39,10 +38,8 @@ class SeriesRecorder:
         self._client = client
         self._component, self._instance = component, f"{component}-{instance}"
         self._recorded: dict[str, _Recorded] = {}  # by isomorphism; the one that came last is last
-        self._known: set[str] = set()  # namespaces whose stored events have been looked at
-        self._stored = StoredEvents()  # those of other namespaces
-        self._is_recalled = False  # it goes on from a checkpoint
-        self._series: dict[str, datetime] = {}  # of another process: when each was last observed, stored or not
+        self._stored = StoredEvents()
+        self._series: dict[str, datetime] = {}  # when each series of another process was last observed
         client.event_memories[component] = self
 
     def event(self, regarding: Mapping[str, Any], event_type: str, reason: str, action: str, note: str, *,
@@ -98,16 +95,8 @@ class SeriesRecorder:
         return recorded._replace(last=now, is_series=True)
 
     def _load_stored(self, transaction: RequestTransaction, namespace: str, name: str) -> None:
-        """Read the events that earlier processes have recorded; where a checkpoint says the rest, those about an
-        object."""
-        if namespace in self._known:
-            return
-        stored: Iterable[Object]
-        if self._is_recalled and not dns1123_subdomain(f"{name}.{2**64 - 1:x}"):
-            stored = self._stored.take(self._client, transaction, namespace, name)
-        else:
-            self._known.add(namespace)
-            stored = transaction.list(EVENTS, namespace)
+        """Read the events about an object that earlier processes have recorded."""
+        stored = self._stored.take(self._client, transaction, namespace, name)
         own = (event for event in stored if event.get("reportingInstance") == self._instance)
         for event in sorted(own, key=_last_time):
             key, last = _isomorphism(event), parse_time(_last_time(event))
@@ -121,7 +110,7 @@ class SeriesRecorder:
     def recall(self, memory: Any) -> None:
         """Go on from what ``remember`` gave in another process."""
         self._series = {key: parse_time(last) for key, last in (memory or {}).items()}
-        self._recorded, self._known, self._stored, self._is_recalled = {}, set(), StoredEvents(), True
+        self._recorded, self._stored = {}, StoredEvents(is_recalled=True)
 
 
 def _last_time(event: Object) -> str:

@@ -71,22 +71,11 @@ class Recorder:
                 self._write(transaction, decision, now)
 
     def _load_stored(self, transaction: RequestTransaction, event: Object) -> None:
-        """Read the events that earlier processes have recorded.
-
-        Where a checkpoint says the rest, those about the object of the event are enough; names begin with the object's.
-        """
-        correlator, name = self._correlator, event["involvedObject"].get("name", "")
-        namespace = namespace_of(event)
-        if namespace in correlator.namespaces:
-            return
-        if correlator.is_recalled and not dns1123_subdomain(f"{name}.{2**64 - 1:x}"):
-            stored = correlator.stored.take(self._client, transaction, namespace, name)
-        else:
-            correlator.namespaces.add(namespace)
-            stored = list(transaction.list(EVENTS, namespace))
-        for old in stored:
+        """Read the events about the object of an event that earlier processes have recorded."""
+        name = event["involvedObject"].get("name", "")
+        for old in self._correlator.stored.take(self._client, transaction, namespace_of(event), name):
             if old.get("source", {}).get("component") == self._component:
-                correlator.add_stored(old)
+                self._correlator.add_stored(old)
 
     def _write(self, transaction: RequestTransaction, decision: EventDecision, now: datetime) -> None:
         event, before = decision
@@ -122,32 +111,42 @@ def store_event(transaction: RequestTransaction, event: Object, now: datetime, i
 
 
 class StoredEvents:
-    """The events that earlier processes have recorded, by the object that they are about: names begin with its name.
+    """The events that earlier processes have recorded.
 
-    They are found for one object at a time; from some objects on the names of all are read at once.
+    After a checkpoint, which holds the rest, those about the object of a new event are enough; names begin with that
+    of the object. They are looked up for one object at a time; from some objects on the names of all are read at once.
+
+    :ivar is_recalled: the recorder goes on from a checkpoint.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_recalled: bool = False) -> None:
+        self.is_recalled = is_recalled
+        self._namespaces: set[str] = set()  # whose events have all been taken
         self._taken: set[tuple[str, str]] = set()  # the objects by namespace and name
-        self._unread: dict[str, dict[str, list[str]]] = {}  # names of all other events, by namespace and object
+        self._unread: dict[str, dict[str, list[str]]] = {}  # names of all events, by namespace and object
 
     def take(self, client: Client, transaction: RequestTransaction, namespace: str, name: str) -> list[Object]:
-        """Return the events about an object, when it is first asked for; none after that."""
-        if namespace not in self._unread and (namespace, name) not in self._taken:
-            is_one = len(self._taken) < FOUND_SINGLY
+        """Return the events that must be known before one about an object is recorded, each event once.
+
+        Events about objects that were asked for before are left out: what the recorder knows of them may be newer.
+        """
+        if namespace in self._namespaces or (namespace, name) in self._taken:
+            return []
+        if not self.is_recalled or dns1123_subdomain(f"{name}.{2**64 - 1:x}"):  # an event without the object's name
+            self._namespaces.add(namespace)
+            return [event for event in transaction.list(EVENTS, namespace)
+                    if (namespace, name_of(event).rpartition(".")[0]) not in self._taken]
+        if namespace not in self._unread:
+            is_single = len(self._taken) < FOUND_SINGLY
             names: dict[str, list[str]] = {}
-            for stored_name in client.names_recorded(EVENTS, namespace, f"{name}." if is_one else ""):
-                about = stored_name.rpartition(".")[0]
-                if (namespace, about) not in self._taken:
-                    names.setdefault(about, []).append(stored_name)
-            if is_one:
-                self._taken.add((namespace, name))
-            else:
+            for stored_name in client.names_recorded(EVENTS, namespace, f"{name}." if is_single else ""):
+                names.setdefault(stored_name.rpartition(".")[0], []).append(stored_name)
+            if not is_single:
                 self._unread[namespace] = names
-            found = names.pop(name, [])
         else:
-            found = self._unread.get(namespace, {}).pop(name, [])
-        stored = (transaction.get(Key(EVENTS, namespace, stored_name)) for stored_name in found)
+            names = self._unread[namespace]
+        self._taken.add((namespace, name))
+        stored = (transaction.get(Key(EVENTS, namespace, stored_name)) for stored_name in names.pop(name, ()))
         return [event for event in stored if event is not None]
 
 
@@ -202,20 +201,16 @@ class Correlator:
 
     Reads no clock and writes nothing. Where there is a checkpoint it goes on in the next process as in this one.
 
-    :ivar namespaces: those whose stored events it has seen.
-    :ivar stored: the stored events of other namespaces.
-    :ivar is_recalled: it goes on from a checkpoint.
+    :ivar stored: the stored events that it has not seen yet.
     """
 
     def __init__(self) -> None:
-        self.namespaces: set[str] = set()
         self._logs: dict[EventKey, _Log] = {}
         self._similar: dict[EventKey, _Similar] = {}
         self._allowances: dict[EventKey, _Allowance] = {}
         # How often events have come that another process stored with a lower count, and when the last time was.
         self._counts: dict[EventKey, tuple[int, datetime]] = {}
         self.stored = StoredEvents()
-        self.is_recalled = False
         self._key: EventKey = ()
 
     def correlate(self, event: Object, now: datetime) -> EventDecision | None:
@@ -243,7 +238,7 @@ class Correlator:
         count, last = event.get("count", 1), parse_time(event["lastTimestamp"])
         times, observed = self._counts.pop(key, (count, last))
         self._logs[key] = _Log(name_of(event), max(times, count), event["firstTimestamp"], observed, times > count)
-        if not is_combined and not self.is_recalled:
+        if not is_combined and not self.stored.is_recalled:
             messages, latest = self._similar.get(similar, _Similar({}, last))
             self._similar[similar] = _Similar({**messages, event["message"]: None}, max(latest, last))
 
@@ -268,7 +263,7 @@ class Correlator:
                          for key, messages, last in similar}
         self._allowances = {tuple(key): _Allowance(tokens, parse_time(last)) for key, tokens, last in allowances}
         self._counts = {tuple(key): (times, parse_time(last)) for key, times, last in counts}
-        self.namespaces, self.stored, self._logs, self.is_recalled = set(), StoredEvents(), {}, True
+        self.stored, self._logs = StoredEvents(is_recalled=True), {}
 
     def _aggregate(self, event: Object, now: datetime) -> tuple[Object, EventKey]:
         """Return the event and its key, or one in place of many similar ones (``EventAggregate``)."""

@@ -6,12 +6,13 @@ An encoding is kept by object version, version of the API and media type.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from kubepy.api.meta import Object
 from kubepy.api.scheme import Resource
-from kubepy.api.selectors import parse_fields
+from kubepy.api.selectors import DOUBLE_EQUALS, EQUALS, IN, parse_fields, parse_labels
 from kubepy.apiserver.request import ListOptions, Request
 from kubepy.lazy import lazy_imports
 from kubepy.server import tables
@@ -27,6 +28,7 @@ with lazy_imports():
 
 
 LABELS = "labels"  # the form of what most selectors need
+PLAIN = re.compile(r"[A-Za-z0-9._-]+")  # a value that JSON has as it is
 
 
 class View(NamedTuple):
@@ -60,6 +62,17 @@ class View(NamedTuple):
         return any(term.field not in ("metadata.name", "metadata.namespace")
                    for term in parse_fields(self.options.field_selector))
 
+    def required_texts(self) -> list[str]:
+        """Return texts that are in the JSON of each object that the selectors choose: others need no decoding."""
+        if self.resource.custom:  # conversions may change labels
+            return []
+        values = [requirement.values[0] for requirement in parse_labels(self.options.label_selector).requirements
+                  if requirement.operator in (IN, EQUALS, DOUBLE_EQUALS) and len(requirement.values) == 1]
+        if self.resource.key == "pods":
+            values += [term.value for term in parse_fields(self.options.field_selector)
+                       if term.field == "spec.nodeName" and not term.negated]
+        return [f'"{value}"' for value in values if PLAIN.fullmatch(value)]
+
     @property
     def form(self) -> object:
         """The part of the view that an encoding depends on."""
@@ -78,13 +91,17 @@ def select(call: Call, view: View, encodings: Encodings, records: Sequence[Memor
     """Tell of each object whether the selectors choose it. Raises Status."""
     if not view.has_selectors:
         return [True] * len(records)
-    request = view.request
+    request, texts = view.request, view.required_texts()
+    places = [place for place, record in enumerate(records) if all(text in (record.json or "") for text in texts)]
     if view.resource.custom or view.selects_by_content:
-        objects = [decode(record.json or "", record.revision) for record in records]
+        objects = [decode(records[place].json or "", records[place].revision) for place in places]
     else:
         request = request._replace(resource=request.resource._replace(version=""))
-        objects = [_labeled(encodings, record) for record in records]
-    return [obj is not None for obj in call.client.choose(request, objects)]
+        objects = [_labeled(encodings, records[place]) for place in places]
+    matches = [False] * len(records)
+    for place, obj in zip(places, call.client.choose(request, objects), strict=True):
+        matches[place] = obj is not None
+    return matches
 
 
 def _labeled(encodings: Encodings, record: MemoryRecord) -> Object:

@@ -7,7 +7,7 @@ import pytest
 
 from kubepy.api.clock import parse_time
 from kubepy.apiserver.cluster import LocalCluster
-from kubepy.runtime.events import BURST, FOUND_SINGLY, Recorder
+from kubepy.runtime.events import BURST, FOUND_SINGLY, Recorder, StoredEvents
 
 NOW = "2026-11-20T10:00:00Z"
 
@@ -81,6 +81,30 @@ def test_counting_goes_on_for_each_object_after_checkpoint(cluster: LocalCluster
             recorder.event(obj, "Normal", "Made", "one")
     assert sorted((event["involvedObject"]["name"], event["count"]) for event in events(cluster)) == sorted(
         (name, 4) for name in names)
+
+
+def test_unwritten_count_stays_when_the_whole_namespace_is_read(cluster: LocalCluster, about: dict[str, Any]) -> None:
+    role = {"metadata": {"name": "system:x"}, "rules": []}
+    unnameable = cluster.client.create("roles.rbac.authorization.k8s.io", role, namespace="default")
+    recorder = Recorder(cluster.client, "tester")
+    cluster.client.event_memories["tester"].recall(None)
+    for _ in range(BURST + 5):
+        recorder.event(about, "Normal", "Made", "again")
+    recorder.event(unnameable, "Normal", "Made", "an event without the object's name")
+    cluster.clock.own = parse_time(NOW) + timedelta(seconds=300)
+    recorder.event(about, "Normal", "Made", "again")
+    assert ("again", BURST + 6) in told(cluster)
+
+
+def test_stored_event_is_taken_once(cluster: LocalCluster, about: dict[str, Any]) -> None:
+    other = cluster.client.create("configmaps", {"metadata": {"name": "other"}}, namespace="default")
+    for obj in (about, other):
+        Recorder(cluster.client, "tester").event(obj, "Normal", "Made", "one")
+    stored = StoredEvents(is_recalled=True)
+    with cluster.client.transaction() as transaction:
+        taken = [event["involvedObject"]["name"] for name in ("cm", "cm", "system:x", "other", "system:x")
+                 for event in stored.take(cluster.client, transaction, "default", name)]
+    assert taken == ["cm", "other"]
 
 
 def test_tenth_of_many_similar_events_combines_them(cluster: LocalCluster, about: dict[str, Any]) -> None:

@@ -171,3 +171,17 @@ def test_items_of_built_in_kinds_do_not_repeat_their_kind(full: Api) -> None:
     assert body["kind"] == "ConfigMapList"
     assert "kind" not in body["items"][0]
     assert config_map("a")["data"] == {}
+
+
+@pytest.mark.parametrize(("query", "expected"), [
+    ("fieldSelector=spec.nodeName%3Dn1", ["a"]), ("fieldSelector=spec.nodeName!%3Dn1", ["b", "c"]),
+    ("fieldSelector=spec.nodeName%3D", ["c"]), ("labelSelector=app%3Dn1", ["b"]), ("labelSelector=app+in+(n1)", ["b"]),
+    ("labelSelector=app+in+(n1,n2)", ["b", "c"]), ("labelSelector=app!%3Dn1", ["a", "c"]),
+    ("labelSelector=app%3Dn2&fieldSelector=spec.nodeName%3Dn1", []), ("labelSelector=app%3D", ["a"])])
+def test_selected_pods_have_the_value_in_the_field_that_is_meant(api: Api, query: str, expected: list[str]) -> None:
+    path = "/api/v1/namespaces/default/pods"
+    for name, app, node in (("a", "", "n1"), ("b", "n1", "n2"), ("c", "n2", "")):
+        spec = {"containers": [{"name": "c", "image": "n1"}], **({"nodeName": node} if node else {})}
+        created = api.post(path, {"metadata": {"name": name, "labels": {"app": app}}, "spec": spec})
+        assert created.status == 201, created.body
+    assert names(api.get(f"{path}?{query}")) == expected

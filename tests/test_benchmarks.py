@@ -19,7 +19,7 @@ class Measurements:
         return Figure(self.values.pop(0))
 
     def compared_with(self, recorded: float, tmp_path: Path) -> tuple[dict[str, float], list[str]]:
-        row = Row("work", "some work on {base_pods} pods", "Y", None, 1.0, self)
+        row = Row("work", "some work on {base_pods} pods", "Y", 1.0, self)
         return benchmarks.run([row], Bench(Clusters(tmp_path), SHORT.base), SHORT, {"work": recorded})
 
 

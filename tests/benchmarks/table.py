@@ -44,7 +44,6 @@ class Row:
 
     :param work: with ``{base}`` and so on for the number of pods or objects of the sizes.
     :param unit: of the value; ``Y`` or ``×`` what it is compared with.
-    :param before: the value when the table was first measured, on two idle cores.
     :param short: that it belongs to the short form, too.
     :param slack: how many times the recorded value it may become before the short form fails.
     """
@@ -52,7 +51,6 @@ class Row:
     name: str
     work: str
     unit: str
-    before: float | None
     aim: float
     measure: Callable[[Bench, Sizes], Figure]
     short: bool = True
@@ -256,35 +254,35 @@ def measure_idle_watch(bench: Bench, sizes: Sizes) -> Figure:
 
 ONCE = "`controller --once`"
 ROWS = (
-    Row("make", "DaemonSet over {nodes} nodes until all pods are available", "Y", 1.8, 1.0, measure_make),
-    Row("update", "rolling update of it at 10 %", "Y", 2.7, 1.6, measure_update),
-    Row("get", "`get pods`, {base_pods}", "Y", 0.21, 0.17, read("base", "get", "pods")),
-    Row("get-wide", "`get pods`, {wide_pods}", "Y", 0.91, 0.7, read("wide", "get", "pods"), short=False),
-    Row("get-large", "`get pods`, {large_pods}", "Y", 8.3, 3.6, read("large", "get", "pods")),
-    Row("yaml", "`get pods -o yaml`, {base_pods}", "Y", 0.27, 0.27, read("base", "get", "pods", "-o", "yaml")),
-    Row("yaml-large", "`get pods -o yaml`, {large_pods}", "Y", 6.6, 5.7, read("large", "get", "pods", "-o", "yaml"),
+    Row("make", "DaemonSet over {nodes} nodes until all pods are available", "Y", 1.0, measure_make),
+    Row("update", "rolling update of it at 10 %", "Y", 1.6, measure_update),
+    Row("get", "`get pods`, {base_pods}", "Y", 0.17, read("base", "get", "pods")),
+    Row("get-wide", "`get pods`, {wide_pods}", "Y", 0.7, read("wide", "get", "pods"), short=False),
+    Row("get-large", "`get pods`, {large_pods}", "Y", 3.6, read("large", "get", "pods")),
+    Row("yaml", "`get pods -o yaml`, {base_pods}", "Y", 0.27, read("base", "get", "pods", "-o", "yaml")),
+    Row("yaml-large", "`get pods -o yaml`, {large_pods}", "Y", 5.7, read("large", "get", "pods", "-o", "yaml"),
         short=False),
-    Row("json", "`get pods -o json`, {base_pods}", "Y", 0.7, 0.21, read("base", "get", "pods", "-o", "json")),
-    Row("json-large", "`get pods -o json`, {large_pods}", "Y", 21, 4.3, read("large", "get", "pods", "-o", "json"),
+    Row("json", "`get pods -o json`, {base_pods}", "Y", 0.21, read("base", "get", "pods", "-o", "json")),
+    Row("json-large", "`get pods -o json`, {large_pods}", "Y", 4.3, read("large", "get", "pods", "-o", "json"),
         short=False),
-    Row("start", "`get ds x`", "× `kubectl version --client`", 1.45, 1.2, measure_start),
-    Row("label-middle", "`label ds x`, {middle_objects} objects", "× with 30", 2.3, 1.2, label("middle"), short=False),
-    Row("label-large", "`label ds x`, {large_objects} objects", "× with 30", 4.9, 1.2, label("large")),
-    Row("idle-middle", f"{ONCE}, nothing to do, {{middle_objects}} objects", "Y", 0.77, 0.21, idle_once("middle"),
+    Row("start", "`get ds x`", "× `kubectl version --client`", 1.2, measure_start),
+    Row("label-middle", "`label ds x`, {middle_objects} objects", "× with 30", 1.2, label("middle"), short=False),
+    Row("label-large", "`label ds x`, {large_objects} objects", "× with 30", 1.2, label("large")),
+    Row("idle-middle", f"{ONCE}, nothing to do, {{middle_objects}} objects", "Y", 0.21, idle_once("middle"),
         short=False),
-    Row("idle-large", f"{ONCE}, nothing to do, {{large_objects}} objects", "Y", 1.6, 0.36, idle_once("large")),
-    Row("delete", "one pod deleted among {large_pods}", "Y", 8.6, 0.71, measure_delete),
-    Row("delete-once", f"then {ONCE}", "Y", 16, 1.0, measure_once_after_delete),
-    Row("latency", "the same beside `--watch`, until its replacement is bound", "s", None, 0.2, measure_latency,
+    Row("idle-large", f"{ONCE}, nothing to do, {{large_objects}} objects", "Y", 0.36, idle_once("large")),
+    Row("delete", "one pod deleted among {large_pods}", "Y", 0.71, measure_delete),
+    Row("delete-once", f"then {ONCE}", "Y", 1.0, measure_once_after_delete),
+    Row("latency", "the same beside `--watch`, until its replacement is bound", "s", 0.2, measure_latency,
         short=False),
-    Row("latency-flat", "the same", "× among {small_pods}", None, 1.5, measure_flatness, short=False),
-    Row("idle-watch", "`controller --watch`, nothing to do, {middle_objects} objects", "% of a core", None, 0.5,
+    Row("latency-flat", "the same", "× among {small_pods}", 1.5, measure_flatness, short=False),
+    Row("idle-watch", "`controller --watch`, nothing to do, {middle_objects} objects", "% of a core", 0.5,
         measure_idle_watch, slack=3),
-    Row("made-per-pod", "a pod of {large_pods} made", "× of {base_pods}", 1.6, 1.15,
+    Row("made-per-pod", "a pod of {large_pods} made", "× of {base_pods}", 1.15,
         per_pod(make, lambda size: size.pods)),
-    Row("updated-per-pod", "a pod updated in one of the DaemonSets of {large_pods}", "× of {base_pods}", 2.5, 1.15,
+    Row("updated-per-pod", "a pod updated in one of the DaemonSets of {large_pods}", "× of {base_pods}", 1.15,
         per_pod(update, lambda size: size.nodes)),
-    Row("memory", "memory, {base_pods} pods made", "MB", 106, 90, memory("base")),
-    Row("memory-large", "memory, {large_pods} pods made", "MB", 938, 500, memory("large"), short=False),
-    Row("memory-get", "memory, `get ds x`", "MB", 16, 16, measure_get_memory),
+    Row("memory", "memory, {base_pods} pods made", "MB", 90, memory("base")),
+    Row("memory-large", "memory, {large_pods} pods made", "MB", 500, memory("large"), short=False),
+    Row("memory-get", "memory, `get ds x`", "MB", 16, measure_get_memory),
 )

@@ -45,6 +45,8 @@ def test_streams_folder_environment_and_status_are_those_of_the_caller(fork_serv
     (signal.SIGTERM, 0), (signal.SIGINT, 130), (signal.SIGHUP, -signal.SIGHUP), (signal.SIGKILL, -signal.SIGKILL)])
 def test_signal_to_the_program_ends_what_it_runs(
         fork_server: ForkServer, tmp_path: Path, number: int, status: int) -> None:
+    if signal.getsignal(number) is signal.SIG_IGN:
+        pytest.skip("whoever started the tests has this signal ignored, as nohup does")
     bash(fork_server, "kubepy init --nodes=0", tmp_path)
     env = {**os.environ, "KUBEPY_STATE": str(tmp_path / "state")}
     words = [fork_server.program, "controller", "--watch"]

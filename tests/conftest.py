@@ -37,8 +37,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.no_cover)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def user_directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Let the key by which kubepy knows its folders be one of the tests."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("user")))
+        yield
+
+
 @pytest.fixture(scope="session")
-def fork_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkServer]:
+def fork_server(tmp_path_factory: pytest.TempPathFactory, user_directory: None) -> Iterator[ForkServer]:
     """kubepy's program without its start: ``fork_server.program``."""
     server = ForkServer(tmp_path_factory.mktemp("program"))
     yield server

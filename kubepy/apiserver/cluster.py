@@ -85,6 +85,8 @@ class LocalCluster:
         self.ids = Ids(self.settings.seed, self.clock)
         self.scheme = Scheme(self._custom_resources)
         self._server = Server(self.scheme, self.clock, self.ids, self._new_strategy, self.settings)
+        if isinstance(store, FolderStore):
+            self._server.network_refusal = store.network_refusal
         self.client = self._own_client = Client(self.store, self._server)
         self.controller_client = self.client
         self.logger: Logger | None = None  # of the work of the controllers (-v)
@@ -133,6 +135,7 @@ class LocalCluster:
             store.set_settings(settings)
         fork = LocalCluster(store)
         fork._server.is_prediction, fork._server.silent = is_prediction, self._server.silent
+        fork._server.network_refusal = self._server.network_refusal
         fork.keeps_timeline = is_prediction or self.keeps_timeline
         return fork
 

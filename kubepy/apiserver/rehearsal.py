@@ -63,11 +63,13 @@ class WebhookCalls:
     :param services: the URLs of Services, by ``namespace/name`` or ``namespace/name:port``.
     :param may_wait: False: WouldWait is raised instead of a call.
     :param silent: endpoints that have timed out in this prediction or one before it, which are not tried again.
+    :param refusal: returns why nothing may be called, "" where it may.
     """
 
-    def __init__(self, services: Mapping[str, str], may_wait: bool = True,
-                 silent: Silent | None = None) -> None:
+    def __init__(self, services: Mapping[str, str], may_wait: bool = True, silent: Silent | None = None,
+                 refusal: Callable[[], str] = lambda: "") -> None:
         self.services = services
+        self._refusal = refusal
         self._may_wait = may_wait
         self._silent = silent
         self._answers: dict[WebhookCall, Answer] | None = None  # in a rehearsal, those that are known so far
@@ -87,6 +89,8 @@ class WebhookCalls:
             raise WouldWait
         known = {**(self._timed_out or {}), **(self._silent or {})}
         answers = {call: known[call.endpoint] for call in calls if call.endpoint in known}
+        if reason := self._refusal():
+            answers |= {call: webhookclient.refused(call, reason) for call in calls}
         answers |= webhookclient.send([call for call in calls if call not in answers], ids)
         for silent in (self._timed_out, self._silent):
             if silent is not None:

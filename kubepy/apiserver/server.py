@@ -39,10 +39,16 @@ def drop(warning: str) -> None:
     """Drop a warning: a controller has nobody to show it to."""
 
 
+def nothing_refused() -> str:
+    """Return that webhooks may be called: the reason why not is empty."""
+    return ""
+
+
 class Server:
     """The scheme and strategies of a cluster, its clock and ids, the requester, and the receiver of warnings.
 
     :param new_strategy: makes the strategy of a resource; it is kept until :meth:`forget_strategies`.
+    :ivar network_refusal: returns why no webhook may be called, "" where they may.
     """
 
     def __init__(self, scheme: Scheme, clock: Clock, ids: Ids, new_strategy: Callable[[Resource], Strategy],
@@ -55,6 +61,7 @@ class Server:
         self.may_wait = True  # for webhooks; False: requests that meet one raise WouldWait
         self.is_prediction = False  # admission webhooks are called as for a dry run: what happens is only predicted
         self.silent: rehearsal.Silent = {}  # webhooks that timed out in predictions
+        self.network_refusal: Callable[[], str] = nothing_refused
         self.warn: Callable[[str], None] = drop
         self.requester: Object = ADMINISTRATOR
         self._authorizer: authorization.Authorizer | None = None
@@ -138,8 +145,8 @@ class Server:
     def webhooks(self) -> rehearsal.WebhookCalls:
         """The calls of webhooks by this server."""
         if self._webhooks is None:
-            self._webhooks = rehearsal.WebhookCalls(self.settings.webhooks, self.may_wait,
-                                                    self.silent if self.is_prediction else None)
+            silent = self.silent if self.is_prediction else None
+            self._webhooks = rehearsal.WebhookCalls(self.settings.webhooks, self.may_wait, silent, self.network_refusal)
         return self._webhooks
 
     def forget_strategies(self) -> None:

@@ -81,6 +81,11 @@ def _answer(call: WebhookCall, ids: Ids) -> Answer:
         return Answer(uid, call.api_version, {}, str(_unreachable(endpoint, TIMED_OUT)))
 
 
+def refused(call: WebhookCall, reason: str) -> Answer:
+    """Return the answer to a call that is not made."""
+    return Answer("", call.api_version, {}, str(_unreachable(call.endpoint, call.endpoint.problem or reason)))
+
+
 def _unreachable(endpoint: Endpoint, problem: str) -> CallError:
     return CallError(f"Post {quote(endpoint.url)}: {problem}")
 

@@ -47,6 +47,7 @@ with lazy_imports():
         taint,
         timeline,
         top,
+        trust,
         version,
         wait,
         why,
@@ -335,6 +336,7 @@ COMMANDS: dict[str, Entry] = {
     "fork": Entry(lambda: state_folder.fork, "Copy the cluster to a new state folder"),
     "serve": Entry(lambda: serve.serve, "Serve the API of the cluster for kubectl and other clients"),
     "fsck": Entry(lambda: state_folder.fsck, "Check the state folder"),
+    "trust": Entry(lambda: trust.trust, "Trust a state folder that was made elsewhere"),
     "git": Entry(None, "Keep the state folder in a git repository", (), GIT, help_on_stdout=True,
                  examples=_GIT_EXAMPLES),
     "__complete": Entry(lambda: completion.complete, ""),
@@ -343,7 +345,8 @@ COMMANDS: dict[str, Entry] = {
 
 OWN_GROUP = "State Folder Commands"  # those that kubectl does not have
 GROUPS: dict[str, tuple[str, ...]] = {
-    OWN_GROUP: ("init", "controller", "serve", "clock", "plan", "why", "timeline", "fork", "fsck", "git"),
+    OWN_GROUP: ("init", "controller", "serve", "clock", "plan", "why", "timeline", "fork", "fsck", "trust",
+                "git"),
     "Basic Commands (Beginner)": ("create", "expose", "run", "set"),
     "Basic Commands (Intermediate)": ("explain", "get", "edit", "delete"),
     "Deploy Commands": ("rollout", "scale", "autoscale"),

@@ -20,11 +20,12 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from kubepy.storage import FolderError
-from kubepy.storage.folder import index, locks
+from kubepy.storage.folder import evidence, index, locks, origin
 
 CA, CA_KEY = "ca.crt", "ca.key"
 CERTIFICATE, CERTIFICATE_KEY = "apiserver.crt", "apiserver.key"
 TOKEN, SIGNING_KEY = "token", "sa.key"
+PUBLIC = (CA, CERTIFICATE)  # what is no secret
 TOKEN_BYTES = 32
 LOCK, LOCK_SECONDS = "keys.lock", 10.0
 CA_LIFE, CERTIFICATE_LIFE = timedelta(days=3650), timedelta(days=365)  # kubeadm's
@@ -115,29 +116,42 @@ class KeyFolder(NamedTuple):
         try:
             descriptor = os.open(self.path(name), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
             with open(descriptor, "rb") as file:
-                if os.fstat(descriptor).st_mode & 0o077:
-                    os.fchmod(descriptor, 0o600)
-                self.contents[name] = file.read()
-                return self.contents[name]
+                content = file.read()
+                is_public = os.fstat(descriptor).st_mode & 0o077
         except FileNotFoundError:
             return b""
         except OSError as error:
             raise FolderError(f"{self.path(name)}: cannot be read: {error.strerror}") from error
+        if is_public and name not in PUBLIC:
+            if evidence.has_modes(self.path(name)):
+                self.say(f"{self.path(name)} could be read by other users: made anew")
+                return b""
+            self.say(f"{self.path(name)} can be read by other users: its file system has no modes")
+        self.contents[name] = content
+        return content
 
     def write(self, name: str, content: bytes) -> None:
         """Put a file in place at once, which only its owner may read. Raises FolderError."""
         try:
-            write_private(self.path(name), content)
+            origin.write_content(self.folder, name, content)
             self.contents[name] = content
         except OSError as error:
             raise FolderError(f"{self.path(name)}: cannot be written: {error.strerror}") from error
 
+    def is_own(self, name: str) -> bool:
+        """Return whether a file that was read holds what was written to it here; if not, say that it is made anew."""
+        is_own = origin.is_own_content(self.folder, name, self.contents[name])
+        if not is_own:
+            self.say(f"{self.path(name)} was not written by kubepy: made anew")
+        return is_own
+
     def token(self) -> str:
         """Return the administrator's token."""
         text = self.read(TOKEN).decode("ascii", "replace").strip()
-        if len(text) == 2 * TOKEN_BYTES and all(character in "0123456789abcdef" for character in text):
+        is_sound = len(text) == 2 * TOKEN_BYTES and all(character in "0123456789abcdef" for character in text)
+        if is_sound and self.is_own(TOKEN):
             return text
-        if TOKEN in self.contents:
+        if TOKEN in self.contents and not is_sound:
             self.say(f"{self.path(TOKEN)} is damaged: made anew")
         text = os.urandom(TOKEN_BYTES).hex()
         self.write(TOKEN, text.encode())
@@ -145,14 +159,10 @@ class KeyFolder(NamedTuple):
 
     def private_key(self, name: str) -> ec.EllipticCurvePrivateKey:
         """Return a private key, made if there is none."""
-        content = self.read(name)
-        try:
-            if content and isinstance(key := serialization.load_pem_private_key(content, None),
-                                      ec.EllipticCurvePrivateKey) and isinstance(key.curve, ec.SECP256R1):
-                return key
-        except (ValueError, TypeError):
-            pass
-        if name in self.contents:
+        key = _parsed_key(self.read(name))
+        if key is not None and self.is_own(name):
+            return key
+        if name in self.contents and key is None:
             self.say(f"{self.path(name)} is damaged: made anew")
         key = ec.generate_private_key(ec.SECP256R1())
         self.write(name, pem_of_key(key))
@@ -217,6 +227,15 @@ class KeyFolder(NamedTuple):
             return None
 
 
+def _parsed_key(content: bytes) -> ec.EllipticCurvePrivateKey | None:
+    """Return the private key in PEM, None where it is none of the curve P-256."""
+    try:
+        key = serialization.load_pem_private_key(content, None)
+    except (ValueError, TypeError):
+        return None
+    return key if isinstance(key, ec.EllipticCurvePrivateKey) and isinstance(key.curve, ec.SECP256R1) else None
+
+
 def sign(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey, signer: ec.EllipticCurvePrivateKey,
          life: timedelta, extensions: list[tuple[x509.ExtensionType, bool]]) -> x509.Certificate:
     """Make a certificate; each extension comes with whether it is critical."""
@@ -243,22 +262,6 @@ def pem_of(certificate: x509.Certificate) -> bytes:
 def pem_of_key(key: ec.EllipticCurvePrivateKey) -> bytes:
     return key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8,
                              serialization.NoEncryption())
-
-
-def write_private(path: str, content: bytes) -> None:
-    """Replace a file in one step; only its owner may read it. Raises OSError."""
-    temporary = f"{path}.{os.getpid()}.tmp"
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-    try:
-        with open(os.open(temporary, flags, 0o600), "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except OSError:
-        if os.path.lexists(temporary):
-            os.unlink(temporary)
-        raise
 
 
 def hosts_of(address: str) -> list[str]:

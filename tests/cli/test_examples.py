@@ -12,6 +12,7 @@ import pytest
 
 from kubepy.cli.commands import COMMANDS
 from kubepy.cli.runtime.command import Entry, load, walk
+from tests.copies import copy_with_index
 from tests.forkserver import ForkServer
 
 REAL = shutil.which("kubectl")
@@ -177,7 +178,7 @@ def test_every_example_works(scene: Path, fork_server: ForkServer, tmp_path: Pat
     failures = []
     for number, block in enumerate(blocks):
         folder = tmp_path / str(number)
-        shutil.copytree(scene, folder)
+        copy_with_index(scene, folder)
         lines = "\n".join(line.strip() for line in block.splitlines())
         done = run(prepared(lines), folder, fork_server)
         expected = {0, 1} if "kubepy diff" in lines or "Unschedulable" in lines else {0}

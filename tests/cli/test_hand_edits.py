@@ -21,6 +21,7 @@ from kubepy.apiserver.cluster import LocalCluster
 from kubepy.controlplane import build_manager, manager_lock
 from kubepy.storage import FolderError, LockTimeoutError
 from tests.cli.conftest import Kubepy, run
+from tests.copies import copy_with_index
 
 KINDS = {"plain": "daemonsets.apps", "surge": "daemonsets.apps", "web": "deployments.apps", "db": "statefulsets.apps"}
 TEMPLATE = """
@@ -111,7 +112,7 @@ def commit(folder: Path, message: str) -> None:
 
 @pytest.fixture(params=KINDS)
 def scene(request: pytest.FixtureRequest, history: Path, folder: Path) -> Scene:
-    shutil.copytree(history, folder, dirs_exist_ok=True)
+    copy_with_index(history, folder)
     found = Scene(folder, request.param)
     assert found.images() == {"app:3"}
     return found

@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import queue
-import shutil
 import signal
 import ssl
 import subprocess
@@ -26,6 +25,7 @@ from kubepy.server import certificates
 from kubepy.server.application import Application, ServeOptions
 from kubepy.server.chain import HandlerChain
 from kubepy.storage import yaml
+from tests.copies import copy_with_index
 
 TOKEN = "the-administrators-token"
 SIGNING_KEY = certificates.pem_of_key(ec.generate_private_key(ec.SECP256R1()))
@@ -197,7 +197,7 @@ def new_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Path]:
     LocalCluster.make(template, {}).close()
 
     def new() -> Path:
-        return Path(shutil.copytree(template, tmp_path_factory.mktemp("cluster") / "state"))
+        return copy_with_index(template, tmp_path_factory.mktemp("cluster") / "state")
 
     return new
 

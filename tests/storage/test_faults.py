@@ -17,6 +17,7 @@ from kubepy.storage.folder import commit_files, index
 from kubepy.storage.folder.locks import Lock
 from kubepy.storage.folder.store import FolderStore
 from kubepy.storage.yaml import dump
+from tests.copies import copy_with_index
 
 from ..torture.deaths import KILLED, run_killed
 from .conftest import config_map, create, file_of, key, names, record
@@ -152,7 +153,7 @@ def each_death(
     start(origin)
     for point in range(1000):
         folder = tmp_path / f"state{point}"
-        shutil.copytree(origin, folder, symlinks=True)
+        copy_with_index(origin, folder)
         os.utime(folder)
         warm(folder)
         death = run_killed(point, lambda folder=folder: work(folder))

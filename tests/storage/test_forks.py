@@ -191,7 +191,7 @@ def test_copy_has_the_same_bytes_and_parses_nothing(
     assert files_of(copy) == files_of(folder)
     assert sorted(os.listdir(copy)) == sorted({*os.listdir(folder)} - {".git"})
     assert os.readlink(copy / "link") == "README.md"
-    assert sorted(os.listdir(copy / ".kubepy")) == ["index.db"]
+    assert sorted(os.listdir(copy / ".kubepy")) == ["index.db", "marks", "origin"]
     assert file_of(copy, "s", resource="secrets").stat().st_mode & 0o777 == 0o600
     parsed.clear()
     again = FolderStore(copy, volatile={"events": 3600.0})

@@ -19,6 +19,7 @@ from kubepy.storage import FolderError
 from kubepy.storage.folder import locks
 from kubepy.storage.folder.commit_files import DONE_NEVERTHELESS
 from kubepy.storage.folder.store import FolderStore
+from tests.copies import copy_with_index
 
 from .conftest import config_map, key
 from .test_faults import AFTER, BEFORE, commit, prepare, state, warm
@@ -84,7 +85,7 @@ class Disk:
 
 
 def copy_of(origin: Path, folder: Path) -> Path:
-    shutil.copytree(origin, folder, symlinks=True)
+    copy_with_index(origin, folder)
     os.utime(folder)
     warm(folder)
     return folder

@@ -211,15 +211,15 @@ def test_folder_in_place_of_index_is_one_clear_error(store: FolderStore, folder:
     (folder / ".kubepy/index.db").rmdir()
 
 
-def test_links_in_place_of_index_are_refused(store: FolderStore, folder: Path, tmp_path: Path) -> None:
+def test_link_in_place_of_own_folder_is_put_aside(store: FolderStore, folder: Path, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     shutil.rmtree(folder / ".kubepy")
     (folder / ".kubepy").symlink_to(tmp_path / "elsewhere")
     assert store.list("configmaps").objects == []
-    with pytest.raises(FolderError, match="is a symbolic link"):
-        create(store, config_map("a"))
+    create(store, config_map("a"))
     assert list((tmp_path / "elsewhere").iterdir()) == []
-    (folder / ".kubepy").unlink()
+    assert (folder / ".kubepy.untrusted").is_symlink()
+    assert not (folder / ".kubepy").is_symlink()
 
 
 def test_clone_has_managers_of_server_side_apply(
@@ -258,7 +258,9 @@ def public_folder() -> Iterator[Path]:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody who must not write here")
 @pytest.mark.parametrize("has_index", [False, True])
-def test_read_only_folder_can_be_read(public_folder: Path, has_index: bool) -> None:
+def test_read_only_folder_can_be_read(
+        public_folder: Path, has_index: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBEPY_TRUST", "1")  # the index is another user's
     store = FolderStore(public_folder)
     create(store, config_map("a"), config_map("b"))
     store.close()

@@ -29,6 +29,7 @@ from typing import Any, NamedTuple
 
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.storage.yaml import dump
+from tests.copies import copy_with_index
 from tests.server.conftest import ServerProcess
 
 from .runner import Loss, Outcome, Point, Section
@@ -531,7 +532,7 @@ def _start_controllers(state: Path) -> Process:
 
 def run(point: Point, place: Path, folder: Path, seed: int) -> Outcome:
     state, scenario = folder / "state", SCENARIOS[point.scenario]
-    shutil.copytree(place / "state", state)
+    copy_with_index(place / "state", state)
     with _serving(state, scenario) as (servers, others):
         around = Round(servers, others, f"{seed} {point.name}")
         clients = [Client(around, number) for number in range(CLIENTS)]

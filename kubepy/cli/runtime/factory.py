@@ -32,6 +32,7 @@ with lazy_imports():
     from kubepy.cli.runtime import progress as progresses
     from kubepy.runtime import checkpoint as checkpoints
     from kubepy.storage import errors as storage_errors
+    from kubepy.storage.folder import origin as origins
 
 if TYPE_CHECKING:
     from tempfile import TemporaryDirectory
@@ -121,19 +122,26 @@ class Factory:
     @cached_property
     def kubeconfig(self) -> kubeconfigs.Kubeconfig:
         """The contexts. Raises CliError for a file that holds none."""
+        if self.options.trust and self.home:
+            origins.trust_in_this_process(self.home)
+        if not self.open_cluster and (line := origins.examine(self.home)):
+            self.warn(line)
         return self.config_access.read()
 
     @property
     def config_access(self) -> kubeconfigs.ConfigAccess:
         """The file of contexts; a cluster in memory keeps them itself."""
         store = self.open_cluster.store if self.open_cluster and not self.home else None
-        return kubeconfigs.ConfigAccess(self.home, self.options.kubeconfig, store)
+        return kubeconfigs.ConfigAccess(self.home, self.options.kubeconfig, store, self.warn)
 
     @cached_property
     def _target(self) -> kubeconfigs.Target:
         options = self.options
         self.config_access.require_file()
-        return kubeconfigs.target(self.kubeconfig, self.home, options.context, options.cluster, options.user)
+        target = kubeconfigs.target(self.kubeconfig, self.home, options.context, options.cluster, options.user)
+        if options.trust and target.folder:
+            origins.trust_in_this_process(target.folder)
+        return target
 
     @property
     def folder(self) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import suppress
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from kubepy.cli.errors import CliError, UnprefixedError, os_error_text
@@ -24,8 +24,10 @@ with lazy_imports():
     from kubepy.cli import files
     from kubepy.storage import yaml
     from kubepy.storage.folder import index
+    from kubepy.storage.folder import origin as origins
 
-FILE = os.path.join(".kubepy", "config")
+CONFIG = "config"
+FILE = os.path.join(".kubepy", CONFIG)
 FIRST = "kubepy"  # the context, cluster and user of a folder in which nothing has been chosen
 FOLDER = "file://"
 CONTEXTS = "contexts"  # in the meta values of a store in memory
@@ -60,15 +62,21 @@ class Target(NamedTuple):
     user: Entry
 
 
+def _ignore(line: str) -> None:
+    """Tell nobody."""
+
+
 class ConfigAccess(NamedTuple):
     """The file of contexts: that of the home folder, or the one that ``--kubeconfig`` names.
 
-    ``store``: that of a cluster in memory, which keeps the contexts in place of a folder.
+    ``store``: that of a cluster in memory, which keeps the contexts in place of a folder. ``warn``: tells the user of
+    contexts that do not count.
     """
 
     home: str
     explicit: str = ""
     store: Store | None = None
+    warn: Callable[[str], None] = _ignore
 
     @property
     def path(self) -> str:
@@ -82,8 +90,7 @@ class ConfigAccess(NamedTuple):
             if self.store:
                 text = self.store.meta(CONTEXTS)
                 return decode(json.loads(text)) if text else _first()
-            with open(self.path, encoding="utf-8") as file:
-                return decode(json.load(file))
+            return self._read_own()
         except FileNotFoundError:
             return Kubeconfig("", {}, {}, {}) if self.explicit else _first()
         except (NotADirectoryError, PermissionError) as error:
@@ -95,6 +102,23 @@ class ConfigAccess(NamedTuple):
         except ValueError as error:
             reason = str(error)
         raise CliError(f"error loading config file {quote(self.path)}: {reason}") from None
+
+    def _read_own(self) -> Kubeconfig:
+        """Read the contexts of the home folder; those that kubepy has not written there do not count. Raises OSError,
+        ValueError."""
+        content = self._own_content()
+        config = decode(json.loads(content))
+        if origins.is_own_content(self.home, CONFIG, content):
+            return config
+        content = self._own_content()  # another process may have been replacing it
+        if origins.is_own_content(self.home, CONFIG, content):
+            return decode(json.loads(content))
+        self.warn(f'{self.path} was not written by kubepy: it is not used ("kubepy trust" uses it)')
+        return _first()
+
+    def _own_content(self) -> bytes:
+        with open(self.path, "rb") as file:
+            return file.read()
 
     def require_file(self) -> None:
         """Raise CliError where --kubeconfig names a file that is not there."""
@@ -112,18 +136,13 @@ class ConfigAccess(NamedTuple):
             self.store.set_meta(CONTEXTS, json.dumps(content))
             return
         path = os.path.realpath(self.path)
-        temporary = f"{path}.{os.getpid()}.tmp"
         try:
             if self.explicit:
                 os.makedirs(os.path.dirname(path), exist_ok=True)
+                origins.write_private(path, yaml.dump(content).encode())
             else:
                 index.make_own_folder(self.home)
-            with suppress(FileNotFoundError):
-                os.unlink(temporary)  # of a process that died
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW  # in /tmp it might be another user's
-            with open(os.open(temporary, flags, 0o600), "w", encoding="utf-8") as file:
-                file.write(yaml.dump(content) if self.explicit else json.dumps(content, indent=2) + "\n")
-            os.replace(temporary, path)
+                origins.write_content(self.home, CONFIG, f"{json.dumps(content, indent=2)}\n".encode())
         except OSError as error:
             raise CliError(f"{path}: {error.strerror}") from None
 

@@ -137,6 +137,8 @@ class GlobalOptions(Options):
                               "controllers, in place of those in kubepy.yaml.")
     must_exist: bool = bool_flag("must-exist", help="If true, never make a cluster where there is none. Default: "
                                  "$KUBEPY_MUST_EXIST.")
+    trust: bool = bool_flag("trust", help="If true, this command trusts the state folder as if it had been made here: "
+                            "its .kubepy counts, and its webhooks are called. Default: $KUBEPY_TRUST.")
     namespace: str = string_flag("namespace", "n", help="If present, the namespace scope for this request.")
     context: str = string_flag("context", help="The context to use: a state folder and a namespace (see kubepy "
                                "config).")
@@ -223,7 +225,7 @@ class GlobalOptions(Options):
 
 
 GLOBAL_FLAGS = GlobalOptions.flags
-OWN_FLAGS = ("state", "reconcile", "faults", "must-exist")  # kubectl has the others
+OWN_FLAGS = ("state", "reconcile", "faults", "must-exist", "trust")  # kubectl has the others
 
 
 # --- flags that several commands share ----------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from kubepy.lazy import lazy_imports
 from kubepy.storage.errors import FolderError, LockTimeoutError, RemovedIndexError
-from kubepy.storage.folder import index, settings
+from kubepy.storage.folder import index, origin, settings
 from kubepy.storage.folder.compare import Examiner
 from kubepy.storage.folder.database import DamagedError, Database, Stamp, is_damage
 from kubepy.storage.folder.files import StateFolder, is_racy
@@ -55,7 +55,7 @@ class Access:
         self._newest = 1  # the newest revision of the indexes that were removed
         self._looked = -math.inf  # when it has recorded all edits last, on the clock of :func:`time.monotonic`
         self.watch: FolderWatch | None = None
-        self._damage = ""  # the warning of a damaged index
+        self._told: list[str] = []  # the warnings of a damaged index, of a folder that others have made
         self._damaged: tuple[int, int] | None = None  # the file of an index that is not to be opened again
 
     def connect(self, admit: Admit | None, removal: Removal | None, now: Callable[[], float],
@@ -157,27 +157,41 @@ class Access:
     def _open_existing(self) -> Database | None:
         """Open the index if there is a usable one. Of damage the user is warned; the next process that may write makes
         the index anew."""
+        self._examine_origin()
         try:
             database = index.open_existing(self.folder.root)
         except DamagedError:
             self._warn_of_damage()
+            return None
+        except index.StrangeIndexError as error:
+            self.tell(f"{self.own_path(index.INDEX)} {error}: it is rebuilt from the files")
             return None
         if database is not None and database.identity == self._damaged:
             database.close()
             return None
         return database
 
+    def _examine_origin(self) -> None:
+        """Put a ``.kubepy/`` aside that others have made."""
+        if line := origin.examine(self.folder.root):
+            self.tell(line)
+
     def _warn_of_damage(self) -> None:
-        if not self._damage:
-            self._damage = f"{self.own_path(index.INDEX)} was damaged and is rebuilt from the files"
-            if self._warn:
-                self._warn(self._damage)
+        self.tell(f"{self.own_path(index.INDEX)} was damaged and is rebuilt from the files")
+
+    def tell(self, line: str) -> None:
+        """Warn the user of something, once."""
+        if line in self._told:
+            return
+        self._told.append(line)
+        if self._warn:
+            self._warn(line)
 
     def set_warn(self, warn: Callable[[str], None]) -> None:
-        """Take the function that warns the user; it is called now for damage that has shown already."""
+        """Take the function that warns the user; it is called now for what has shown already."""
         self._warn = warn
-        if self._damage:
-            warn(self._damage)
+        for line in self._told:
+            warn(line)
 
     # --- catching up ---
 
@@ -191,6 +205,7 @@ class Access:
         lock = locks.Lock(self.own_path(locks.LOCK))
         with self.errors():
             self._check_settings()
+            self._examine_origin()
             index.make_own_folder(self.folder.root)
             was_left = lock.acquire_in_turn(timeout) if timeout else lock.acquire(0)
         self._lock = lock

@@ -11,6 +11,7 @@ when the system writes them.
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 import stat
@@ -25,6 +26,7 @@ from typing import NamedTuple
 from kubepy.quoting import printable
 from kubepy.storage.errors import FolderError
 from kubepy.storage.folder import index, settings
+from kubepy.storage.folder import origin as origins
 from kubepy.storage.folder.access import Access
 from kubepy.storage.folder.compare import digest_of, managers_path
 from kubepy.storage.folder.database import WRITTEN, Database, Row, Stamp, is_damage
@@ -111,7 +113,8 @@ def _make_folder(target: str, origin: str) -> list[str]:
             missing = os.path.dirname(missing)
         for path in made:
             os.mkdir(path)
-        os.mkdir(os.path.join(target, index.OWN), 0o700)  # tells another fork that the place is taken
+        if not origins.make(target, network=not origin or origins.may_use_network(origin)):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))  # another process makes a cluster there
     except OSError as error:
         for path in reversed(made):
             with suppress(OSError):  # it was not made, or somebody else has put something there
@@ -142,6 +145,7 @@ def _new_index(target: str, origin: Database | None = None) -> Iterator[Database
             origin.connection.backup(database.connection)
         else:
             database.create()
+        database.set_value("internal", origins.ORIGIN_VALUE, origins.index_codes(own, path) or None)
         database.connection.execute("PRAGMA journal_mode = MEMORY")
         database.connection.execute("PRAGMA synchronous = OFF")
         database.connection.execute("BEGIN")
@@ -241,8 +245,9 @@ def _copy_folders(origin: str, target: str, path: str) -> Iterator[str]:
         for entry in entries:
             name = entry.name
             inner = path + name
-            if (not path and name in NOT_COPIED) or (
-                    name.startswith(TEMPORARY_PREFIX) and name.endswith(TEMPORARY_SUFFIX)):
+            if not path and (name in NOT_COPIED or name.startswith(f"{index.OWN}.")):  # .kubepy.untrusted
+                continue
+            if name.startswith(TEMPORARY_PREFIX) and name.endswith(TEMPORARY_SUFFIX):
                 continue
             if entry.is_dir(follow_symlinks=False):
                 os.mkdir(target + inner, stat.S_IMODE(entry.stat(follow_symlinks=False).st_mode) | stat.S_IRWXU)

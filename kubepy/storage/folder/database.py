@@ -769,7 +769,7 @@ def identity(path: str) -> tuple[int, int] | None:
 
 def remove_files(path: str) -> None:
     """Remove a database and what SQLite keeps beside it."""
-    for suffix in ("", "-wal", "-shm"):
+    for suffix in ("", "-wal", "-shm", "-journal"):
         try:
             os.unlink(path + suffix)
         except FileNotFoundError:

@@ -9,20 +9,21 @@ import os
 import sqlite3
 import stat
 from collections.abc import Iterator
-from contextlib import suppress
 from math import inf
 
 from kubepy.lazy import lazy_imports
 from kubepy.storage.errors import FolderError, RemovedIndexError
+from kubepy.storage.folder import origin
 from kubepy.storage.folder.database import DamagedError, Database, is_damage, remove_files
+from kubepy.storage.folder.origin import ORIGIN_VALUE, own_link
 from kubepy.storage.model import DELETED
 
 with lazy_imports():
     from kubepy.storage import timeline
     from kubepy.storage.folder import locks
 
-OWN = ".kubepy"  # the folder of what is this machine's own
-INDEX = "index.db"
+OWN = origin.OWN
+INDEX = origin.INDEX
 LOCK_TIMEOUT = 30.0  # seconds
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
@@ -36,15 +37,21 @@ def boot_id() -> str | None:
         return None
 
 
-def make_own_folder(root: str) -> None:
-    """Make ``.kubepy/``, or make it private to its owner: the index holds Secrets. Raises FolderError, also for a
-    symbolic link in it, through which a cloned folder could reach any file of the user."""
+class StrangeIndexError(Exception):
+    """The index, or SQLite's log beside it, was not made here: somebody has put it into the folder."""
+
+
+def make_own_folder(root: str, *, network: bool = False) -> None:
+    """Make ``.kubepy/``, or make it private to its owner: the index holds Secrets.
+
+    ``network``: the webhooks of a new one may be called. Raises FolderError, also for one that is not this user's.
+    """
     path = os.path.join(root, OWN)
-    if link := own_link(root):
-        raise FolderError(f"{link} is a symbolic link")
     try:
-        with suppress(FileExistsError):
-            os.mkdir(path, 0o700)  # a state folder that is gone must not come back empty
+        if not os.path.lexists(path):
+            origin.make(root, network=network)
+        if not origin.is_own(root):
+            raise _refusal(root)
         status = os.stat(path)
         if stat.S_IMODE(status.st_mode) & 0o077 and status.st_uid == os.geteuid():
             os.chmod(path, 0o700)
@@ -54,6 +61,20 @@ def make_own_folder(root: str) -> None:
         raise kind(f"{path}: cannot be made: {error.strerror}") from error
     if status.st_uid != os.geteuid() and not os.access(path, os.W_OK | os.X_OK, effective_ids=True):
         raise FolderError(f"{path} belongs to another user: Permission denied") from PermissionError(errno.EACCES, path)
+
+
+def _refusal(root: str) -> FolderError:
+    """Return the error for a ``.kubepy/`` that is not this user's, or that was removed at this very moment."""
+    path = os.path.join(root, OWN)
+    if not os.path.lexists(path) or origin.is_own(root):
+        return RemovedIndexError(f"{path}: cannot be made: {os.strerror(errno.ENOENT)}")
+    if link := own_link(root):
+        return FolderError(f"{link} is a symbolic link")
+    if origin.is_anothers(root):
+        error = FolderError(f"{path} belongs to another user: Permission denied")
+        error.__cause__ = PermissionError(errno.EACCES, path)
+        return error
+    return FolderError(f'{path} was not made by you on this machine, and cannot be renamed ("kubepy trust" uses it)')
 
 
 def remove_leftovers(root: str) -> None:
@@ -74,27 +95,18 @@ def _is_alive(pid: str) -> bool:
     return True
 
 
-def own_link(root: str) -> str:
-    """Return the path of a symbolic link that is ``.kubepy/`` or lies in it, "" without one."""
-    path = os.path.join(root, OWN)
-    if os.path.islink(path):
-        return path
-    try:
-        with os.scandir(path) as entries:
-            return next((os.path.join(path, entry.name) for entry in entries if entry.is_symlink()), "")
-    except OSError:  # not there, or not ours: then nothing in it is used
-        return ""
-
-
 def open_existing(root: str) -> Database | None:
-    """Open the index if there is one of this version that can be used here. Raises DamagedError."""
+    """Open the index if there is one of this version that can be used here. Raises DamagedError, StrangeIndexError."""
     path = os.path.join(root, OWN, INDEX)
-    if not os.path.exists(path) or own_link(root):
+    if not os.path.exists(path) or not origin.is_own(root):
         return None
+    if origin.has_strange_log(root):
+        raise StrangeIndexError("has a log that kubepy has not written here")
     database = None
     try:
         database = Database(path)
         if database.is_current():
+            _check_origin(root, database)
             return database
     except UnicodeDecodeError as error:  # SQLite quotes a damaged schema
         raise DamagedError(str(error)) from error
@@ -104,6 +116,17 @@ def open_existing(root: str) -> Database | None:
         return None  # not ours to read, or in a folder where SQLite cannot work
     database.close()
     return None
+
+
+def _check_origin(root: str, database: Database) -> None:
+    """Raise StrangeIndexError, DamagedError for an index that was not made for its folder."""
+    try:
+        codes = database.value("internal", ORIGIN_VALUE) or ""
+        if not origin.is_own_index(root, codes) and not database.is_replaced():
+            raise StrangeIndexError("was not made by kubepy here")
+    except BaseException:
+        database.close()
+        raise
 
 
 def create(root: str, revision: int = 0) -> Database:
@@ -117,6 +140,10 @@ def create(root: str, revision: int = 0) -> Database:
         database = Database(unfinished)
         try:
             database.create(revision)
+            codes = origin.index_codes(os.path.join(root, OWN), unfinished)
+            if codes:
+                with database.write():
+                    database.set_value("internal", ORIGIN_VALUE, codes)
         finally:
             database.close()
         remove_files(path)
@@ -142,20 +169,11 @@ def begin(root: str) -> None:
             database.set_value("internal", "boot", boot_id() or "")
         database.close()
         remove_leftovers(root)
-        _sync_folder(os.path.join(root, OWN))
-        _sync_folder(root)
-        _sync_folder(os.path.dirname(os.path.abspath(root)))
+        origin.sync_folder(os.path.join(root, OWN))
+        origin.sync_folder(root)
+        origin.sync_folder(os.path.dirname(os.path.abspath(root)))
     finally:
         lock.release()
-
-
-def _sync_folder(path: str) -> None:
-    """Make the entries of a folder durable."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def open_in_memory(root: str, *, empty: bool = False) -> Database:
@@ -178,7 +196,7 @@ def _copy_index(root: str, database: Database) -> bool:
     from urllib.parse import quote
 
     path = os.path.join(root, OWN, INDEX)
-    if not os.path.isfile(path) or own_link(root) or os.path.exists(f"{path}-wal"):
+    if not os.path.isfile(path) or not origin.is_own(root) or os.path.exists(f"{path}-wal"):
         return False
     try:
         source = sqlite3.connect(f"file:{quote(os.path.abspath(path))}?immutable=1", uri=True)
@@ -186,8 +204,8 @@ def _copy_index(root: str, database: Database) -> bool:
         return False
     try:
         source.backup(database.connection)
-        return database.is_current()
-    except sqlite3.Error:
+        return database.is_current() and origin.is_own_index(root, database.value("internal", ORIGIN_VALUE) or "")
+    except (sqlite3.Error, DamagedError):
         return False
     finally:
         source.close()

@@ -18,10 +18,12 @@ from typing import Any
 from kubepy.lazy import NamedTuple, lazy_imports
 from kubepy.quoting import printable
 from kubepy.storage.errors import FolderError, NoClusterError
+from kubepy.storage.folder import origin
 from kubepy.storage.folder.database import Database, Stamp
 from kubepy.storage.folder.files import TICK_NS, StateFolder, UnreadableError, is_racy
 from kubepy.storage.folder.index import OWN, make_own_folder
 from kubepy.storage.folder.manifest import ContentError, parse
+from kubepy.storage.folder.paths import CLUSTER, NAMESPACES
 from kubepy.storage.model import Object
 
 with lazy_imports():
@@ -44,7 +46,9 @@ def initialize(root: str, settings: Mapping[str, Any]) -> None:
     path = os.path.join(root, FILE)
     try:
         os.makedirs(root, exist_ok=True)
-        make_own_folder(root)
+        origin.examine(root)
+        has_objects = any(os.path.lexists(os.path.join(root, name)) for name in (CLUSTER, NAMESPACES))
+        make_own_folder(root, network=not has_objects)
         _write_new(root, ".gitignore", GITIGNORE)
         created = _write_new(root, FILE, text)
     except OSError as error:

@@ -11,6 +11,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from kubepy.lazy import lazy_imports
+from kubepy.quoting import printable
 from kubepy.storage.errors import FolderError, LockTimeoutError
 from kubepy.storage.folder import index
 from kubepy.storage.folder import settings as cluster_settings
@@ -35,7 +36,7 @@ from kubepy.storage.model import (
 
 with lazy_imports():
     from kubepy.storage import memory, timeline
-    from kubepy.storage.folder import commit_files, copying, fsck, locks, misplaced, snapshot, transaction
+    from kubepy.storage.folder import commit_files, copying, fsck, locks, misplaced, origin, snapshot, transaction
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -155,8 +156,16 @@ class FolderStore:
             self._is_unsynced = False
 
     def set_warn(self, warn: Callable[[str], None]) -> None:
-        """Take a function for lines to the user: that a damaged index had to be rebuilt."""
+        """Take a function for lines to the user: a damaged index had to be rebuilt, others have made the folder."""
         self._access.set_warn(warn)
+
+    def network_refusal(self) -> str:
+        """Return why no webhook may be called from this folder, "" where they may; the user is told once."""
+        if origin.may_use_network(self.folder):
+            return ""
+        self._access.tell(f'{printable(self.folder)} was not made by you on this machine: its webhooks are not called '
+                          '("kubepy trust" allows it)')
+        return "kubepy calls no webhook of a state folder that was made elsewhere"
 
     @_reads
     def fork(self) -> MemoryStore:

@@ -179,6 +179,8 @@ class _Complete(Command):
                 raise
             completion = Completion()
         for candidate in completion.candidates:
+            if not candidate.replace("\t", "").isprintable():
+                continue  # nobody can type it, and a shell would show it as it is
             factory.print(candidate if self.has_descriptions and not is_line else candidate.partition("\t")[0])
         if not is_line:
             factory.print(f":{completion.directive}")

@@ -10,7 +10,7 @@ import os
 import re
 import shutil
 import subprocess
-from typing import Any
+from typing import IO, Any
 
 from kubepy.api.meta import Object
 from kubepy.apiserver.request import APPLY_PATCH, CreateOptions, DeleteOptions, Patch, PatchOptions
@@ -183,22 +183,29 @@ def file_name(info: Info) -> str:
 
 def run_program(factory: Factory, before: str, after: str) -> int:
     """Run diff on two folders; returns 0 for the same, 1 for different. Raises CliError for any other end."""
-    words = command_words(os.environ.get("KUBECTL_EXTERNAL_DIFF", ""), before, after)
+    external = os.environ.get("KUBECTL_EXTERNAL_DIFF", "")
+    words = command_words(external, before, after)
     factory.stdout.flush()
+    is_guarded = factory.stdout.isatty() and not external  # a program of the user's own may use colours
     try:
-        factory.stdout.fileno()
-        pipe = None
-    except io.UnsupportedOperation:  # a stream of a test
-        pipe = subprocess.PIPE
-    try:
-        process = subprocess.run(words, check=False, stdout=pipe)
+        process = subprocess.run(words, check=False,
+                                 stdout=None if has_file(factory.stdout) and not is_guarded else subprocess.PIPE)
     except FileNotFoundError:
         raise CliError(f"failed to run {quote(words[0])}: executable file not found in $PATH") from None
     if process.stdout:
-        factory.print(process.stdout.decode(), end="")
+        factory.print(process.stdout.decode(errors="replace"), end="")
     if process.returncode > 1:
         raise CliError(f"failed to run {quote(words[0])}: exit status {process.returncode}")
     return process.returncode
+
+
+def has_file(stream: IO[str]) -> bool:
+    """Return whether another program can write to a stream: those of Python programs may be in memory."""
+    try:
+        stream.fileno()
+    except io.UnsupportedOperation:
+        return False
+    return True
 
 
 def command_words(external: str, before: str, after: str) -> list[str]:

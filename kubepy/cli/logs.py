@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, cast
@@ -267,7 +268,7 @@ def _show(factory: Factory, options: LogsOptions, request: LogRequest) -> Contai
     if log is not None:
         has_prefix = options.prefix or options.all_pods
         prefix = f"[pod/{name_of(request.pod)}/{request.container}] " if has_prefix else ""
-        for line in log.data.decode(errors="replace").splitlines(keepends=True):
+        for line in io.StringIO(log.data.decode(errors="replace"), newline="\n"):
             factory.print(f"{prefix}{line}", end="")
     return log
 

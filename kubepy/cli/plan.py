@@ -138,7 +138,7 @@ def show(factory: Factory, options: PlanOptions, planned: PlannedCommand, plans:
                  **({"runs": judgement.runs_document(runs)} if runs else {})}
         factory.print(document("json", shown, typed=True), end="")
         return
-    text = plan_text.PlanText(factory.stdout, plans[0])
+    text = plan_text.PlanText(factory.stdout, plans[0], plain=factory.options.ascii)
     factory.print("\n".join([*text.output(planned.output), *text.lines(), *(text.runs(runs) if runs else ())]))
 
 

@@ -14,13 +14,13 @@ from functools import partial
 from typing import IO, NamedTuple
 
 from kubepy.api.values.goformat import format_duration
-from kubepy.cli.runtime.terminal import Colour, Painter, can_print, shortened, width_of
 from kubepy.insight import Course, Step
 from kubepy.insight.availability import at_step, extremes, judge
 from kubepy.insight.plans import Plan, PlannedWorkload, Runs
 from kubepy.insight.why.causes import CAUSES
 from kubepy.quoting import printable
 from kubepy.storage import Key
+from kubepy.terminal import Colour, Painter, can_print, shortened, width_of
 
 BAR_WIDTH = 10
 NARROW = 72  # columns; where there are fewer, there are no bars
@@ -30,6 +30,7 @@ HEAD, TAIL, BUCKETS = 5, 3, 12  # the waves of a long plan that are shown singly
 MAX_PERIOD = 12  # waves that may repeat together
 RUN_OUT = ("cronjobs.batch", "jobs.batch")  # their pods are to end, so none are awaited as available
 FULL, EMPTY = "▇", "░"
+PLAIN_BAR = ("#", ".")
 # The symbol and the colour of each action; a phrase has those of its last action.
 GOOD, BAD, GONE, CHANGED, NEW = "*", "!", "-", "~", "+"
 COLOURS = {GOOD: Colour.GREEN, BAD: Colour.RED, GONE: Colour.RED, CHANGED: Colour.YELLOW, NEW: Colour.GREEN}
@@ -94,13 +95,16 @@ class Wave(NamedTuple):
 
 
 class PlanText:
-    """The text of a plan for one stream."""
+    """The text of a plan for one stream.
 
-    def __init__(self, stream: IO[str], plan: Plan) -> None:
+    :param plain: bars are drawn with ASCII characters, whatever the stream's encoding has.
+    """
+
+    def __init__(self, stream: IO[str], plan: Plan, *, plain: bool = False) -> None:
         self._plan = plan
         self._paint = Painter(stream)
         self._width = width_of(stream)
-        self._bar = (FULL, EMPTY) if can_print(stream, FULL + EMPTY) else ("#", ".")
+        self._bar = PLAIN_BAR if plain or not can_print(stream, FULL + EMPTY) else (FULL, EMPTY)
         self._timeline = plan.prediction.timeline
         self._courses = {workload.key: workload.course for workload in plan.workloads}
         self._tops = plan.tops

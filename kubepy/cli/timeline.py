@@ -80,7 +80,8 @@ def timeline(factory: Factory, options: TimelineOptions) -> None:
     if options.output != "text":
         factory.print(RENDERERS[options.output](shown), end="")
     elif shown.steps:
-        factory.print("\n".join(TimelineText(factory.stdout, shown, subjects=subjects).lines()))
+        text = TimelineText(factory.stdout, shown, subjects=subjects, plain=factory.options.ascii)
+        factory.print("\n".join(text.lines()))
     else:
         factory.say(nothing_happened(factory, shown, options.since))
 

@@ -16,7 +16,6 @@ from typing import IO, NamedTuple
 
 from kubepy.api.clock import format_exact_time
 from kubepy.api.values.goformat import format_duration
-from kubepy.cli.runtime.terminal import Colour, Painter, can_print, shortened, width_of
 from kubepy.insight import Course, Step, Timeline
 from kubepy.insight.availability import JOBS, Availability, Extremes, badness, extremes, judge
 from kubepy.insight.picture import (
@@ -34,6 +33,7 @@ from kubepy.insight.picture import (
 from kubepy.insight.picture.scale import gap_shares
 from kubepy.quoting import printable
 from kubepy.storage import Key
+from kubepy.terminal import Colour, Painter, can_print, shortened, width_of
 
 MAX_ROWS, FOLDED_ROWS = 60, 24  # of all pods; where those are more, several share a row, and so many are enough
 FEWEST_ROWS = 6  # of the pods of one workload, where others take the rest
@@ -258,14 +258,15 @@ class TimelineText:
 
     :ivar max_rows: about how many rows of pods it has at most.
     :ivar subjects: what was asked for: its steps are told even where those of its kind are not.
+    :param plain: levels are drawn with ASCII characters, whatever the stream's encoding has.
     """
 
     def __init__(self, stream: IO[str], timeline: Timeline, max_rows: int = MAX_ROWS,
-                 subjects: Collection[Key] = ()) -> None:
+                 subjects: Collection[Key] = (), *, plain: bool = False) -> None:
         self._timeline, self._max_rows, self._subjects = timeline, max_rows, set(subjects)
         self._paint = Painter(stream)
         self._width = width_of(stream)
-        self._levels = LEVELS if can_print(stream, LEVELS) else PLAIN_LEVELS
+        self._levels = PLAIN_LEVELS if plain or not can_print(stream, LEVELS) else LEVELS
         bars = bars_of(timeline)
         self._revisions: dict[Key, list[str]] = defaultdict(list)
         lives = []

@@ -18,13 +18,13 @@ from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.infos import Info, printed_kind
 from kubepy.cli.runtime.options import SelectorOptions, output_flag
 from kubepy.cli.runtime.output import document
-from kubepy.cli.runtime.terminal import WIDTH, Colour, Painter, shortened
 from kubepy.insight import Link
 from kubepy.insight.why import DONE, PROGRESSING, STUCK, Remedy, Why, why_document
 from kubepy.insight.why.causes import CAUSES
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable, quote
 from kubepy.storage import Key
+from kubepy.terminal import WIDTH, Colour, Painter, shortened
 
 with lazy_imports():
     from kubepy.insight.why import verdict

@@ -7,6 +7,7 @@ Upstream: ``pkg/registry/core/pod/rest/log.go``, ``pkg/kubelet/kubelet_pods.go``
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple, cast
@@ -141,7 +142,8 @@ def lines_of(pod: Pod, container: str) -> list[str]:
     """Return what a container prints when it starts."""
     annotations = annotations_of(pod)
     is_main = any(own["name"] == container for own in pod["spec"].get("containers") or ())
-    return annotations.get(f"{LOG}.{container}", annotations.get(LOG, "") if is_main else "").splitlines()
+    text = annotations.get(f"{LOG}.{container}", annotations.get(LOG, "") if is_main else "")
+    return [line.removesuffix("\n") for line in io.StringIO(text, newline="\n")]
 
 
 def _chosen(lines: list[str], options: LogOptions, started: str, now: datetime) -> bytes:

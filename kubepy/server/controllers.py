@@ -20,6 +20,7 @@ from kubepy.controlplane import NAMES, OF_SERVER, build_manager
 from kubepy.controlplane.running import run_controllers
 from kubepy.controlplane.summary import Summary
 from kubepy.storage import NoClusterError, RemovedError, StorageError
+from kubepy.terminal import guard_process
 
 ALL, ONLY_KUBELETS = "all", "kubelets"
 WHICH = {ALL: NAMES, ONLY_KUBELETS: OF_SERVER}
@@ -153,6 +154,7 @@ def run(words: Sequence[str]) -> None:
     """Run the process of a command line; locks name the command of the server."""
     folder, verbosity, which, *command = words
     sys.argv = ["kubepy", *command]
+    guard_process()
     main(folder, int(verbosity), WHICH[which])
 
 

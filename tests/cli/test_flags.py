@@ -169,10 +169,10 @@ def test_flags_and_their_defaults_are_kubectls(path: str, flags: dict[str, str])
     assert shown(command.flags) == flags
 
 
-def test_global_flags_are_kubectls_and_five_more() -> None:
+def test_global_flags_are_kubectls_and_six_more() -> None:
     own = shown(GLOBAL_FLAGS)
-    assert [own.pop(name) for name in ("state", "reconcile", "faults", "must-exist", "trust", "cache-dir")] == [
-        "", "", "", "false", "false", ""]
+    names = ("state", "reconcile", "faults", "must-exist", "trust", "ascii", "cache-dir")
+    assert [own.pop(name) for name in names] == ["", "", "", "false", "false", "false", ""]
     kubectls = dict(golden())["options"]
     assert kubectls.pop("cache-dir") == "~/.kube/cache"
     assert own == kubectls

@@ -13,6 +13,7 @@ import pytest
 from kubepy import Cluster
 from kubepy.cli.timeline_text import TimelineText, filled, level_text, short_duration
 from kubepy.insight import Timeline
+from kubepy.terminal import guard
 from tests.insight import timelines
 
 PACE = {"kubelet": {"readyAfter": "5s", "stopsAfter": "3s"}}
@@ -275,9 +276,11 @@ def test_text_of_events_leaves_out_the_middle_of_many() -> None:
 def test_text_on_terminal_is_coloured_by_revision(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.delenv("NO_COLOR", raising=False)
-    text = "\n".join(text_of(timelines.rolling_daemonset(2), Stream(is_terminal=True)))
-    assert "\033[34;7mA" in text
-    assert "\033[33;7mB" in text
+    screen = Stream(is_terminal=True)
+    terminal = guard(screen)
+    terminal.write("\n".join(TimelineText(terminal, timelines.rolling_daemonset(2)).lines()))
+    assert "\033[34;7mA" in screen.getvalue()
+    assert "\033[33;7mB" in screen.getvalue()
     monkeypatch.setenv("NO_COLOR", "1")
     assert text_of(timelines.rolling_daemonset(2), Stream(is_terminal=True)) == text_of(timelines.rolling_daemonset(2))
 

@@ -38,6 +38,8 @@ def filter_(factory: Factory, options: Options) -> None:
 
     It speaks the protocol of a filter process on stdin and stdout. A file that is no object stays as it is."""
     options.require_no_args()
+    if sys.stdout.isatty():
+        raise CliError("git runs this command, and talks to it through pipes")
     FilterProcess(sys.stdin.buffer, sys.stdout.buffer).serve()
 
 

@@ -29,8 +29,8 @@ from kubepy.cli.runtime.infos import Info
 from kubepy.cli.runtime.objects import CHANGE_CAUSE, without_defaults
 from kubepy.cli.runtime.options import output_flag
 from kubepy.cli.runtime.output import JSON_AND_YAML, document, no_printer
-from kubepy.cli.runtime.terminal import Colour, Painter
 from kubepy.quoting import printable, quote
+from kubepy.terminal import Colour, Painter
 
 COLOURS = {"+": Colour.GREEN, "-": Colour.RED, "~": Colour.YELLOW}
 

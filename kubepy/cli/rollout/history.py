@@ -25,7 +25,7 @@ from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable
 
 with lazy_imports():
-    from kubepy.cli.runtime import terminal
+    from kubepy import terminal
 
 
 class HistoryOptions(RolloutOptions, PrintFlags):
@@ -101,7 +101,7 @@ def wide_table(factory: Factory, info: Info, revisions: list[Revision]) -> str:
     changes = ["<none>", *(printable(RevisionPair(*pair).summary(factory.cluster, info.resource))
                            for pair in pairwise(revisions))]
     table = align(["REVISION\tCHANGE-CAUSE\tCHANGE",
-                   *(f"{revision.number}\t{revision.change_cause}\t{change}"
+                   *(f"{revision.number}\t{printable(revision.change_cause)}\t{change}"
                      for revision, change in zip(revisions, changes, strict=True))], Layout(PADDING))
     if not factory.stdout.isatty():
         return table

@@ -21,13 +21,13 @@ from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable_lines, quote
 
 with lazy_imports():
-    from kubepy import klog
+    from kubepy import klog, terminal
     from kubepy.api import scheme as schemes
     from kubepy.apiserver import client as clients
     from kubepy.apiserver import cluster as clusters
     from kubepy.apiserver import roundtrips
     from kubepy.cli.runtime import driver as drivers
-    from kubepy.cli.runtime import faults, notes, terminal
+    from kubepy.cli.runtime import faults, notes
     from kubepy.cli.runtime import kubeconfig as kubeconfigs
     from kubepy.cli.runtime import progress as progresses
     from kubepy.runtime import checkpoint as checkpoints
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from tempfile import TemporaryDirectory
 
     from kubepy.storage import Key
-
-YELLOW, PLAIN = "\033[33;1m", "\033[0m"
 
 
 class Factory:
@@ -63,8 +61,8 @@ class Factory:
     def __init__(self, stdin: IO[str] | None = None, stdout: IO[str] | None = None,
                  stderr: IO[str] | None = None, open_cluster: clusters.LocalCluster | None = None) -> None:
         self.stdin = stdin or sys.stdin or io.StringIO()  # a closed stream is None
-        self.stdout = stdout or sys.stdout or io.StringIO()
-        self.stderr = stderr or sys.stderr or io.StringIO()
+        self.stdout = guarded(stdout or sys.stdout or io.StringIO())
+        self.stderr = guarded(stderr or sys.stderr or io.StringIO())
         self.open_cluster = open_cluster
         self.options = GlobalOptions()
         self.may_create = False
@@ -365,9 +363,13 @@ class Factory:
 
     def warn(self, text: str) -> None:
         """``Warning: …`` on stderr, each only once in a command, as client-go's warning writer does."""
-        if text not in self._warned:
-            self._warned[text] = None
-            self.say(text, f"{YELLOW}Warning:{PLAIN} " if terminal.shows_colours(self.stderr) else "Warning: ")
+        if text in self._warned:
+            return
+        self._warned[text] = None
+        head = "Warning:"
+        if self.stderr.isatty():
+            head = terminal.Painter(self.stderr)(head, terminal.Colour.YELLOW, terminal.Colour.BOLD)
+        self.say(text, f"{head} ")
 
     def log(self, place: str, text: str) -> None:
         """A warning on stderr as Go's klog writes it: month, day, time, process, place. Each only once."""
@@ -382,3 +384,8 @@ class Factory:
             count = len(self._warned)
             self.say(f"error: {count} warning{'s' if count > 1 else ''} received")
             raise SilentExit(1)
+
+
+def guarded(stream: IO[str]) -> IO[str]:
+    """Return a stream for what a command prints: that of a terminal passes on nothing that would steer it."""
+    return terminal.guard(stream) if stream.isatty() else stream

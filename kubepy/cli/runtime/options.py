@@ -139,6 +139,8 @@ class GlobalOptions(Options):
                                  "$KUBEPY_MUST_EXIST.")
     trust: bool = bool_flag("trust", help="If true, this command trusts the state folder as if it had been made here: "
                             "its .kubepy counts, and its webhooks are called. Default: $KUBEPY_TRUST.")
+    ascii: bool = bool_flag("ascii", help="If true, bars and other pictures of text are drawn with ASCII characters. A "
+                            "terminal that has no others gets them anyway; a pipe or a file gets UTF-8.")
     namespace: str = string_flag("namespace", "n", help="If present, the namespace scope for this request.")
     context: str = string_flag("context", help="The context to use: a state folder and a namespace (see kubepy "
                                "config).")
@@ -225,7 +227,7 @@ class GlobalOptions(Options):
 
 
 GLOBAL_FLAGS = GlobalOptions.flags
-OWN_FLAGS = ("state", "reconcile", "faults", "must-exist", "trust")  # kubectl has the others
+OWN_FLAGS = ("state", "reconcile", "faults", "must-exist", "trust", "ascii")  # kubectl has the others
 
 
 # --- flags that several commands share ----------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable, quote
 
 with lazy_imports():
+    from kubepy.cli import installation
     from kubepy.server import openapi, operations
 
 
@@ -34,7 +35,6 @@ class ExplainOptions(Options):
 
 SHORT_ENUM = 4  # values shown in a list of fields
 DESCRIPTION_WIDTH, FIELDS_WIDTH = 76, 78
-NO_DESCRIPTIONS = "descriptions are not installed; to see them: pip install 'kubepy[explain]'"
 _SYNTAX = re.compile(r"[^\[\](){}@'\"*?\s]+")
 
 
@@ -74,7 +74,7 @@ def explain(factory: Factory, options: ExplainOptions) -> None:
     explainer = Explainer(descriptions, options.recursive)
     root = Described(schema_of(factory, resource))
     if descriptions.folder is None:
-        factory.say(NO_DESCRIPTIONS)
+        factory.say(f"descriptions need {installation.missing_extra('explain')}")
     head = [f"GROUP:      {resource.group}"] if resource.group else []
     factory.print("\n".join([*head, f"KIND:       {resource.kind}", f"VERSION:    {resource.version}", ""]))
     factory.print(explainer.explanation(root, path), end="\n\n")

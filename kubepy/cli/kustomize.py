@@ -51,7 +51,7 @@ kubepy kustomize
 kubepy kustomize overlays/production --output=/tmp/production.yaml
 
 # Of a folder in a repository, at a tag
-kubepy kustomize 'https://github.com/example/shop.git//overlays/production?ref=v1.2.0'
+kubepy kustomize 'https://git.example.com/shop.git//overlays/production?ref=v1.2.0'
 """)
 def kustomize(factory: Factory, options: KustomizeBuildOptions) -> None:
     """Build a set of manifests from a folder with a "kustomization.yaml", or from a git repository that has one.

@@ -19,12 +19,12 @@ from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable
 
 with lazy_imports():
+    from kubepy.cli import installation
     from kubepy.server import application as applications
     from kubepy.server import certificates, listener
 
 KUBECONFIG = os.path.join(".kubepy", "kubeconfig")
 PORT = 6443
-MISSING = "this command needs more packages: pip install 'kubepy[serve]'"
 
 
 class ServeCommandOptions(Options):
@@ -71,7 +71,7 @@ def serve(factory: Factory, options: ServeCommandOptions) -> None:
         import h11  # noqa: F401
         import uvicorn  # noqa: F401
     except ImportError:
-        raise CliError(MISSING) from None
+        raise CliError(f"this command needs {installation.missing_extra('serve')}") from None
     received = _run(factory, options)
     if received[:1] == [signal.SIGINT]:
         raise SilentExit(128 + signal.SIGINT)

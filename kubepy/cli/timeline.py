@@ -48,7 +48,7 @@ kubepy timeline node/node-1
 # A picture for a browser: one file, which needs no network
 kubepy timeline ds/log-agent -o html > rollout.html
 
-# A file for chrome://tracing or ui.perfetto.dev
+# A file for chrome://tracing or Perfetto
 kubepy timeline -o trace > trace.json
 
 # Every step for a program, from this time on

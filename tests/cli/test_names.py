@@ -75,7 +75,7 @@ def test_help_of_kubectl_has_no_word_of_kubepy(name: str, monkeypatch: pytest.Mo
     out = io.StringIO()
     assert main([*name.split(), "--help"], program="kubectl", stdout=out) == 0
     text = out.getvalue()
-    for word in ("rename-context kubepy", "kubepy.dev/", "kubepy.yaml", ".kubepy", "kubepy-intent", "kubepy[explain]",
+    for word in ("rename-context kubepy", "kubepy.dev/", "kubepy.yaml", ".kubepy", "kubepy-intent",
                  "complete-kubepy"):
         text = text.replace(word, "")
     assert [line for line in text.splitlines() if "kubepy" in line] == []

@@ -1,7 +1,7 @@
 """The types of the API as OpenAPI documents define them, with descriptions where those are installed.
 
 Structure, defaults and enumerations are the facts of ``data``; descriptions come from the package
-``kubernetes-validate``, which ``kubepy[explain]`` and ``kubepy[serve]`` install.
+``kubernetes-validate``, which the extras ``explain`` and ``serve`` install.
 Upstream: ``pkg/generated/openapi``, ``kube-openapi/pkg/builder3``.
 """
 

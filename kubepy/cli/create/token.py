@@ -18,11 +18,11 @@ from kubepy.lazy import lazy_imports
 
 with lazy_imports():
     from kubepy.apiserver import tokens
+    from kubepy.cli import installation
     from kubepy.server import certificates
 
 ACCOUNTS = GroupVersionResource.parse("serviceaccounts")
 KINDS = ("Node", "Pod", "Secret")  # to which a token can be bound
-MISSING = "this command needs more packages: pip install 'kubepy[serve]'"
 
 
 class TokenOptions(PrintFlags):
@@ -97,7 +97,9 @@ def token(factory: Factory, options: TokenOptions) -> None:
     try:
         client.tokens.key = tokens.SigningKey(certificates.signing_key(factory.cluster.store.folder, factory.say))
     except ImportError as error:
-        raise CliError(MISSING if error.name == "cryptography" else str(error)) from None
+        if error.name != "cryptography":
+            raise CliError(str(error)) from None
+        raise CliError(f"this command needs {installation.missing_extra('serve')}") from None
     options_sent = CreateOptions(field_manager="kubectl-create")
     request = Request("create", ACCOUNTS, factory.namespace, name, "token", options_sent)
     try:

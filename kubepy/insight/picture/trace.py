@@ -1,4 +1,4 @@
-"""The timeline as a Chrome trace, for chrome://tracing and https://ui.perfetto.dev.
+"""The timeline as a Chrome trace, for chrome://tracing and Perfetto.
 
 Processes are nodes, threads are pods, slices are the states of pods; workloads are processes with counters of their
 availability and an instant for each step of theirs. Times are microseconds since the beginning of the timeline. The

@@ -1,0 +1,81 @@
+"""How this kubepy was installed, and the command that adds an extra to it.
+
+The distribution is ``kubepy-cluster``: on PyPI the name kubepy belongs to another project. An extra comes from where
+the installation came from (PEP 610, ``direct_url.json``), through the program that manages it: pip, pipx or uv.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+from collections.abc import Mapping
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from importlib.util import find_spec
+from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+
+import kubepy
+
+DISTRIBUTION = "kubepy-cluster"
+# Files in an environment that one of these programs manages as a whole.
+PIPX, UV_TOOL = "pipx_metadata.json", "uv-receipt.toml"
+
+
+def missing_extra(extra: str) -> str:
+    """Return the end of a message: which extra is missing here, and the command that installs it."""
+    command = command_for(extra)
+    return f'the extra "{extra}" of this installation' + (f": {command}" if command else "")
+
+
+def command_for(extra: str) -> str:
+    """Return the command that installs an extra, "" where nothing says how kubepy came here."""
+    source = _source(extra)
+    return shlex.join([*_installer(), *source]) if source else ""
+
+
+def _source(extra: str) -> list[str]:
+    """Return what is installed with the extra, as words for pip; nothing where that is not known."""
+    try:
+        found = distribution(DISTRIBUTION)
+    except PackageNotFoundError:  # run from a clone
+        folder = os.path.dirname(os.path.dirname(os.path.abspath(kubepy.__file__)))
+        return [f"{folder}[{extra}]"] if os.path.exists(os.path.join(folder, "pyproject.toml")) else []
+    origin = _origin(found)
+    if origin is None:  # an index of packages
+        return [f"{DISTRIBUTION}[{extra}]"]
+    url = str(origin["url"])
+    if "dir_info" in origin:
+        folder = url2pathname(urlsplit(url).path)
+        is_editable = origin["dir_info"].get("editable", False)
+        return [*(["--editable"] if is_editable else []), f"{folder}[{extra}]"]
+    return [f"{DISTRIBUTION}[{extra}] @ {_full_url(origin, url)}"]
+
+
+def _origin(found: Distribution) -> Mapping[str, Any] | None:
+    """Return where a distribution came from, None for an index."""
+    text = found.read_text("direct_url.json")
+    origin: Mapping[str, Any] | None = json.loads(text) if text else None
+    return origin
+
+
+def _full_url(origin: Mapping[str, Any], url: str) -> str:
+    """Return the URL of an archive or a repository as a requirement names it."""
+    if repository := origin.get("vcs_info"):
+        url = f"{repository['vcs']}+{url}@{repository.get('requested_revision') or repository['commit_id']}"
+    if folder := origin.get("subdirectory"):
+        url = f"{url}#subdirectory={folder}"
+    return url
+
+
+def _installer() -> list[str]:
+    """Return the words of the program that manages this environment, up to what is to be installed."""
+    if os.path.exists(os.path.join(sys.prefix, PIPX)):
+        return ["pipx", "install", "--force"]
+    if os.path.exists(os.path.join(sys.prefix, UV_TOOL)):
+        return ["uv", "tool", "install", "--force"]
+    if find_spec("pip") is None:  # uv makes environments without pip
+        return ["uv", "pip", "install", "--python", sys.executable]
+    return [sys.executable, "-m", "pip", "install"]

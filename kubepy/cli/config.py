@@ -115,7 +115,9 @@ kubepy config use-context staging
 kubepy --state /srv/home/state config use-context lab
 """)
 def use_context(factory: Factory, options: Options) -> None:
-    """Set the current-context."""
+    """Set the current-context.
+
+    Until a context has been set, any name stands for the folder's own."""
     if len(options.args) != 1:
         raise unexpected_args(factory, options)
     name = options.args[0]
@@ -123,7 +125,9 @@ def use_context(factory: Factory, options: Options) -> None:
     if not name:
         raise CliError("empty context names are not allowed")
     if name not in config.contexts:
-        raise CliError(f"no context exists with the name: {quote(name)}")
+        if config.is_chosen:
+            raise CliError(f"no context exists with the name: {quote(name)}")
+        config = config._replace(contexts={**config.contexts, name: config.contexts[kubeconfig.FIRST]})
     factory.config_access.write(config._replace(current=name))
     factory.print(f"Switched to context {quote(name)}.")
 

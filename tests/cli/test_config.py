@@ -160,11 +160,26 @@ def test_context_of_folder_without_cluster_fails_with_its_name(kubepy: Kubepy, f
 # --- errors, and the other subcommands ------------------------------------------------------------------------------
 
 
+def test_any_context_may_be_used_until_one_is_set(kubepy: Kubepy) -> None:
+    kubepy("create", "cm", "a")
+    for name in ("prod", "staging", "prod", "kubepy", "prod"):
+        assert kubepy("config", "use-context", name).out == f'Switched to context "{name}".\n'
+        assert kubepy("config", "current-context").out == f"{name}\n"
+        assert kubepy("get", "cm", "-o", "name").out == "configmap/a\n"
+    assert kubepy("--context=test", "get", "cm", "-o", "name").out == "configmap/a\n"
+    assert kubepy("config", "get-contexts", "-o", "name").out == "kubepy\nprod\nstaging\n"
+    kubepy("config", "set-context", "--current", "--namespace=web")
+    assert kubepy("get", "cm").err == "No resources found in web namespace.\n"
+    assert kubepy("config", "use-context", "test").err == 'error: no context exists with the name: "test"\n'
+    assert kubepy("--context=test", "get", "cm").status == 1
+    assert kubepy("--context=staging", "get", "cm", "-o", "name").out == "configmap/a\n"
+
+
 def test_missing_context_is_refused(kubepy: Kubepy) -> None:
-    assert kubepy("config", "use-context", "x").err == 'error: no context exists with the name: "x"\n'
     done = kubepy("config", "get-contexts", "x", "kubepy", "y")
     assert (done.out.count("\n"), done.err) == (2, "context x not found\ncontext y not found\n")
     kubepy("config", "set-context", "staging")
+    assert kubepy("config", "use-context", "x").err == 'error: no context exists with the name: "x"\n'
     assert kubepy("get", "cm", "--context=stagging") == Done(
         "", "Error in configuration: context was not found for specified context: stagging\n", 1)
 

@@ -37,9 +37,10 @@ Entries = dict[str, Entry]
 
 
 class Kubeconfig(NamedTuple):
-    """The entries by their names. ``is_chosen``: they were read from a file, and are not made up for the folder.
+    """The entries by their names. ``rest``: the file's other fields, which are kept.
 
-    ``rest``: the file's other fields, which are kept.
+    ``is_chosen``: somebody has set some of them. Else they are made up for the folder, and any other name stands for its
+    first context.
     """
 
     current: str
@@ -89,8 +90,8 @@ class ConfigAccess(NamedTuple):
                 return decode(parse(files.read_bytes(self.explicit).decode(errors="replace")))
             if self.store:
                 text = self.store.meta(CONTEXTS)
-                return decode(json.loads(text)) if text else _first()
-            return self._read_own()
+                return _of_folder(decode(json.loads(text))) if text else _first()
+            return _of_folder(self._read_own())
         except FileNotFoundError:
             return Kubeconfig("", {}, {}, {}) if self.explicit else _first()
         except (NotADirectoryError, PermissionError) as error:
@@ -151,6 +152,14 @@ def _first() -> Kubeconfig:
     """Return the contexts of a folder in which nothing has been chosen."""
     context = {"cluster": FIRST, "user": FIRST}
     return Kubeconfig(FIRST, {FIRST: {}}, {FIRST: context}, {FIRST: {}}, is_chosen=False)
+
+
+def _of_folder(config: Kubeconfig) -> Kubeconfig:
+    """Return the contexts of a folder's own file, in which there may only be other names for the first one."""
+    first = _first()
+    names_alone = config._replace(current=FIRST, contexts={FIRST: config.contexts.get(FIRST, {})}, is_chosen=False)
+    is_same = all(context == first.contexts[FIRST] for context in config.contexts.values())
+    return config._replace(is_chosen=not (is_same and names_alone == first))
 
 
 # --- the file's form ------------------------------------------------------------------------------------------------

@@ -103,3 +103,14 @@ def test_files_named_in_docs_exist() -> None:
                and not (PROJECT / path).exists() and not (PROJECT / "kubepy" / path).exists()]
     assert named
     assert missing == []
+
+
+def test_first_plan_of_readme_is_what_reader_gets(tmp_path: Path) -> None:
+    shown = re.search(r"```text\n(\$ kubepy .*?)```", (PROJECT / "README.md").read_text(), re.S)
+    assert shown is not None
+    printed = ""
+    for command in re.findall(r"^\$ (.*)$", shown[1], re.M):
+        done = run(command, tmp_path)
+        printed += f"$ {command}\n{done.stdout}{done.stderr}"
+    assert "\n$ kubepy plan " in printed
+    assert printed == shown[1]

@@ -35,9 +35,9 @@ from kubepy.cli.names import KUBECTL, KUBEPY
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.infos import Scope
 from kubepy.cli.runtime.output import without_managers
-from kubepy.cli.state_folder import furnish
 from kubepy.cli.watch import Event, changes_since
 from kubepy.controlplane import build_manager, manager_lock
+from kubepy.controlplane.furnishing import furnish
 from kubepy.insight.why import Why
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote

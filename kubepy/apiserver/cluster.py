@@ -93,7 +93,10 @@ class LocalCluster:
 
     @classmethod
     def open(cls, folder: Path | str, *, create: bool = False, lock_timeout: float = 30.0) -> LocalCluster:
-        """Open a state folder. ``create``: make the cluster if there is none, or only settings written by hand.
+        """Open a state folder.
+
+        :param create: make the cluster if there is none, or only settings written by hand. It is to be furnished with
+            a node then, and :meth:`finished <finish>`.
 
         Raises NoClusterError, FolderError.
         """
@@ -102,8 +105,10 @@ class LocalCluster:
         except NoClusterError:
             if not create:
                 raise
-            return cls.make(folder, {}, lock_timeout=lock_timeout)
+            FolderStore.initialize(folder, {})
+            cluster = cls(_folder_store(folder, lock_timeout))
         if create and cluster.is_bare():
+            cluster.store.set_meta(UNFINISHED, "yes")
             cluster.bootstrap()
         return cluster
 

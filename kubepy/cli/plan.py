@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 with lazy_imports():  # a completion needs none of these
     from kubepy.apiserver import cluster as clusters
     from kubepy.cli import plan_text, why
+    from kubepy.controlplane import furnishing
     from kubepy.insight import plans as judgement
     from kubepy.insight import prediction as predictions
 
@@ -341,6 +342,7 @@ def plan_of(factory: Factory, cluster: clusters.LocalCluster, planned: PlannedCo
     """Make the plan of one run."""
     touched = judgement.Touched()
     has_ended = not planned.words
+    is_new = factory.may_create and not factory.has_cluster
 
     def act(fork: clusters.LocalCluster) -> None:
         nonlocal has_ended
@@ -354,6 +356,8 @@ def plan_of(factory: Factory, cluster: clusters.LocalCluster, planned: PlannedCo
                 inner.use(planned.options, may_create=False)
         finally:
             fork.client.on_write = None
+            if is_new:  # as the command itself would
+                furnishing.add_first_node(fork.controller_client)
             fork.client = fork.controller_client  # from now on no reads are logged
             planned.output = planned.output or distinct(inner.printed, plan_text.MAX_OUTPUT)
             # Commands say in several ways that they have given up; the plan itself tells what they wait for.

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import re
 import signal
-from collections.abc import Callable
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING
 
 from kubepy.api.clock import format_exact_time
-from kubepy.api.meta import Object
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.apiserver.settings import FULL, MINIMAL
 from kubepy.cli.clock import parse_moment
-from kubepy.cli.errors import CliError, SilentExit, unless_missing
+from kubepy.cli.errors import CliError, SilentExit
 from kubepy.cli.runtime.command import command
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import bool_flag, int_flag, string_flag
 from kubepy.cli.runtime.options import Options
-from kubepy.controlplane import build_manager, manager_lock
-from kubepy.kubelet.nodes import DEFAULT_CAPACITY
+from kubepy.controlplane.furnishing import furnish
 from kubepy.quoting import printable, quote
 
 if TYPE_CHECKING:
@@ -66,7 +63,10 @@ kubepy --state /tmp/lab init --nodes=0
 kubepy --state /tmp/lab apply -f nodes.yaml
 """)
 def init(factory: Factory, options: InitOptions) -> None:
-    """Make a cluster: a new state folder with a default StorageClass, "standard", and one node unless told otherwise.
+    """Make a cluster: a new state folder with one node, unless told otherwise, and a default StorageClass, "standard".
+
+    With --nodes=0 it has neither: nodes and storage are yours to bring. A command that makes objects where there is no
+    cluster makes one with a node, unless it brings nodes of its own.
 
     The folder is --state, $KUBEPY_STATE or ./state; it must not hold a cluster yet, but may hold a kubepy.yaml with a
     clock and a seed. If it was killed half way, run it again: it finishes what it began."""
@@ -82,51 +82,18 @@ def init(factory: Factory, options: InitOptions) -> None:
         if not is_unfinished:
             raise CliError(f"there is a cluster in {quote(factory.folder)} already")
     LocalCluster.begin(factory.folder, settings)
+    factory.adds_node = False
     factory.may_create = True  # also with $KUBEPY_MUST_EXIST
-    names = furnish(factory.cluster, options.nodes, lambda number: factory.progress.show("making nodes", number,
-                                                                                         options.nodes))
+    names = furnish(factory.cluster, options.nodes, lambda number: factory.progress.show(
+        "making nodes", number, options.nodes), with_storage=options.nodes > 0)
     factory.cluster.finish()
     factory.print(f"cluster created in {printable(factory.folder)}")
-    factory.print("storageclass.storage.k8s.io/standard created")
+    if names:
+        factory.print("storageclass.storage.k8s.io/standard created")
     for name in names:
         factory.print(f"node/{name} created")
     if not names:
         factory.say(f"note: there are no nodes, so pods will stay Pending: make one with {factory.notes.new_node()}")
-
-
-def furnish(cluster: LocalCluster, nodes: int, show: Callable[[int], None] = lambda number: None) -> list[str]:
-    """Give a new cluster its StorageClass and Ready nodes, but for those that it has; return the nodes' names.
-
-    :param show: is called with the number of each node.
-    """
-    names = [f"node-{number}" for number in range(1, nodes + 1)]
-    client = cluster.client
-    with client.joined():
-        if unless_missing(client.get, "storageclasses.storage.k8s.io", "standard") is None:
-            client.create("storageclasses.storage.k8s.io", standard_class())
-        for number, name in enumerate(names, 1):
-            show(number)
-            if unless_missing(client.get, "nodes", name) is None:
-                client.create("nodes", new_node(name))
-    with manager_lock(cluster) as is_lost:
-        if is_lost is not None:  # kubelets register and taints of new nodes go, so that the cluster begins ready
-            build_manager(cluster).run_until_settled()
-    return names
-
-
-def new_node(name: str) -> Object:
-    """Return a node with the labels that a kubelet on Linux gives its own."""
-    labels = {"kubernetes.io/arch": "amd64", "kubernetes.io/hostname": name, "kubernetes.io/os": "linux"}
-    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels},
-            "status": {"capacity": {**DEFAULT_CAPACITY, "ephemeral-storage": "100Gi"}}}
-
-
-def standard_class() -> Object:
-    """Return the default StorageClass: every claim that a pod uses gets a simulated volume."""
-    annotations = {"storageclass.kubernetes.io/is-default-class": "true"}
-    return {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass",
-            "metadata": {"name": "standard", "annotations": annotations}, "provisioner": "kubepy.dev/simulated",
-            "reclaimPolicy": "Delete", "volumeBindingMode": "WaitForFirstConsumer"}
 
 
 class ForkOptions(Options):

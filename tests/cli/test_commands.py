@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -64,8 +65,83 @@ def test_creating_makes_cluster_and_dry_run_does_not(bare: Kubepy, folder: Path)
     assert bare("create", "cm", "a", "--dry-run=client") == Done("configmap/a created (dry run)\n", "", 0)
     assert bare("create", "cm", "a", "--dry-run=server") == Done("configmap/a created (server dry run)\n", "", 0)
     assert not (folder / "state").exists()
-    assert bare("create", "cm", "a") == Done("configmap/a created\n", "", 0)
+    assert bare("create", "cm", "a").out == "configmap/a created\n"
     assert (folder / "state" / "kubepy.yaml").exists()
+
+
+NODE = '{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "own"}}'
+CONFIG_MAP = '{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}}'
+CLASS = """{"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "provisioner": "a/b", "metadata": {
+    "name": "fast", "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}}}"""
+
+
+def names(bare: Kubepy, kind: str) -> list[str]:
+    return bare("get", kind, "-o", "name").out.split()
+
+
+@pytest.mark.parametrize("words", ["create deployment web --image=nginx", "apply -f -", "replace --force -f -",
+                                   "run web --image=nginx", "create namespace x"])
+def test_first_command_makes_node_as_init_would(bare: Kubepy, folder: Path, words: str) -> None:
+    done = bare(*words.split(), stdin=CONFIG_MAP)
+    assert done.err == f"note: made a cluster in {folder}/state with one node, node-1, as kubepy init does\n"
+    assert names(bare, "nodes") == ["node/node-1"]
+    assert names(bare, "storageclasses") == ["storageclass.storage.k8s.io/standard"]
+    assert bare("create", "cm", "y") == Done("configmap/y created\n", "", 0)
+
+
+def test_first_command_node_is_the_one_of_init(bare: Kubepy, folder: Path) -> None:
+    own_time = "formatVersion: 1\nclock: 2026-01-01T00:00:00Z\n"
+    for name in ("first", "made"):
+        (folder / name).mkdir()
+        (folder / name / "kubepy.yaml").write_text(own_time)
+    bare("--state", "first", "create", "cm", "x")
+    bare("--state", "made", "init")
+    texts = []
+    for name in ("first", "made"):
+        bare("--state", name, "controller", "--once")
+        [line] = bare("--state", name, "get", "nodes", "--no-headers").out.splitlines()
+        file = folder / name / "cluster" / "nodes" / "node-1.yaml"
+        texts.append((line, re.sub("uid: .*", "", file.read_text())))
+    assert texts[0] == texts[1]
+
+
+def test_first_command_that_brings_nodes_gets_no_other(bare: Kubepy) -> None:
+    assert bare("apply", "-f", "-", stdin=f"{CONFIG_MAP}\n---\n# the node\n{NODE}\n").err == ""
+    assert bare("create", "cm", "y").err == ""
+    assert names(bare, "nodes") == ["node/own"]
+    assert names(bare, "storageclasses") == []
+
+
+def test_first_command_that_brings_default_class_gets_no_other(bare: Kubepy) -> None:
+    bare("apply", "-f", "-", stdin=CLASS)
+    assert names(bare, "storageclasses") == ["storageclass.storage.k8s.io/fast"]
+    assert names(bare, "nodes") == ["node/node-1"]
+
+
+def test_first_command_that_fails_leaves_cluster_with_node(bare: Kubepy) -> None:
+    assert bare("create", "configmap", "A").status == 1
+    assert names(bare, "nodes") == ["node/node-1"]
+
+
+def test_first_command_that_was_killed_is_made_up_for_by_next(bare: Kubepy, folder: Path) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Factory, "_furnish", lambda factory, cluster: None)
+        bare("create", "cm", "x")
+    assert bare("create", "cm", "y").err.startswith("note: made a cluster in ")
+    assert names(bare, "nodes") == ["node/node-1"]
+
+
+def test_folder_that_init_made_without_nodes_gets_none(kubepy: Kubepy) -> None:
+    assert kubepy("create", "cm", "x").err == ""
+    assert names(kubepy, "nodes") == []
+    assert names(kubepy, "storageclasses") == []
+
+
+def test_plan_of_first_command_has_node_that_it_would_make(bare: Kubepy, folder: Path) -> None:
+    done = bare("plan", "create", "deployment", "web", "--image=nginx")
+    assert "node node-1 created, ready" in done.out
+    assert (done.status, done.out.splitlines()[-1]) == (0, "Finishes at once.")
+    assert not (folder / "state").exists()
 
 
 def test_init_refuses_folder_that_holds_cluster(kubepy: Kubepy) -> None:
@@ -88,7 +164,7 @@ NO_NODES = ("make one with echo '{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"meta
 
 def test_cluster_without_nodes_says_what_comes_next(bare: Kubepy) -> None:
     assert bare("init", "--nodes=0") == Done(
-        "cluster created in state\nstorageclass.storage.k8s.io/standard created\n",
+        "cluster created in state\n",
         f"note: there are no nodes, so pods will stay Pending: {NO_NODES}", 0)
     assert bare("controller", "--once", "-q") == Done("", "", 0)
     for name in ("a", "b"):

@@ -260,7 +260,7 @@ def test_plan_changes_nothing_on_disk(bare: Kubepy, folder: Path) -> None:
 
 def test_plan_where_there_is_no_cluster_makes_none(bare: Kubepy, folder: Path) -> None:
     done = bare("plan", "create", "configmap", "a")
-    assert (done.status, done.out.splitlines()[-1]) == (0, "No workload changes.")
+    assert (done.status, done.out.splitlines()[-1]) == (0, "Finishes at once.")
     assert not (folder / "state").exists()
     assert bare("plan").status == 1
 

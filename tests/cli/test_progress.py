@@ -211,6 +211,7 @@ def test_progress_line_is_shown_by_every_long_command(tmp_path: Path, patience: 
 
 def test_waiting_command_without_nodes_says_so(tmp_path: Path) -> None:
     state = tmp_path / "state"
+    on_a_terminal(["init", "--nodes=0"], state)
     on_a_terminal(["apply", "-f", "-"], state, stdin=AGENT.replace("DaemonSet", "StatefulSet"))
     waited = on_a_terminal(["rollout", "status", "sts/agent", "--timeout=3s"], state)
     assert waited.out.endswith("Waiting for 1 pods to be ready...\n")
@@ -219,6 +220,7 @@ def test_waiting_command_without_nodes_says_so(tmp_path: Path) -> None:
 
 def test_pipe_gets_what_kubectl_would_write(tmp_path: Path, patience: dict[str, str]) -> None:
     env = {**os.environ, "KUBEPY_STATE": str(tmp_path / "state"), **patience}
+    subprocess.run([sys.executable, "-c", PROGRAM, "init"], env=env, check=True, capture_output=True)
     done = subprocess.run([sys.executable, "-c", PROGRAM, "apply", "-f", "-"], input=config_maps(3), env=env,
                           capture_output=True, text=True, timeout=60)
     assert (done.stdout, done.stderr) == ("".join(f"configmap/m{n} created\n" for n in range(3)), "")

@@ -4,9 +4,9 @@ clusters with time of their own, where nothing waits: ``sleep`` is ``kubepy cloc
 Beside a controller and in own time, where most cases are played, the commands are forks of a process that has imported
 kubepy (``tests/forkserver.py``); ``controller --once`` is played with the real program.
 
-The cases of the command line begin in an existing cluster (``kubepy init``) with running controllers, as when they were
-recorded. ``pending.txt`` names the cases that do not hold yet, one ``folder/name`` per line. A listed case that holds
-fails its test, so that the list can only shrink.
+All begin in a cluster without nodes (``kubepy init --nodes=0``), those of the command line with running controllers, as
+when they were recorded. ``pending.txt`` names the cases that do not hold yet, one ``folder/name`` per line. A listed
+case that holds fails its test, so that the list can only shrink.
 """
 
 import argparse
@@ -57,10 +57,10 @@ def case_id(case: Path) -> str:
 def differences(case: Path, program: str, watch: str, clock: str) -> str:
     write = f"printf 'formatVersion: 1\\nclock: {clock}\\n' > $KUBEPY_STATE/kubepy.yaml"
     setups = [f"mkdir $KUBEPY_STATE && {write}"] if clock else []
-    setups += [f"{program} init --nodes=0"] if case.parent.name == "cli" else []
+    setups.append(f"{program} init --nodes=0")
     args = argparse.Namespace(
         kubectl=program, settle="kubectl controller --once --quiet-for=1.5s",
-        setup=" && ".join(setups),
+        setup=" && ".join(setups), state="",
         watch=watch and f"{program} controller --watch", sleep=clock and f"{program} clock advance",
         exact_hash=False, timeout=60,
     )

@@ -10,6 +10,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from functools import cached_property
 from typing import IO, TYPE_CHECKING
 
@@ -30,6 +31,7 @@ with lazy_imports():
     from kubepy.cli.runtime import faults, notes
     from kubepy.cli.runtime import kubeconfig as kubeconfigs
     from kubepy.cli.runtime import progress as progresses
+    from kubepy.controlplane import furnishing
     from kubepy.runtime import checkpoint as checkpoints
     from kubepy.storage import errors as storage_errors
     from kubepy.storage.folder import origin as origins
@@ -66,6 +68,7 @@ class Factory:
         self.open_cluster = open_cluster
         self.options = GlobalOptions()
         self.may_create = False
+        self.adds_node = True  # to a cluster that the command has made; False: the command chooses the nodes
         self.catches_up = True  # False for commands that never write, such as diff
         self._is_dry_run = False
         self._warned: dict[str, None] = {}
@@ -197,11 +200,7 @@ class Factory:
             elif self._is_dry_run and not self.has_cluster:
                 cluster = clusters.LocalCluster.open(self._scratch.name, create=True)
             else:
-                is_new = self.may_create and not self.has_cluster
                 cluster = clusters.LocalCluster.open(self.folder, create=self.may_create)
-                if is_new and self.stderr.isatty():
-                    self.say(f"note: made a cluster in {os.path.realpath(self.folder)}; it has no nodes: make one with "
-                             + self.notes.new_node())
         except storage_errors.NoClusterError:
             raise self._no_cluster(self.folder) from None
         self._as_found = cluster.caller()
@@ -242,9 +241,23 @@ class Factory:
             if self.open_cluster:
                 cluster.work_for(self._as_found)
             else:
-                cluster.close()
+                with closing(cluster):
+                    self._furnish(cluster)
         if "_scratch" in self.__dict__:
             self._scratch.cleanup()
+
+    def _furnish(self, cluster: clusters.LocalCluster) -> None:
+        """Give a cluster that this command has made a node, unless the command has brought its own.
+
+        One that a command made which was killed gets it from the next that may make objects.
+        """
+        if not (self.may_create and self.adds_node and cluster.is_unfinished()):
+            return
+        node = furnishing.add_first_node(cluster.controller_client)
+        cluster.finish()
+        if node:
+            folder = os.path.realpath(self.folder)
+            self.say(f"note: made a cluster in {folder} with one node, {node}, as kubepy init does")
 
     @property
     def client(self) -> clients.Client:

@@ -39,8 +39,8 @@ Entries = dict[str, Entry]
 class Kubeconfig(NamedTuple):
     """The entries by their names. ``rest``: the file's other fields, which are kept.
 
-    ``is_chosen``: somebody has set some of them. Else they are made up for the folder, and any other name stands for its
-    first context.
+    ``is_chosen``: somebody has set some of them. Else they are made up for the folder, and any other name stands for
+    its first context.
     """
 
     current: str

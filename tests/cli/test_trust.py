@@ -54,7 +54,13 @@ def copy(source: Path, target: Path) -> None:
     subprocess.run(["cp", "-a", str(source), str(target)], check=True)
 
 
-ARRIVALS = [clone, untar, copy]
+def clone_with_another_key(source: Path, target: Path) -> None:
+    clone(source, target)
+    shutil.rmtree(origin.user_directory())
+    origin._keys.clear()
+
+
+ARRIVALS = [clone_with_another_key, clone, untar, copy]
 
 
 @pytest.fixture(params=ARRIVALS, ids=lambda arrival: arrival.__name__)
@@ -180,6 +186,15 @@ def test_folder_of_earlier_version_is_adopted_once(strange: Path) -> None:
     words = ("get", "cm", "-n", "default", "theirs", "-o", "jsonpath={.metadata.resourceVersion}")
     assert at(strange, *words) == (revision, "", 0)
     assert at(strange, *SHOW_NAMESPACE).out == "kube-system"
+
+
+def test_own_folder_is_known_with_another_key(
+        strange: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    at(strange, "config", "set-context", "kubepy", "--namespace=kube-system")
+    for home in ("other", "another", "other"):
+        monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / home))
+        assert at(strange, *SHOW_NAMESPACE) == ("kube-system", "", 0)
+        assert at(strange, "get", "cm", "-n", "default", "theirs", "-o", "name") == ("configmap/theirs\n", "", 0)
 
 
 def make_public(place: Path) -> None:

@@ -96,10 +96,12 @@ def _has_stamp(root: str, path: str, stamp: str) -> bool:
         return False
 
 
-def note_in_index(path: str, name: str, value: str) -> None:
-    """Set one of the store's own values in an index. Raises sqlite3.Error."""
+def note_in_index(path: str, name: str, words: str, *, most: int) -> None:
+    """Add words to one of the store's own values in an index, and keep as many of the former ones. Raises
+    sqlite3.Error."""
     with closing(Database(path)) as database, database.write():
-        database.set_value("internal", name, value)
+        former = [word for word in (database.value("internal", name) or "").split() if word not in words.split()]
+        database.set_value("internal", name, " ".join([*former[-most:], *words.split()]))
 
 
 # --- git ------------------------------------------------------------------------------------------------------------

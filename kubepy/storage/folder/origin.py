@@ -42,6 +42,7 @@ NETWORK = "network"  # the mark of a folder whose webhooks may be called
 
 TRUST = "KUBEPY_TRUST"
 KEY_BYTES, CODE_BYTES = 32, 16
+MOST_CODES = 8  # of other keys that are kept
 LOCK_SECONDS = 10.0
 
 Marks = dict[str, list[str]]
@@ -484,8 +485,11 @@ def examine(root: str) -> str:
                 return ""
             if own_link(root) and not os.path.islink(own) and _read_own(own) is not None:
                 return ""  # somebody has put a link into it, which whoever would write through it refuses
-            if _is_of_earlier_version(root):
-                _mark_as_own(root, network=True)
+            if _is_made_here(root):
+                has_origin = os.path.lexists(os.path.join(own, ORIGIN))
+                _mark_as_own(root, network=not has_origin or NETWORK in _read_marks(own))
+                if has_origin:  # the user has another key: another $HOME, for example
+                    return ""
                 return f"{printable(own)} is of an earlier version of kubepy, and yours: it is adopted"
             return _set_aside(root)
     except FileNotFoundError:  # somebody removes it just now
@@ -504,11 +508,11 @@ def _user_lock() -> Iterator[None]:
         yield
 
 
-def _is_of_earlier_version(root: str) -> bool:
-    """Return whether a ``.kubepy/`` without marks is this user's: private, not known to git, and with an index that
-    knows the files around it by what no copy keeps."""
+def _is_made_here(root: str) -> bool:
+    """Return whether a ``.kubepy/`` without marks of this user's key is this user's: private, not known to git, and
+    with an index that knows the files around it by what no copy keeps."""
     own = os.path.join(root, OWN)
-    if own_link(root) or os.path.lexists(os.path.join(own, ORIGIN)) or os.path.lexists(os.path.join(own, JOURNAL)):
+    if own_link(root) or has_strange_log(root):
         return False
     status = os.lstat(own)
     if status.st_uid != os.geteuid() or stat.S_IMODE(status.st_mode) & 0o077 or evidence.is_known_to_git(own):
@@ -595,23 +599,28 @@ def _take_back(root: str, name: str) -> str:
 
 
 def _mark_as_own(root: str, *, network: bool) -> None:
-    """Give a ``.kubepy/`` an origin and marks for all that is in it now. Raises OSError, FolderError."""
+    """Mark a ``.kubepy/`` and all that is in it now as this user's. Marks made with other keys stay: the user may have
+    one for each of several home directories. Raises OSError, FolderError."""
     own = os.path.join(root, OWN)
     os.chmod(own, 0o700)
     if os.path.lexists(os.path.join(own, JOURNAL)):
         raise FolderError(f"{printable(os.path.join(own, JOURNAL))} is not kubepy's: remove it")
-    found = _read_own(own)
+    found = _read_origin(own)
     if found is None:
         _write_origin(own, network=network)
-        found = _read_own(own)
+        found = _read_origin(own)
     assert found is not None
-    marks = dict(found.marks)
+    word, marks = found.word, _read_marks(own)
+    codes = {ORIGIN: [*found.codes, *_birth_codes(os.path.join(own, ORIGIN), word, ORIGIN)]}
     if network:
-        marks[NETWORK] = [_code(found.word, NETWORK, b"")]
+        codes[NETWORK] = [_code(word, NETWORK, b"")]
     for name in MARKED:
         with suppress(FileNotFoundError), open(os.path.join(own, name), "rb") as file:
-            marks[name] = [_code(found.word, name, file.read())]
+            codes[name] = [_code(word, name, file.read())]
+    for name, added in codes.items():
+        present = [code for code in marks.get(name, []) if code not in added]
+        marks[name] = [*present[-MOST_CODES:], *added]
     _write_marks(own, marks)
     path = os.path.join(own, INDEX)
     if os.path.exists(path):
-        evidence.note_in_index(path, ORIGIN_VALUE, index_codes(own, path))
+        evidence.note_in_index(path, ORIGIN_VALUE, index_codes(own, path), most=MOST_CODES)

@@ -1,4 +1,4 @@
-"""Draw docs/pictures/timeline.svg and put the plan into README.md. `make docs` does so, a test compares both.
+"""Draw docs/pictures/timeline.svg. `make docs` does so, a test compares it.
 
 The cluster is in memory, with time and random numbers of its own, so the bytes are always the same.
 """
@@ -8,10 +8,8 @@ from pathlib import Path
 from kubepy import Cluster
 
 ROOT = Path(__file__).resolve().parent.parent
-README = ROOT / "README.md"
 PICTURE = ROOT / "docs" / "pictures" / "timeline.svg"
 KUBELET = {"readyAfter": "2s..8s", "stopsAfter": "1s..3s"}
-PLAN = "plan set image deploy/web web=web:2"
 CHANGE = "set image deploy/web web=web:2"
 ADVANCE = "clock advance 10s"
 DRAW = "timeline deploy/web --since=10s -o svg"
@@ -26,10 +24,6 @@ def cluster() -> Cluster:
     return made
 
 
-def plan() -> str:
-    return cluster().run(PLAN, check=True).stdout
-
-
 def picture() -> str:
     drawn = cluster()
     for command in (CHANGE, ADVANCE):
@@ -40,5 +34,3 @@ def picture() -> str:
 if __name__ == "__main__":
     PICTURE.parent.mkdir(exist_ok=True)
     PICTURE.write_text(picture())
-    head, _, rest = README.read_text().partition(f"$ kubepy {PLAN}\n")
-    README.write_text(f"{head}$ kubepy {PLAN}\n{plan()}```{rest.partition('```')[2]}")

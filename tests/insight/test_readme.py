@@ -1,14 +1,10 @@
-"""The first screen of README.md: a plan and a picture, both made by commands."""
+"""The picture on the first screen of README.md, which is made by commands."""
 
 from pathlib import Path
 
 from tools import draw_timeline
 
 README = (Path(__file__).parents[2] / "README.md").read_text()
-
-
-def test_readme_plan_is_what_the_command_prints() -> None:
-    assert f"```text\n$ kubepy {draw_timeline.PLAN}\n{draw_timeline.plan()}```\n" in README, "run `make docs`"
 
 
 def test_readme_picture_is_what_the_command_draws() -> None:

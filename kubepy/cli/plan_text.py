@@ -64,7 +64,7 @@ class WaveLine(NamedTuple):
     """A line of a wave: a phrase with the objects that it is about."""
 
     phrase: Phrase
-    steps: tuple[Step, ...]  # the first of each object
+    steps: tuple[Step, ...]  # the last of each object: the one that knows its node
 
 
 class Wave(NamedTuple):
@@ -142,13 +142,14 @@ class PlanText:
 
     def wave_of(self, begin: int, end: int) -> Wave:
         """Return the wave of the steps between two positions."""
-        by_object: dict[Key, list[int]] = {}
+        by_object: dict[tuple[Key, str], list[int]] = {}
         for position in range(begin, end):
-            by_object.setdefault(self._timeline.steps[position].key, []).append(position)
+            step = self._timeline.steps[position]
+            by_object.setdefault((step.key, step.uid), []).append(position)
         phrases: dict[Phrase, list[Step]] = {}
         for positions in by_object.values():
             steps = [self._timeline.steps[position] for position in positions]
-            phrases.setdefault(phrase_of(steps, self._tops[positions[0]]), []).append(steps[0])
+            phrases.setdefault(phrase_of(steps, self._tops[positions[0]]), []).append(steps[-1])
         by_workload = sorted(phrases.items(), key=lambda entry: list(dict.fromkeys(
             phrase.workload for phrase in phrases)).index(entry[0].workload))
         return Wave(self._seconds(begin), self._seconds(end - 1), begin, end,
@@ -244,15 +245,15 @@ class PlanText:
 
         :param room: so many columns it should take: where a node does not fit, it is left out.
         """
-        phrase, first = line.phrase, line.steps[0]
+        phrase, step = line.phrase, line.steps[0]
         actions = ", ".join(phrase.actions)
         reason = f"{' ' if phrase.actions[-1] == 'scaled' else ': '}{phrase.reason}" if phrase.reason else ""
         kind = self._kind(phrase.resource)
         if len(line.steps) > 1:
             owner = f" of {self._name(phrase.workload)}" if len(self._courses) > 1 and phrase.workload.name else ""
             return printable(f"{len(line.steps)} {plural(kind)}{owner} {actions}{reason}")
-        text = printable(f"{kind} {self._name(first.key)} {actions}{reason}")
-        with_node = printable(f"{text} on {first.node}") if first.node and not reason else text
+        text = printable(f"{kind} {self._name(step.key)} {actions}{reason}")
+        with_node = printable(f"{text} on {step.node}") if step.node and not reason else text
         return with_node if len(with_node) <= room else text
 
     def _kind(self, resource: str) -> str:
@@ -282,7 +283,8 @@ class PlanText:
     def facts(self, workload: PlannedWorkload) -> Iterator[str]:
         """Yield what there is to say about a workload in its line."""
         after, end = workload.finished_after, workload.course.numbers[-1][1]
-        is_gone = any(step.key == workload.key and step.action == "deleted" for step in self._timeline.steps)
+        own = [step.action for step in self._timeline.steps if step.key == workload.key]
+        is_gone = "deleted" in own and "created" not in own[own.index("deleted"):]
         if after is None:
             yield "does not finish"
         else:

@@ -212,8 +212,7 @@ def rows_of(chains: Sequence[list[Life]], columns: Columns, limit: int) -> Itera
         group = chains[len(chains) * part // limit:len(chains) * (part + 1) // limit]
         lives = [life for chain in group for life in chain]
         nodes = {life.bar.node for life in lives if life.bar.node}
-        pods = {life.bar.key for life in lives}
-        yield TextRow(f"{len(pods)} pods", nodes.pop() if len(nodes) == 1 else f"{len(nodes)} nodes",
+        yield TextRow(f"{len(lives)} pods", nodes.pop() if len(nodes) == 1 else f"{len(nodes)} nodes",
                   [_common(cells) for cells in zip(*(life.cells(columns) for life in lives), strict=True)])
 
 

@@ -25,6 +25,7 @@ class Step(NamedTuple):
     :ivar node: the node of a pod.
     :ivar revision: the hash of the pod template: of a pod, a ReplicaSet or a ControllerRevision.
     :ivar reason: why, in the API's words where it has some: ``CrashLoopBackOff``, ``3 to 5``.
+    :ivar uid: that of the object: what has the same name later is another one.
     """
 
     at: datetime
@@ -34,6 +35,7 @@ class Step(NamedTuple):
     node: str = ""
     revision: str = ""
     reason: str = ""
+    uid: str = ""
 
 
 class Numbers(NamedTuple):

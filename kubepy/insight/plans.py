@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from kubepy.api.clock import format_exact_time
-from kubepy.api.meta import Object, controller_of, is_being_deleted, name_of
+from kubepy.api.meta import Object, controller_of, is_being_deleted, name_of, uid_of
 from kubepy.api.objects.pods import get_condition, phase_of
 from kubepy.api.values.goformat import format_duration
 from kubepy.apiserver.cluster import LocalCluster
@@ -136,30 +136,30 @@ class Judge:
         self._before, self._after = Scene(cluster, DIAGNOSES), Scene(prediction.cluster, DIAGNOSES)
         self._timeline = prediction.timeline
         self._counts_all = counts_all
-        self._tops: dict[Key, Key] = {}
+        self._tops: dict[tuple[Key, str], Key] = {}  # by key and UID
         self._written = touched.keys
         self._touched = {self.top(key) for key in touched.keys}
-        self.step_tops = [self.top(step.key, step.owner) for step in self._timeline.steps]
+        self.step_tops = [self.top(step.key, step.owner, step.uid) for step in self._timeline.steps]
         self._courses = {course.key: course for course in self._timeline.courses}
 
-    def top(self, key: Key, owner: str = "") -> Key:
+    def top(self, key: Key, owner: str = "", uid: str = "") -> Key:
         """Return the workload that an object belongs to: that which no other workload controls, maybe itself.
 
-        :param owner: its controller, for an object that is neither there at the beginning nor at the end.
+        :param owner: its controller at the moment of a step.
+        :param uid: that of the object: one of the same name may belong to another workload.
         """
-        if key not in self._tops:
-            scene, obj = self._after, self._after.get(*key)
-            if obj is None:
-                scene, obj = self._before, self._before.get(*key)
-            above = scene.owner(obj) if obj is not None else None
-            if above is not None:
-                self._tops[key] = self.top(scene.key(above))
-            elif owner and (obj is None or controller_of(obj) is not None):
-                resource, _, name = owner.partition("/")
-                self._tops[key] = self.top(Key(resource, key.namespace, name))
-            else:
-                self._tops[key] = key
-        return self._tops[key]
+        if owner:
+            resource, _, name = owner.partition("/")
+            return self.top(Key(resource, key.namespace, name))
+        if (key, uid) not in self._tops:
+            self._tops[key, uid] = key
+            for scene in (self._after, self._before):
+                obj = scene.get(*key)
+                if obj is not None and uid in ("", uid_of(obj)):
+                    above = scene.owner(obj)
+                    self._tops[key, uid] = self.top(scene.key(above)) if above is not None else key
+                    break
+        return self._tops[key, uid]
 
     def concerned(self, *, has_ended: bool) -> list[Key]:
         """Return the workloads that something happens to or that must still go, in the order in which it does.

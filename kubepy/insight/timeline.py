@@ -227,7 +227,8 @@ class Replay:
                 self._note_eviction(key, seen)
                 if self._is_asked(key):
                     name = AVAILABLE if key in self._available and not seen.is_terminating else action_before(seen)
-                    self.present.append(Step(start, name, key, seen.owner, seen.node, seen.revision, seen.reason))
+                    self.present.append(Step(start, name, key, seen.owner, seen.node, seen.revision, seen.reason,
+                                             seen.uid))
         for key in self._views:
             if key.resource in WITH_COURSES and self._top(key) == key:
                 numbers = self._numbers_of(key)
@@ -441,7 +442,7 @@ class Replay:
         if self._is_asked(key):
             self.steps.append(Step(at, action.name, key, getattr(seen, "owner", ""), getattr(seen, "node", ""),
                                    getattr(seen, "revision", "") if key.resource != "statefulsets.apps" else "",
-                                   action.reason))
+                                   action.reason, getattr(seen, "uid", "")))
 
     def _is_asked(self, key: Key) -> bool:
         return self._subjects is None or key in self._subjects

@@ -58,6 +58,49 @@ def test_text_shows_waves_workloads_and_end() -> None:
     assert max(map(len, lines)) <= 80
 
 
+STATEFUL_SET = """
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: db}
+spec:
+  serviceName: db
+  selector: {matchLabels: {app: db}}
+  template:
+    metadata: {labels: {app: db}}
+    spec: {containers: [{name: db, image: "db:1"}]}
+"""
+
+
+def test_text_pod_of_the_same_name_is_another_one_on_its_own_node() -> None:
+    cluster = Cluster.temporary(nodes=2, seed=7)
+    cluster.run("apply -f -", stdin=STATEFUL_SET, check=True)
+    cluster.settle()
+    node = cluster.client.get("pod", "db-0")["spec"]["nodeName"]
+    other = {"node-1": "node-2", "node-2": "node-1"}[node]
+    lines = cluster.run(f"plan drain {node}").stdout.splitlines()
+    assert [line.partition("  1/1")[0].strip() for line in lines if "pod db-0" in line] == [
+        f"- pod db-0 deleted on {node}", f"* pod db-0 created, ready on {other}"]
+    steps = plan(cluster, f"drain {node}")["steps"]
+    assert [step["node"] for step in steps if step["action"] == "ready"] == [other]
+
+
+def test_text_workload_that_is_made_anew_is_not_gone() -> None:
+    cluster = rolled_out()
+    manifest = cluster.run("get deployment web -o yaml").stdout
+    text = cluster.run("plan replace --force -f -", stdin=manifest).stdout
+    assert "\ndeployment web: done after" in text, text
+    assert "\ndeployment web: gone" in cluster.run("plan delete deployment web").stdout
+
+
+def test_text_pod_that_a_workload_makes_anew_belongs_to_whom_it_did() -> None:
+    cluster = Cluster.temporary(nodes=1, seed=7)
+    cluster.run("run db-0 --image=db:1 --labels=app=other", check=True)
+    cluster.run("apply -f -", stdin=STATEFUL_SET, check=True)
+    cluster.settle()
+    workloads = plan(cluster, "delete pod db-0")["workloads"]
+    assert [workload["name"] for workload in workloads] == ["db-0", "db"]
+
+
 def test_waves_that_repeat_are_folded() -> None:
     cluster = rolled_out(nodes=1, replicas=60)
     cluster.client.patch("deploy/web", {"spec": {"strategy": {"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}}})

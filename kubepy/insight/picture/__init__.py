@@ -156,6 +156,9 @@ class TopControllers:
         """Return the workload at the top of an object's owners, or one below that was asked for: the object itself if
         it has none."""
         key, seen = step.key, set[Key]()
+        if step.owner and key not in self._workloads:
+            seen.add(key)
+            key = _owner_key(step.owner, key.namespace)
         while key not in seen and key not in self._workloads:
             seen.add(key)
             key = self._owners.get(key) or self._by_name(key, step.revision) or key

@@ -38,6 +38,7 @@ from kubepy.cli.runtime.output import without_managers
 from kubepy.cli.watch import Event, changes_since
 from kubepy.controlplane import build_manager, manager_lock
 from kubepy.controlplane.furnishing import furnish
+from kubepy.insight import stdin_of
 from kubepy.insight.why import Why
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
@@ -237,12 +238,13 @@ class Cluster:
 
         :param command: the command line, in which words are quoted as for a POSIX shell, or its words. It may begin
             with ``kubepy`` or ``kubectl``: the program calls itself so then.
+        :param stdin: the standard input; "": that of a remedy of :meth:`why`, where it has one.
         :param check: raise CommandError if the exit status is not 0.
 
         Raises ValueError for a quote that is not closed.
         """
         words = shlex.split(command) if isinstance(command, str) else list(command)
-        return self._run(words, stdin, io.StringIO(), io.StringIO(), check=check)
+        return self._run(words, stdin or stdin_of(command), io.StringIO(), io.StringIO(), check=check)
 
     def _run(self, words: list[str], stdin: str, stdout: io.StringIO, stderr: io.StringIO, *,
              check: bool = False) -> CommandResult:
@@ -654,7 +656,8 @@ def _check_nodes(nodes: int) -> None:
 
 def _run_on_fork(fork: LocalCluster, words: Sequence[str]) -> int:
     """Run a command line that is tried; what it prints is dropped."""
-    return main(words, stdin=io.StringIO(), stdout=io.StringIO(), stderr=io.StringIO(), open_cluster=fork)
+    return main(words, stdin=io.StringIO(stdin_of(words)), stdout=io.StringIO(), stderr=io.StringIO(),
+                open_cluster=fork)
 
 
 def _seconds(duration: timedelta | str | float) -> float:

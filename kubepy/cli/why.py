@@ -18,8 +18,19 @@ from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.infos import Info, printed_kind
 from kubepy.cli.runtime.options import SelectorOptions, output_flag
 from kubepy.cli.runtime.output import document
-from kubepy.insight import Link
-from kubepy.insight.why import DONE, PROGRESSING, STUCK, Remedy, Why, why_document
+from kubepy.insight import Link, stdin_of
+from kubepy.insight.why import (
+    DESTRUCTIVE,
+    DONE,
+    PROGRESSING,
+    SIMULATED,
+    STUCK,
+    Remedy,
+    RemedySequence,
+    RemedyStep,
+    Why,
+    why_document,
+)
 from kubepy.insight.why.causes import CAUSES
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable, quote
@@ -35,6 +46,7 @@ if TYPE_CHECKING:
 LONGEST_JSON = 240  # characters of a value that is no text
 STATUS = {DONE: 0, STUCK: 2, PROGRESSING: 3}
 COLOURS = {DONE: Colour.GREEN, STUCK: Colour.RED, PROGRESSING: Colour.YELLOW}
+MARKS = {SIMULATED: "but only in the simulation", DESTRUCTIVE: "destructive"}
 SAID = {DONE: "done", STUCK: "stuck", PROGRESSING: "on its way"}
 
 
@@ -86,7 +98,8 @@ def why(factory: Factory, options: WhyOptions) -> None:
 def runner(factory: Factory) -> verdict.Run:
     """Return a function that runs a command line on a fork; what it prints is dropped."""
     def run(fork: LocalCluster, words: tuple[str, ...]) -> int:
-        return factory.main(words, stdin=io.StringIO(), stdout=io.StringIO(), stderr=io.StringIO(), open_cluster=fork)
+        return factory.main(words, stdin=io.StringIO(stdin_of(words)), stdout=io.StringIO(), stderr=io.StringIO(),
+                            open_cluster=fork)
 
     return run
 
@@ -114,9 +127,15 @@ def text_of(factory: Factory, answer: Why, paint: Painter) -> Iterator[str]:
         yield ""
     for link in answer.chain:
         yield from lines_of_link(factory, link, paint)
-    if answer.remedies:
+    steps: tuple[RemedyStep, ...] = ()
+    if answer.sequence is not None and not any(remedy.proven for remedy in answer.remedies):
+        steps = answer.sequence.steps
         yield ""
-    for remedy in answer.remedies:
+        yield from lines_of_sequence(factory.program, answer.sequence, paint)
+    others = [remedy for remedy in answer.remedies if remedy.command not in {step.command for step in steps}]
+    if others:
+        yield ""
+    for remedy in others:
         yield from lines_of_remedy(factory.program, remedy, paint)
     if answer.next is not None:
         after = format_duration((answer.next.at - answer.now).total_seconds())
@@ -140,14 +159,36 @@ def lines_of_link(factory: Factory, link: Link, paint: Painter) -> Iterator[str]
         yield from (paint(line, Colour.DIM) for line in shown)
 
 
+def lines_of_sequence(program: str, sequence: RemedySequence, paint: Painter) -> Iterator[str]:
+    """Yield the commands that together bring the object to done, each with what it is against."""
+    yield "  One after the other:"
+    for step in sequence.steps:
+        yield command_line(program, step.command)
+        when = f"{format_duration(step.after)} after the first: " if step.after else ""
+        yield from wrapped(f"{when}{CAUSES[step.cause]} ({step.cause}){marked(step.kind)}", "      ", "      ")
+    yield "  " + paint(f"proven together: done {format_duration(sequence.finishes_after)} later", Colour.GREEN)
+
+
 def lines_of_remedy(program: str, remedy: Remedy, paint: Painter) -> Iterator[str]:
-    """Yield a command, which is never broken, and whether it helps."""
-    line = f"  {program} {shlex.join(remedy.command)}"
+    """Yield a command, and whether it helps."""
+    yield command_line(program, remedy.command)
     if remedy.proven:
         verdict_text = paint(f"proven: done {format_duration(remedy.finishes_after or 0.0)} later", Colour.GREEN)
     else:
         verdict_text = paint("not proven", Colour.YELLOW)
-    yield f"{printable(line)}\n      {verdict_text}"
+    yield f"      {verdict_text}{marked(remedy.kind)}"
+
+
+def command_line(program: str, words: tuple[str, ...]) -> str:
+    """Return a command line for a shell, which is never broken."""
+    manifest = stdin_of(words)
+    source = f"echo {shlex.quote(manifest)} | " if manifest else ""
+    return printable(f"  {source}{program} {shlex.join(words)}")
+
+
+def marked(kind: str) -> str:
+    """Return what is said of a remedy that is more, or less, than what an operator does."""
+    return f", {MARKS[kind]}" if kind in MARKS else ""
 
 
 def wrapped(text: str, further: str = "", first: str = "") -> list[str]:

@@ -10,6 +10,7 @@ that is asked about.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import NamedTuple
 
@@ -142,8 +143,38 @@ class Finding(NamedTuple):
     :ivar cause: its identifier in the closed list of docs/why/.
     :ivar chain: from the object that was asked about (or the one below it) to the leaf.
     :ivar remedies: command lines, without the program's name, each of which might alone bring the object to done.
+    :ivar fallbacks: command lines that are tried where no remedy does, and are named only if they do.
     """
 
     cause: str
     chain: tuple[Link, ...]
     remedies: tuple[tuple[str, ...], ...] = ()
+    fallbacks: tuple[tuple[str, ...], ...] = ()
+
+
+class PipedCommand(tuple[str, ...]):
+    """The words of a command line that reads a manifest from standard input.
+
+    :ivar stdin: the manifest.
+    """
+
+    stdin: str
+
+    def __new__(cls, words: Iterable[str], stdin: str) -> PipedCommand:
+        command = super().__new__(cls, words)
+        command.stdin = stdin
+        return command
+
+    def __eq__(self, other: object) -> bool:
+        return super().__eq__(other) and self.stdin == stdin_of(other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash((tuple(self), self.stdin))
+
+
+def stdin_of(words: object) -> str:
+    """Return what a command line reads from standard input, "" for nothing."""
+    return words.stdin if isinstance(words, PipedCommand) else ""

@@ -75,10 +75,15 @@ def test_why_several_objects_answers_each_and_exits_with_the_worst(cluster: Clus
 def test_why_json_has_the_documented_form(cluster: Cluster) -> None:
     cluster.run(["patch", "deployment", "web", "-p", BROKEN], check=True)
     answer = json.loads(cluster.run("why deployment/web -o json").stdout)
-    assert list(answer) == ["kind", "object", "state", "cause", "chain", "remedies", "next"]
+    assert list(answer) == ["kind", "object", "state", "cause", "chain", "remedies", "sequence", "next"]
     assert answer["object"] == {"resource": "deployments.apps", "namespace": "default", "name": "web"}
-    assert answer["remedies"] == [{"command": ["kubepy", *words], "proven": True, "finishesAfter": "0s"} for words in (
-        ["rollout", "undo", "deployment/web"], ["patch", "deployment/web", "--type=merge", "-p", REPAIRED])]
+    undo = ["kubepy", "rollout", "undo", "deployment/web"]
+    assert answer["remedies"] == [
+        {"command": undo, "kind": "real", "proven": True, "finishesAfter": "0s"},
+        {"command": ["kubepy", "patch", "deployment/web", "--type=merge", "-p", REPAIRED], "kind": "simulated",
+         "proven": True, "finishesAfter": "0s"}]
+    assert answer["sequence"] == {"finishesAfter": "0s", "steps": [
+        {"command": undo, "cause": "not-ready", "kind": "real", "after": "0s"}]}
     for link in answer["chain"]:
         obj = cluster.client.get(link["object"]["resource"], link["object"]["name"])
         assert value_at(obj, link["field"]) == link["value"]
@@ -123,7 +128,7 @@ def test_why_context_with_a_namespace_remedies_name_theirs(tmp_path: Path) -> No
     cluster.run("config set-context --current --namespace=kube-system", check=True)
     answer = json.loads(cluster.run("why deployment/web -n default -o json").stdout)
     assert answer["remedies"] == [{"command": ["kubepy", "rollout", "resume", "deployment/web", "-n", "default"],
-                                   "proven": True, "finishesAfter": "0s"}]
+                                   "kind": "real", "proven": True, "finishesAfter": "0s"}]
 
 
 def test_why_changes_no_file(tmp_path: Path) -> None:
@@ -188,7 +193,7 @@ def test_why_without_controllers_says_so(cluster: Cluster, words: list[str], mon
     answer = json.loads(cluster.run(["why", "deployment/web", "-o", "json", *words]).stdout)
     assert (answer["state"], answer["cause"], answer["next"]) == ("stuck", "no-controllers", None)
     assert answer["remedies"] == [
-        {"command": ["kubepy", "controller", "--once"], "proven": True, "finishesAfter": "0s"}]
+        {"command": ["kubepy", "controller", "--once"], "kind": "real", "proven": True, "finishesAfter": "0s"}]
 
 
 def test_why_without_controllers_that_need_time_runs_them_until_settled() -> None:

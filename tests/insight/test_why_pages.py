@@ -76,7 +76,7 @@ def check_answer(cluster: Cluster, words: list[str], cause: str) -> None:
     answer = json.loads(result.stdout)
     assert answer["cause"] == cause
     assert result.status == EXIT_STATUS[answer["state"]]
-    assert sorted(answer) == ["cause", "chain", "kind", "next", "object", "remedies", "state"]
+    assert sorted(answer) == ["cause", "chain", "kind", "next", "object", "remedies", "sequence", "state"]
     assert answer["chain"][0]["object"] == answer["object"]
     for link in answer["chain"]:
         assert link["text"]

@@ -10,7 +10,7 @@ import pytest
 from kubepy import Cluster, Why
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.insight.prediction import Done, Prediction, predict
-from kubepy.insight.why import verdict
+from kubepy.insight.why import forward
 from kubepy.insight.why.scene import value_at
 
 TEMPLATE: dict[str, Any] = {"metadata": {"labels": {"app": "web"}},
@@ -169,7 +169,7 @@ def test_custom_resource_is_as_healthy_as_its_conditions_and_what_it_owns() -> N
 @pytest.fixture
 def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a cluster with more than six pods count as large."""
-    monkeypatch.setattr(verdict, "MANY_PODS", 6)
+    monkeypatch.setattr(forward, "MANY_PODS", 6)
 
 
 @pytest.mark.usefixtures("few_are_many")
@@ -199,7 +199,7 @@ def test_many_pods_one_different_decides() -> None:
 
 @pytest.mark.usefixtures("few_are_many")
 def test_many_pods_remedy_that_writes_too_much_is_not_proven(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verdict, "MOST_WRITES", 5)
+    monkeypatch.setattr(forward, "MOST_WRITES", 5)
     cluster = new_cluster("Deployment", replicas=12)
     change(cluster, "deploy/web", outcome="not-ready")
     answer = cluster.why("deploy/web")
@@ -208,7 +208,7 @@ def test_many_pods_remedy_that_writes_too_much_is_not_proven(monkeypatch: pytest
 
 @pytest.mark.usefixtures("few_are_many")
 def test_many_pods_that_come_on_are_on_their_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verdict, "MOST_MOMENTS", 3)
+    monkeypatch.setattr(forward, "MOST_MOMENTS", 3)
     cluster = new_cluster("DaemonSet", nodes=9)
     change(cluster, "ds/web", ready_after="5s")
     assert cluster.why("ds/web").state == "progressing"
@@ -216,8 +216,8 @@ def test_many_pods_that_come_on_are_on_their_way(monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.usefixtures("few_are_many")
 def test_many_pods_of_a_rollout_under_way_are_judged_by_a_few(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verdict, "OF_EACH_LOOK", 2)
-    monkeypatch.setattr(verdict, "MOST_WRITES_OF_FEW", 30)
+    monkeypatch.setattr(forward, "OF_EACH_LOOK", 2)
+    monkeypatch.setattr(forward, "MOST_WRITES_OF_FEW", 30)
     cluster, runs = new_cluster("Deployment", replicas=40), []
     change(cluster, "deploy/web", ready_after="20s")
     cluster.advance("5s")
@@ -227,7 +227,7 @@ def test_many_pods_of_a_rollout_under_way_are_judged_by_a_few(monkeypatch: pytes
         runs.append(prediction.cluster.client.revision() - origin.client.revision())
         return prediction
 
-    monkeypatch.setattr(verdict, "predict", counted)
+    monkeypatch.setattr(forward, "predict", counted)
     assert cluster.why("deploy/web").state == "progressing"
     assert len(runs) == 1
     assert runs[0] < 60  # of hundreds
@@ -237,7 +237,7 @@ def test_many_pods_of_a_rollout_under_way_are_judged_by_a_few(monkeypatch: pytes
 @pytest.mark.parametrize(("outcome", "state"), [({"runs_for": "60s"}, "progressing"),
                                                 ({"runs_for": "60s", "exit_code": "1"}, "stuck")])
 def test_many_pods_of_a_job(outcome: dict[str, str], state: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verdict, "OF_EACH_LOOK", 2)
+    monkeypatch.setattr(forward, "OF_EACH_LOOK", 2)
     cluster = Cluster.temporary(nodes=3, seed=7)
     annotations = {f"kubepy.dev/{name.replace('_', '-')}": value for name, value in outcome.items()}
     template = {"metadata": {"annotations": annotations}, "spec": {**TEMPLATE["spec"], "restartPolicy": "Never"}}
@@ -251,7 +251,7 @@ def test_many_pods_of_a_job(outcome: dict[str, str], state: str, monkeypatch: py
 @pytest.mark.parametrize(("quota", "state"), [(20, "progressing"), (15, "stuck")])
 def test_many_pods_that_come_up_are_not_all_there_must_be(quota: int, state: str,
                                                           monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verdict, "OF_EACH_LOOK", 2)
+    monkeypatch.setattr(forward, "OF_EACH_LOOK", 2)
     cluster = new_cluster("Deployment", replicas=1)
     cluster.run(f"create quota few --hard=pods={quota}", check=True)
     change(cluster, "deploy/web", ready_after="20s")
@@ -263,7 +263,7 @@ def test_many_pods_that_come_up_are_not_all_there_must_be(quota: int, state: str
 
 @pytest.mark.usefixtures("few_are_many")
 def test_many_pods_the_one_that_is_asked_about_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verdict, "OF_EACH_LOOK", 1)
+    monkeypatch.setattr(forward, "OF_EACH_LOOK", 1)
     cluster = new_cluster("Deployment", replicas=12)
     change(cluster, "deploy/web", ready_after="20s")
     cluster.advance("5s")

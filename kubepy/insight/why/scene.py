@@ -171,13 +171,17 @@ class Scene:
         """Return a link that shows a field of a condition: its ``status``, ``reason``, ``message``."""
         return self.link(obj, f'status.conditions[?(@.type=="{condition_type}")].{field}', text)
 
-    def finding(self, cause: str, *chain: Link, remedies: Iterable[Words] = ()) -> Finding:
+    def finding(self, cause: str, *chain: Link, remedies: Iterable[Words] = (),
+                fallbacks: Iterable[Words] = ()) -> Finding:
         """Return a finding; a remedy that occurs twice counts once."""
-        return Finding(cause, chain, tuple(dict.fromkeys(remedies)))
+        unique = dict.fromkeys(remedies)
+        return Finding(cause, chain, tuple(unique), tuple(words for words in fallbacks if words not in unique))
 
-    def lead(self, finding: Finding, link: Link, remedies: Iterable[Words] = ()) -> Finding:
+    def lead(self, finding: Finding, link: Link, remedies: Iterable[Words] = (),
+             fallbacks: Iterable[Words] = ()) -> Finding:
         """Put the link of an object above in front of a finding, and the object's own remedies before its remedies."""
-        return self.finding(finding.cause, link, *finding.chain, remedies=(*remedies, *finding.remedies))
+        return self.finding(finding.cause, link, *finding.chain, remedies=(*remedies, *finding.remedies),
+                            fallbacks=(*fallbacks, *finding.fallbacks))
 
     def command(self, obj: Object, *words: str) -> Words:
         """Return a command line about an object, with ``-n`` where it is in another namespace than the usual one."""

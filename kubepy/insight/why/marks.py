@@ -1,0 +1,74 @@
+"""What kind of deed a remedy is: one that an operator can do, one that only changes the simulation, one that destroys.
+
+    real         an operator of such a cluster can do it, and nothing is lost by it
+    simulated    it changes what kubepy simulates (annotations that kubelets follow), or says of a disk or a machine
+                 what only another disk or machine makes true
+    destructive  data, the state of something outside, or a safeguard is lost: finalizers, webhooks, objects that nobody
+                 makes again, pods that are ended by force
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from kubepy.api.meta import Object, controller_of, is_being_deleted
+from kubepy.api.objects.usage import PREFIX
+from kubepy.controllers.podgc import TAINT_OUT_OF_SERVICE
+from kubepy.insight import stdin_of
+from kubepy.insight.why import DESTRUCTIVE, REAL, SIMULATED
+from kubepy.scheduler.plugins.volumes import ZONE_LABELS
+
+if TYPE_CHECKING:
+    from kubepy.insight.why.scene import Scene, Words
+
+RANKS = {REAL: 0, SIMULATED: 1, DESTRUCTIVE: 2}
+FORCE = "--force"
+# What a patch says of a volume that only another disk, or its loss, makes true.
+OF_DISKS = {"capacity": SIMULATED, "accessModes": SIMULATED, "claimRef": DESTRUCTIVE}
+WEBHOOKS = ("validatingwebhookconfiguration", "mutatingwebhookconfiguration")
+
+
+def kind_of(scene: Scene, words: Words) -> str:
+    """Return the kind of a remedy, by what its command line does to objects of the scene."""
+    if any(PREFIX in word for word in (*words, stdin_of(words))):
+        return SIMULATED
+    if words[0] == "delete":
+        return DESTRUCTIVE if _destroys(scene, words) else REAL
+    if words[0] == "patch":
+        return _kind_of_patch(words)
+    if words[0] == "label" and any(word.partition("=")[0] in ZONE_LABELS for word in words):
+        return SIMULATED
+    is_forced = any(word.startswith(TAINT_OUT_OF_SERVICE) for word in words)
+    return DESTRUCTIVE if is_forced else REAL
+
+
+def _kind_of_patch(words: Words) -> str:
+    """Return the kind of a patch: by the type of its object, and the fields that it changes."""
+    resource = words[1].partition("/")[0]
+    if resource in WEBHOOKS or any("finalizers" in word for word in words):
+        return DESTRUCTIVE
+    if resource == "persistentvolume":
+        patch = next(word for word in words if word[:1] in "[{")
+        kinds = [kind for field, kind in OF_DISKS.items() if field in patch]
+        return max(kinds, key=RANKS.__getitem__, default=REAL)
+    return REAL
+
+
+def _destroys(scene: Scene, words: Words) -> bool:
+    """Return whether a deletion loses something: an object that no controller makes again, or a pod by force."""
+    return FORCE in words or not all(
+        controller_of(obj) is not None or is_being_deleted(obj) for obj in _named_objects(scene, words))
+
+
+def _named_objects(scene: Scene, words: Words) -> Iterator[Object]:
+    """Yield the objects that ``delete TYPE NAME…`` or ``delete TYPE/NAME…`` names; a missing one counts as an empty
+    object, which nobody makes again."""
+    namespace = words[words.index("-n") + 1] if "-n" in words else scene.namespace
+    names = [word for word in words[1:words.index("-n") if "-n" in words else None] if not word.startswith("-")]
+    pairs = [name.split("/", 1) for name in names] if "/" in names[0] else [[names[0], name] for name in names[1:]]
+    for kind, name in pairs:
+        resource = scene.cluster.scheme.find(kind)
+        key = resource.key if resource is not None else kind
+        in_namespace = namespace if resource is None or resource.namespaced else ""
+        yield scene.get(key, in_namespace, name) or {"metadata": {}}

@@ -270,3 +270,32 @@ def test_many_pods_the_one_that_is_asked_about_goes_on(monkeypatch: pytest.Monke
     waiting = [pod["metadata"]["name"] for pod in cluster.client.list("pods")
                if not value_at(pod, "status.containerStatuses[0].ready")]
     assert [cluster.why(f"pod/{name}").state for name in waiting[-2:]] == ["progressing"] * 2
+
+
+ON_DELETE = """
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: db}
+spec:
+  replicas: 2
+  serviceName: db
+  updateStrategy: {type: OnDelete}
+  selector: {matchLabels: {app: db}}
+  template:
+    metadata: {labels: {app: db}}
+    spec: {containers: [{name: db, image: "db:1"}]}
+"""
+
+
+def test_stateful_set_on_delete_pod_of_a_revision_between_is_old() -> None:
+    cluster = Cluster.temporary(nodes=3, seed=7)
+    cluster.run("apply -f -", stdin=ON_DELETE, check=True)
+    cluster.settle()
+    for command in ("set image statefulset/db db=db:2", "delete pod db-1"):
+        cluster.run(command, check=True)
+        cluster.settle()
+    assert cluster.run("plan set image statefulset/db db=db:1").status == 2
+    cluster.run("set image statefulset/db db=db:1", check=True)  # the current revision is the new one again
+    why = cluster.why("statefulset/db")
+    assert (why.state, why.cause) == ("stuck", "on-delete")
+    assert [remedy.command for remedy in why.remedies if remedy.proven] == [("delete", "pod", "db-1")]

@@ -84,12 +84,16 @@ def partition_of(obj: Object) -> int:
 
 
 def stateful_set(scene: Scene, obj: Object) -> bool:
+    """Return whether all its pods are available, and all that a rollout replaces are new.
+
+    After a template that was there before came back, the current revision is the new one again, while pods may still be
+    of the one between.
+    """
     desired, start = desired_replicas(obj), int((obj["spec"].get("ordinals") or {}).get("start") or 0)
-    to_update = min(desired, max(start + desired - partition_of(obj), 0))
-    status = obj.get("status") or {}
-    is_updated = status.get("currentRevision") == status.get("updateRevision") or (
-        count(obj, "updatedReplicas") >= to_update)
-    return (is_observed(obj) and is_updated and count(obj, "replicas") == desired
+    to_update, status = desired, obj.get("status") or {}
+    if status.get("currentRevision") != status.get("updateRevision"):
+        to_update = min(desired, max(start + desired - partition_of(obj), 0))
+    return (is_observed(obj) and count(obj, "updatedReplicas") >= to_update and count(obj, "replicas") == desired
             and count(obj, "availableReplicas") >= desired)
 
 

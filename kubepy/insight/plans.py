@@ -30,6 +30,8 @@ from kubepy.storage import Key
 WORKLOADS = ("cronjobs.batch", "daemonsets.apps", "deployments.apps", "jobs.batch", "pods", "replicasets.apps",
              "replicationcontrollers", "statefulsets.apps")
 NAMESPACES, NODES = "namespaces", "nodes"
+# What a plan is about where the command writes it and it does not get where it should be.
+OTHERS = ("horizontalpodautoscalers.autoscaling", "ingresses.networking.k8s.io", "services")
 
 
 class Touched:
@@ -170,8 +172,9 @@ class Judge:
         steps = [key for key in self.step_tops if key.resource in (*WORKLOADS, NAMESPACES)]
         leaving = [key for key in self._written if (obj := self._after.get(*key)) is not None and (
             is_being_deleted(obj) or (key.resource == NODES and not has_ended))]
+        others = [key for key in self._written if key.resource in OTHERS and not self.is_finished(key)]
         waiting = self._unfinished() if self._counts_all else ()
-        return list(dict.fromkeys([*steps, *self._courses, *leaving, *waiting]))
+        return list(dict.fromkeys([*steps, *self._courses, *leaving, *others, *waiting]))
 
     def _unfinished(self) -> Iterator[Key]:
         """Yield the workloads that are not finished at the end, but for those that have come to an end of their own."""

@@ -6,10 +6,10 @@ none, when no condition of its status says that it is not.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from kubepy.api.meta import Object, is_being_deleted, name_of, namespace_of, uid_of
+from kubepy.api.meta import Object, is_being_deleted, labels_of, name_of, namespace_of, uid_of
 from kubepy.api.objects.pods import phase_of
 from kubepy.insight.why import disruption, jobs
 from kubepy.insight.why.scene import condition_status
@@ -132,12 +132,29 @@ def namespace(scene: Scene, obj: Object) -> bool:
     return phase_of(obj) in ("", "Active")
 
 
-def ready_endpoints(scene: Scene, service: Object) -> int:
-    """Return how many ready endpoints a Service has."""
-    return sum((endpoint.get("conditions") or {}).get("ready") is not False
-               for endpoint_slice in scene.list("endpointslices.discovery.k8s.io", namespace_of(service))
-               if (endpoint_slice["metadata"].get("labels") or {}).get(SERVICE_NAME) == name_of(service)
-               for endpoint in endpoint_slice.get("endpoints") or ())
+def ready_slices(scene: Scene, service: Object) -> list[Object]:
+    """Return the EndpointSlices of a Service that have a ready endpoint."""
+    slices = (endpoint_slice for endpoint_slice in scene.list("endpointslices.discovery.k8s.io", namespace_of(service))
+              if labels_of(endpoint_slice).get(SERVICE_NAME) == name_of(service))
+    return [endpoint_slice for endpoint_slice in slices
+            if any((endpoint.get("conditions") or {}).get("ready") is not False
+                   for endpoint in endpoint_slice.get("endpoints") or ())]
+
+
+def unserved_ports(scene: Scene, service: Object) -> list[int]:
+    """Return the positions of a Service's ports whose targetPort is a name that no ready pod has.
+
+    A pod without it is in a slice without that port.
+    """
+    served = {port.get("name") or "" for endpoint_slice in ready_slices(scene, service)
+              for port in endpoint_slice.get("ports") or ()}
+    return [index for index, port in enumerate(service["spec"].get("ports") or ())
+            if isinstance(port.get("targetPort"), str) and (port.get("name") or "") not in served]
+
+
+def is_backed(scene: Scene, service: Object) -> bool:
+    """Return whether a ready pod stands behind each port of a Service."""
+    return bool(ready_slices(scene, service)) and not unserved_ports(scene, service)
 
 
 def has_address(service: Object) -> bool:
@@ -152,7 +169,40 @@ def service(scene: Scene, obj: Object) -> bool:
         return True
     if spec.get("type") == "LoadBalancer" and not has_address(obj):
         return False
-    return not spec.get("selector") or ready_endpoints(scene, obj) > 0
+    return not spec.get("selector") or is_backed(scene, obj)
+
+
+def backends_of(ingress: Object) -> Iterator[tuple[str, Object]]:
+    """Yield the Services that an Ingress leads to, as it names them, each with the path of that field."""
+    spec = ingress["spec"]
+    backends = [("spec.defaultBackend", spec.get("defaultBackend") or {})]
+    for index, rule in enumerate(spec.get("rules") or ()):
+        for number, path in enumerate((rule.get("http") or {}).get("paths") or ()):
+            backends.append((f"spec.rules[{index}].http.paths[{number}].backend", path.get("backend") or {}))
+    for field, backend in backends:
+        if "service" in backend:
+            yield f"{field}.service", backend["service"]
+
+
+def port_of_backend(service: Object, backend: Object) -> Object | None:
+    """Return the port of a Service that an Ingress means; None where the Service does not have it."""
+    wanted = backend.get("port") or {}
+    ports = service["spec"].get("ports") or ()
+    if "name" in wanted:
+        return next((port for port in ports if port.get("name") == wanted["name"]), None)
+    return next((port for port in ports if port["port"] == wanted.get("number")), None)
+
+
+def ingress(scene: Scene, obj: Object) -> bool:
+    """Return whether there is a Service with the port, and a ready pod, behind each of its backends."""
+    return all(_leads_to_pods(scene, obj, backend) for _, backend in backends_of(obj))
+
+
+def _leads_to_pods(scene: Scene, ingress: Object, backend: Object) -> bool:
+    service = scene.get("services", namespace_of(ingress), backend["name"])
+    if service is None or port_of_backend(service, backend) is None:
+        return False
+    return service["spec"].get("type") == "ExternalName" or is_backed(scene, service)
 
 
 def autoscaler(scene: Scene, obj: Object) -> bool:
@@ -180,6 +230,7 @@ GOALS: dict[str, Goal] = {
     "daemonsets.apps": daemon_set,
     "deployments.apps": deployment,
     "horizontalpodautoscalers.autoscaling": autoscaler,
+    "ingresses.networking.k8s.io": ingress,
     "jobs.batch": job,
     "namespaces": namespace,
     "nodes": disruption.node_is_done,

@@ -15,6 +15,7 @@ from kubepy.insight.why import (
     disruption,
     generic,
     goals,
+    ingresses,
     intent,
     jobs,
     references,
@@ -31,8 +32,8 @@ from kubepy.storage import Key
 
 # For each kind first what keeps an object from going, then what refuses its pods, what keeps them from a node, what
 # breaks their containers, and last what only says how far it is.
-TABLES = (deletions, jobs, disruption, intent, services, references, refusals, scheduling, volumes, containers, generic,
-          workloads)
+TABLES = (deletions, jobs, disruption, intent, services, ingresses, references, refusals, scheduling, volumes,
+          containers, generic, workloads)
 DIAGNOSES = merged([*(module.DIAGNOSES for module in TABLES), jobs.LAST_DIAGNOSES])
 # Of objects that are done.
 NOTES = merged([*(getattr(module, "NOTES", {}) for module in TABLES), intent.LAST_NOTES])

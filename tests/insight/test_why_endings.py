@@ -447,7 +447,7 @@ def test_target_scaled_to_zero_disables_autoscaler() -> None:
 def test_two_autoscalers_of_one_target() -> None:
     cluster = made("create deployment web --image=web:1 --replicas=2", AUTO, f"{AUTO} --name=other", "clock advance 1m")
     why = asked(cluster, "horizontalpodautoscalers.autoscaling", "web")
-    assert told(why) == (STUCK, "autoscaler-conflict")
+    assert told(why) == (STUCK, "autoscaler-rival")
     assert leaf(why) == "horizontalpodautoscalers.autoscaling/other"
 
 

@@ -9,6 +9,7 @@ CAUSES = {
     "admission-policy": "an admission policy forbids the pods",
     "autoscaler-conflict": "an autoscaler and a hand set the size against each other",
     "autoscaler-limited": "the autoscaler wants another size than its limits allow",
+    "autoscaler-rival": "several autoscalers scale the same pods",
     "autoscaler-without-metrics": "the autoscaler has no metrics to go by",
     "autoscaler-without-target": "the autoscaler's target is missing",
     "backend-missing": "a Service, or a port of it, that the Ingress leads to is missing",

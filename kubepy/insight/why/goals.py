@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from kubepy.api.meta import Object, is_being_deleted, labels_of, name_of, namespace_of, uid_of
 from kubepy.api.objects.pods import phase_of
-from kubepy.insight.why import disruption, jobs
+from kubepy.insight.why import disruption, intent, jobs
 from kubepy.insight.why.scene import condition_status
 
 if TYPE_CHECKING:
@@ -206,9 +206,12 @@ def _leads_to_pods(scene: Scene, ingress: Object, backend: Object) -> bool:
 
 
 def autoscaler(scene: Scene, obj: Object) -> bool:
-    """Return whether it can scale, and its target has the size that it wants."""
-    refused = any(condition_status(obj, name) == "False" for name in ("AbleToScale", "ScalingActive"))
-    return not refused and count(obj, "currentReplicas") == count(obj, "desiredReplicas")
+    """Return whether it can scale, alone, and its target has the size that it wants, with all of its pods."""
+    is_able = condition_status(obj, "AbleToScale") == "True" and condition_status(obj, "ScalingActive") != "False"
+    if not is_able or intent.rivals(scene, obj) or count(obj, "currentReplicas") != count(obj, "desiredReplicas"):
+        return False
+    target = intent.target_of(scene, obj)
+    return target is not None and is_done(scene, target, target)
 
 
 def generic(scene: Scene, obj: Object) -> bool:

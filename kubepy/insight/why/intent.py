@@ -201,13 +201,24 @@ def changed_fields(fields: Object) -> str:
 # --- autoscalers --------------------------------------------------------------------------------------------------
 
 
-def autoscaler_of(scene: Scene, workload: Object) -> Object | None:
-    """Return the autoscaler of a workload."""
-    for autoscaler in scene.list(AUTOSCALERS, namespace_of(workload)):
-        reference = autoscaler["spec"]["scaleTargetRef"]
-        if (reference["kind"], reference["name"]) == (workload["kind"], name_of(workload)):
-            return autoscaler
-    return None
+def autoscalers_of(scene: Scene, workload: Object) -> list[Object]:
+    """Return the autoscalers of a workload that are not being deleted."""
+    wanted = workload["kind"], name_of(workload)
+    return [autoscaler for autoscaler in scene.list(AUTOSCALERS, namespace_of(workload))
+            if not is_being_deleted(autoscaler) and target_name(autoscaler) == wanted]
+
+
+def target_name(autoscaler: Object) -> tuple[str, str]:
+    """Return the kind and the name of the workload that an autoscaler scales."""
+    reference = autoscaler["spec"]["scaleTargetRef"]
+    return reference["kind"], reference["name"]
+
+
+def rivals(scene: Scene, autoscaler: Object) -> list[Object]:
+    """Return the other autoscalers of the same workload that are not being deleted."""
+    return [other for other in scene.list(AUTOSCALERS, namespace_of(autoscaler))
+            if uid_of(other) != uid_of(autoscaler) and not is_being_deleted(other)
+            and target_name(other) == target_name(autoscaler)]
 
 
 def target_of(scene: Scene, autoscaler: Object) -> Object | None:
@@ -218,11 +229,28 @@ def target_of(scene: Scene, autoscaler: Object) -> Object | None:
 
 
 def autoscaler_conflict(scene: Scene, workload: Object) -> Finding | None:
-    """Say that the autoscaler of a workload will undo, or has undone, the size that a hand set."""
-    autoscaler = autoscaler_of(scene, workload)
-    if autoscaler is None or is_being_deleted(autoscaler):
-        return None
-    return conflict(scene, workload, autoscaler)
+    """Say that the autoscaler of a workload will undo, or has undone, the size that a hand set, or that several of them
+    undo each other's."""
+    autoscalers = autoscalers_of(scene, workload)
+    if len(autoscalers) > 1:
+        return rivalry(scene, autoscalers, workload)
+    return conflict(scene, workload, autoscalers[0]) if autoscalers else None
+
+
+def rivalry(scene: Scene, autoscalers: list[Object], asked: Object) -> Finding:
+    """Return the finding about several autoscalers of one workload.
+
+    :param asked: the workload, or one of the autoscalers, which is left as it is.
+    """
+    others = [other for other in autoscalers if other is not asked]
+    names = " and ".join(f"hpa/{name_of(other)}" for other in others)
+    is_workload = len(others) == len(autoscalers)
+    link = (scene.link(asked, "spec.replicas", f"{names} set this size against each other") if is_workload
+            else scene.link(asked, "spec.scaleTargetRef.name", f"{names} scales the same pods"))
+    limits = [scene.link(other, "spec.maxReplicas", f"it keeps the size from {other['spec'].get('minReplicas', 1)} to "
+                         f"{other['spec']['maxReplicas']}") for other in others]
+    return scene.finding("autoscaler-rival", link, *limits, remedies=[
+        scene.command(other, "delete", "hpa", name_of(other)) for other in others])
 
 
 def conflict(scene: Scene, workload: Object, autoscaler: Object) -> Finding | None:
@@ -253,10 +281,11 @@ def conflict(scene: Scene, workload: Object, autoscaler: Object) -> Finding | No
 
 def manifest_conflict(scene: Scene, workload: Object) -> Finding | None:
     """Say that the manifest of a workload has another size than its autoscaler has set."""
-    autoscaler, applied, replicas = autoscaler_of(scene, workload), applied_replicas(workload), workload["spec"].get(
-        "replicas", 1)
-    if autoscaler is None or applied is None or not replicas or applied == replicas:
+    autoscalers, applied = autoscalers_of(scene, workload), applied_replicas(workload)
+    replicas = workload["spec"].get("replicas", 1)
+    if not autoscalers or applied is None or not replicas or applied == replicas:
         return None
+    [autoscaler, *_] = autoscalers
     text = f"its manifest has {applied} replicas, and each `apply` sets them again: leave replicas out of it"
     return scene.finding(
         "autoscaler-conflict", scene.link(workload, "spec.replicas", f"hpa/{name_of(autoscaler)} set this size"),
@@ -285,28 +314,42 @@ def undone_size(scene: Scene, workload: Object, autoscaler: Object) -> tuple[int
 
 
 def autoscaler(scene: Scene, obj: Object) -> Finding | None:
-    """Diagnose an autoscaler that cannot scale: no target, a target scaled to zero, a rival, no metrics."""
+    """Diagnose an autoscaler that cannot scale: no target or none with pods, a rival, no metrics."""
     target = target_of(scene, obj)
     if condition_status(obj, "AbleToScale") == "False" or target is None:
         link = (scene.condition_link(obj, "AbleToScale", "it cannot read the size of its target", "message")
                 if condition_status(obj, "AbleToScale") else
                 scene.link(obj, "spec.scaleTargetRef.name", "there is no such target"))
         return scene.finding("autoscaler-without-target", link)
+    if others := rivals(scene, obj):
+        return rivalry(scene, [obj, *others], obj)
     active = scene.condition_link(obj, "ScalingActive", "it does not scale", "reason")
     if condition_status(obj, "ScalingActive") != "False":
-        return conflict(scene, target, obj)
+        finding = of_target(scene, obj, target) if scene.is_stuck else None
+        return finding or conflict(scene, target, obj) or of_target(scene, obj, target)
     if active.value == "ScalingDisabled":
         size = max(obj["spec"].get("minReplicas", 1), 1)
         return scene.finding("autoscaler-conflict", active, scene.link(
             target, "spec.replicas", "a target that a hand has scaled to zero is not scaled"),
             remedies=[scene.command(target, "scale", scene.word(target), f"--replicas={size}")])
     if active.value == "AmbiguousSelector":
-        rivals = [other for other in scene.list(AUTOSCALERS, namespace_of(obj)) if uid_of(other) != uid_of(obj)
-                  and other["spec"]["scaleTargetRef"] == obj["spec"]["scaleTargetRef"]]
-        links = [scene.link(rival, "spec.scaleTargetRef.name", "it scales the same pods") for rival in rivals]
-        return scene.finding("autoscaler-conflict", active, *links, remedies=[
-            scene.command(rival, "delete", "hpa", name_of(rival)) for rival in rivals])
-    return without_metrics(scene, obj, target)
+        message = scene.condition_link(obj, "ScalingActive", "others scale some of the same pods", "message")
+        return scene.finding("autoscaler-rival", message)
+    lacking = without_metrics(scene, obj, target)
+    if not lacking.remedies and (finding := of_target(scene, obj, target)) is not None:
+        return finding  # pods that do not run have no metrics
+    return lacking
+
+
+def of_target(scene: Scene, obj: Object, target: Object) -> Finding | None:
+    """Return the finding about the target of an autoscaler, which does not have all of its pods."""
+    finding = scene.diagnose(target)
+    if finding is None:
+        return None
+    desired, available = (int((holder.get("status") or {}).get(field) or 0)
+                          for holder, field in ((obj, "desiredReplicas"), (target, "availableReplicas")))
+    text = f"it wants {plural(desired, 'pod')}, and {available} of its target's are available"
+    return scene.lead(finding, scene.link(obj, "status.desiredReplicas", text))
 
 
 def without_metrics(scene: Scene, obj: Object, target: Object) -> Finding:

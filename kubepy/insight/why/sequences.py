@@ -136,12 +136,15 @@ class SequenceSearch:
 
 
 def place_of(question: Question, finding: Finding) -> tuple[object, ...]:
-    """Return the object and the field that an answer ends at; a pod that will be made anew counts as its owner."""
+    """Return the object that an answer ends at, the field and its value; a pod, which may be made anew, counts as its
+    owner."""
     if not finding.chain:
         return ()
     leaf, scene = finding.chain[-1], question.scene()
     obj = scene.get(*leaf.key) if leaf.key.resource == "pods" else None
-    return (scene.key(top_owner(scene, obj)) if obj is not None else leaf.key), leaf.field
+    if obj is not None:
+        return scene.key(top_owner(scene, obj)), leaf.field
+    return leaf.key, leaf.field, str(leaf.value)
 
 
 def sequence_of_one(finding: Finding, trials: Sequence[RemedyTrial], question: Question) -> RemedySequence | None:

@@ -13,6 +13,8 @@ from kubepy.insight.prediction import Done, Prediction, predict
 from kubepy.insight.why import forward
 from kubepy.insight.why.scene import value_at
 
+from .incidents import workload
+
 TEMPLATE: dict[str, Any] = {"metadata": {"labels": {"app": "web"}},
                             "spec": {"containers": [{"name": "web", "image": "web:1"}]}}
 
@@ -299,3 +301,19 @@ def test_stateful_set_on_delete_pod_of_a_revision_between_is_old() -> None:
     why = cluster.why("statefulset/db")
     assert (why.state, why.cause) == ("stuck", "on-delete")
     assert [remedy.command for remedy in why.remedies if remedy.proven] == [("delete", "pod", "db-1")]
+
+
+@pytest.mark.parametrize(("taint", "pod", "cause"), [
+    ("dedicated=db:NoSchedule", "", "taint"),
+    ("dedicated=db:PreferNoSchedule", "", "up-to-date"),
+    ("node-role.kubernetes.io/control-plane:NoSchedule", "", "up-to-date"),
+    ("dedicated=db:NoSchedule", "tolerations: [{operator: Exists}]", "up-to-date"),
+    ("dedicated=db:NoSchedule", "nodeSelector: {kubernetes.io/hostname: node-1}", "up-to-date"),
+])
+def test_daemon_set_that_leaves_out_a_tainted_node_says_so(taint: str, pod: str, cause: str) -> None:
+    cluster = Cluster.temporary(nodes=3, seed=7)
+    cluster.run(f"taint nodes node-2 {taint}", check=True)
+    cluster.run("apply -f -", stdin=workload("DaemonSet", "agent", pod=pod), check=True)
+    why = cluster.why("daemonset/agent")
+    assert (why.state, why.cause) == ("done", cause)
+    assert [remedy.proven for remedy in why.remedies] == ([True, True] if cause == "taint" else [])

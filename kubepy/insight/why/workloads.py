@@ -37,8 +37,9 @@ from kubepy.controllers.daemonset.placement import daemon_tolerations, node_shou
 from kubepy.insight.why import goals
 from kubepy.insight.why.deletions import MOST_MERGED, together
 from kubepy.insight.why.goals import count, desired_replicas
+from kubepy.insight.why.remedies import tolerate
 from kubepy.insight.why.scene import Diagnosis, Scene, Words, condition_status, plural, unready_link
-from kubepy.insight.why.scheduling import NOT_TO_RELABEL
+from kubepy.insight.why.scheduling import NOT_TO_RELABEL, ROLE
 
 if TYPE_CHECKING:
     from kubepy.api.typed import DaemonSet, Node
@@ -402,6 +403,28 @@ def misscheduled(scene: Scene, obj: Object) -> Finding | None:
     return None
 
 
+def left_out(scene: Scene, obj: Object) -> Finding | None:
+    """Say that a DaemonSet has no pod on a node that it chooses, for a taint; nodes that are kept for their role do not
+    count."""
+    template = obj["spec"]["template"]
+    tolerations, occupied = daemon_tolerations(template["spec"]), {node_name(pod) for pod in scene.owned(obj, "pods")}
+    chosen = [node for node in scene.list("nodes") if required_node_affinity_matches(template, node)]
+    tainted = [(node, taint) for node in chosen if name_of(node) not in occupied and (
+        taint := find_untolerated_taint(taints_of(node), tolerations, (NO_EXECUTE, NO_SCHEDULE))) is not None]
+    tainted = [(node, taint) for node, taint in tainted if not taint["key"].startswith(ROLE)]
+    if not tainted:
+        return None
+    node, taint = tainted[0]
+    alike = [name_of(other) for other, of_other in tainted if of_other == taint]
+    return scene.finding(
+        "taint",
+        scene.link(obj, "status.desiredNumberScheduled", f"it has no pod on {len(tainted)} of the "
+                   f"{plural(len(chosen), 'node')} that it is for"),
+        scene.link(node, f"spec.taints[{taints_of(node).index(taint)}]", "the pods do not tolerate this taint"),
+        remedies=[*tolerate(scene, obj, [dict(taint)]),
+                  ("taint", "nodes", *alike, f"{taint['key']}:{taint['effect']}-")])
+
+
 def without_nodes(scene: Scene, obj: Object) -> Finding | None:
     """Say that a DaemonSet has no pods, as there are no nodes, none that it chooses, or only tainted ones."""
     nodes, template = scene.list("nodes"), obj["spec"]["template"]
@@ -439,7 +462,7 @@ DIAGNOSES: dict[str, tuple[Diagnosis, ...]] = {
     "statefulsets.apps": (on_delete, name_is_taken, stateful_set),
 }
 NOTES: dict[str, tuple[Diagnosis, ...]] = {
-    "daemonsets.apps": (without_nodes, misscheduled, shares_pods),
+    "daemonsets.apps": (without_nodes, misscheduled, left_out, shares_pods),
     "deployments.apps": (scaled_to_zero, shares_pods),
     "replicasets.apps": (scaled_to_zero,),
     "replicationcontrollers": (scaled_to_zero,),

@@ -6,7 +6,7 @@ The line completes "deployment/web is stuck: …". Each cause has a page, ``docs
 from __future__ import annotations
 
 CAUSES = {
-    "admission-policy": "an admission policy forbids the pods",
+    "admission-policy": "an admission policy forbids a request that is needed",
     "autoscaler-conflict": "an autoscaler and a hand set the size against each other",
     "autoscaler-limited": "the autoscaler wants another size than its limits allow",
     "autoscaler-rival": "several autoscalers scale the same pods",
@@ -106,6 +106,6 @@ CAUSES = {
     "volume-limit": "no node can attach another volume of the driver",
     "volume-protected": "the volume is bound to a claim",
     "volume-zone": "the pod's volume is in a zone where it cannot run",
-    "webhook-refused": "an admission webhook refuses the pods",
+    "webhook-refused": "an admission webhook refuses a request that is needed",
     "webhook-unreachable": "an admission webhook cannot be reached",
 }

@@ -88,7 +88,9 @@ def covers(budget: Object, pod: Object) -> bool:
 
 def drain_blocked(scene: Scene, node: Object) -> Finding | None:
     """Diagnose a cordoned node with pods that a budget keeps."""
-    if not is_unschedulable(node) or not (kept := kept_pods(scene, node)):
+    if not is_node_ready(node) or is_down(node, scene.now) or not is_unschedulable(node):
+        return None
+    if not (kept := kept_pods(scene, node)):
         return None
     names = ", ".join(f"{namespace_of(pod)}/{name_of(pod)}" for pod in kept[:5])
     link = scene.link(node, "spec.unschedulable", f"it is cordoned, and a drain cannot evict {names}"
@@ -250,9 +252,10 @@ def note_kept_pod(scene: Scene, pod: Object) -> Finding | None:
 
 
 DIAGNOSES: dict[str, tuple[Diagnosis, ...]] = {
-    NODES: (node_not_ready, drain_blocked),
+    NODES: (drain_blocked,),
     BUDGETS: (budget,),
 }
+LAST_DIAGNOSES: dict[str, tuple[Diagnosis, ...]] = {NODES: (node_not_ready,)}
 NOTES: dict[str, tuple[Diagnosis, ...]] = {
     NODES: (note_cordoned,),
     BUDGETS: (note_strict_budget,),

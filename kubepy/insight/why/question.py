@@ -34,7 +34,7 @@ from kubepy.storage import Key
 # breaks their containers, and last what only says how far it is.
 TABLES = (deletions, jobs, disruption, intent, services, ingresses, references, refusals, scheduling, volumes,
           containers, generic, workloads)
-DIAGNOSES = merged([*(module.DIAGNOSES for module in TABLES), jobs.LAST_DIAGNOSES])
+DIAGNOSES = merged([*(module.DIAGNOSES for module in TABLES), jobs.LAST_DIAGNOSES, disruption.LAST_DIAGNOSES])
 # Of objects that are done.
 NOTES = merged([*(getattr(module, "NOTES", {}) for module in TABLES), intent.LAST_NOTES])
 Run = Callable[[LocalCluster, Words], int]

@@ -1,9 +1,9 @@
-"""Why a controller's objects cannot be created: what its pods, claims, Jobs or ReplicaSets are refused by.
+"""Why a controller's objects cannot be created, or a kubelet's reports are not taken: what refuses them.
 
-Nothing is parsed. The creation that the controller tries is tried as a dry run on a fork, by the controller's user; the
-API's answer is the evidence. Then everything that might be to blame is taken away on a fork of its own, one thing after
-the other (:class:`Suspect`: a limit of a quota, a rule of a LimitRange, a label, an expression of a policy, a webhook),
-until the answer changes: that one is the cause.
+Nothing is parsed. The creation that the controller tries, or the status that a kubelet reports, is tried as a dry
+run on a fork, by that user; the API's answer is the evidence. Then everything that might be to blame is taken away
+on a fork of its own, one thing after the other (:class:`Suspect`: a limit of a quota, a rule of a LimitRange, a
+label, an expression of a policy, a webhook), until the answer changes: that one is the cause.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ from kubepy.api.errors import AlreadyExists, InternalError, Status
 from kubepy.api.meta import Object, clone, is_being_deleted, labels_of, name_of, namespace_of
 from kubepy.api.objects import podsecurity, quotas
 from kubepy.api.objects.deployments import new_replica_set as find_new_replica_set
-from kubepy.api.objects.pods import get_condition, is_pod_active, node_name
+from kubepy.api.objects.nodes import is_down
+from kubepy.api.objects.pods import get_condition, is_pod_active, is_pod_terminal, node_name
 from kubepy.api.values.quantity import Quantity
 from kubepy.apiserver.admission.podsecurity import PREFIX
-from kubepy.apiserver.request import CreateOptions
+from kubepy.apiserver.request import CreateOptions, UpdateOptions
 from kubepy.controllers import cronjob
 from kubepy.controllers.daemonset.placement import node_should_run_daemon_pod
 from kubepy.controllers.daemonset.pods import for_node, new_pod, target_node_name
@@ -34,7 +35,7 @@ from kubepy.controllers.job.state import is_finished, new_job_state
 from kubepy.controllers.pod_control import is_namespace_terminating, pod_from_template
 from kubepy.controllers.statefulset.claims import new_claims
 from kubepy.controllers.statefulset.pods import is_ordered, new_stateful_pod, ordinals, pod_name
-from kubepy.controlplane.users import user_of
+from kubepy.controlplane.users import kubelet_of, user_of
 from kubepy.insight.why.goals import desired_replicas
 from kubepy.insight.why.remedies import (
     absent,
@@ -48,6 +49,7 @@ from kubepy.insight.why.remedies import (
     top_owner,
 )
 from kubepy.insight.why.scene import Diagnosis, value_at
+from kubepy.kubelet.nodes import is_registration_due, register
 from kubepy.runtime.reconcile import Informers
 
 if TYPE_CHECKING:
@@ -56,17 +58,18 @@ if TYPE_CHECKING:
     from kubepy.insight.why.scene import Scene, Words
 
 GROUP = "admissionregistration.k8s.io"
-QUOTAS, LIMIT_RANGES, NAMESPACES = "resourcequotas", "limitranges", "namespaces"
+QUOTAS, LIMIT_RANGES, NAMESPACES, NODES = "resourcequotas", "limitranges", "namespaces", "nodes"
 POLICIES, BINDINGS = f"validatingadmissionpolicies.{GROUP}", f"validatingadmissionpolicybindings.{GROUP}"
 WEBHOOKS = (f"validatingwebhookconfigurations.{GROUP}", f"mutatingwebhookconfigurations.{GROUP}")
 ENFORCE = f"{PREFIX}enforce"
 PODS, CLAIMS, BINDING = "pods", "persistentvolumeclaims", "pods/binding"
+POD_STATUS, NODE_STATUS = "pods/status", "nodes/status"
 RESTRICTED = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}, "runAsNonRoot": True,
               "seccompProfile": {"type": "RuntimeDefault"}}
 
 
 class Creation(NamedTuple):
-    """An object that a controller would create now.
+    """An object that a controller would create now, or the binding or status of one that it would write.
 
     :ivar missing: how many of its kind are missing.
     """
@@ -167,6 +170,15 @@ def of_pod(scene: Scene, owner: Object) -> Iterator[Creation]:
             yield Creation(BINDING, {"target": {"name": name_of(node)}})
 
 
+def of_kubelet(scene: Scene, owner: Object) -> Iterator[Creation]:
+    """Yield the report of a node that its kubelet would call ready, and the status of a pod that has none yet."""
+    if owner["kind"] == "Pod":
+        if node_name(owner) and not is_pod_terminal(owner) and not (owner.get("status") or {}).get("startTime"):
+            yield Creation(POD_STATUS, owner)
+    elif is_registration_due(typed(owner)) and not is_down(owner, scene.now):
+        yield Creation(NODE_STATUS, dict(register(typed(owner), scene.now)))
+
+
 Creations = Callable[["Scene", Object], Iterator[Creation]]
 # By the resource of the owner: its controller, and what that would create.
 CREATORS: dict[str, tuple[str, Creations]] = {
@@ -178,7 +190,10 @@ CREATORS: dict[str, tuple[str, Creations]] = {
     "replicationcontrollers": ("replication-controller", of_replica_set),
     "statefulsets.apps": ("statefulset-controller", of_stateful_set),
 }
-SENDERS = {**CREATORS, PODS: ("default-scheduler", of_pod)}
+SCHEDULED, REPORTED = ("default-scheduler", of_pod), ("kubelet", of_kubelet)
+SENDERS: dict[str, tuple[tuple[str, Creations], ...]] = {
+    **{resource: (sender,) for resource, sender in CREATORS.items()},
+    NODES: (REPORTED,), PODS: (SCHEDULED, REPORTED)}
 
 
 # --- trying it ------------------------------------------------------------------------------------------------------
@@ -207,6 +222,10 @@ class Trial(NamedTuple):
                 node = self.creation.obj["target"]["name"]
                 client.bind(name_of(self.owner), node, namespace=namespace_of(self.owner))
                 return {}
+            resource, _, subresource = self.creation.resource.partition("/")
+            if subresource:
+                return client.update(resource, self.creation.obj, namespace=namespace_of(self.owner),
+                                     subresource=subresource, options=UpdateOptions(dry_run=True))
             return client.create(self.creation.resource, self.named(), namespace=namespace_of(self.owner),
                                  options=CreateOptions(dry_run=True))
         except Status as error:
@@ -224,10 +243,12 @@ def trials(scene: Scene, owner: Object) -> Iterator[Trial]:
     """Yield a trial of each creation that an owner's controller would make now."""
     if is_being_deleted(owner):
         return
-    controller, creations = SENDERS[scene.key(owner).resource]
-    user = user_of(controller, Informers())(scene.key(owner))
-    for creation in creations(scene, owner):
-        yield Trial(scene, creation, owner, user)
+    key = scene.key(owner)
+    for controller, creations in SENDERS[key.resource]:
+        user = kubelet_of(node_name(owner) or key.name) if controller == "kubelet" else user_of(
+            controller, Informers())(key)
+        for creation in creations(scene, owner):
+            yield Trial(scene, creation, owner, user)
 
 
 def first_refusal(scene: Scene, owner: Object) -> tuple[Trial, Status] | None:
@@ -329,8 +350,12 @@ SUSPECTS = (in_quotas, in_limit_ranges, in_namespace, in_policies, in_webhooks)
 
 
 def suspects(scene: Scene, namespace: str, error: Status) -> Iterator[Suspect]:
-    """Yield everything that may refuse an object in a namespace; only a webhook makes an internal error."""
-    for source in (in_webhooks,) if isinstance(error, InternalError) else SUSPECTS:
+    """Yield everything that may refuse an object in a namespace ("": in none).
+
+    Only a webhook makes an internal error.
+    """
+    sources = SUSPECTS if namespace else (in_policies, in_webhooks)
+    for source in (in_webhooks,) if isinstance(error, InternalError) else sources:
         yield from source(scene, namespace)
 
 
@@ -401,18 +426,22 @@ def refused(scene: Scene, owner: Object) -> Finding | None:
     return scene.finding(suspect.cause, refused_link(case), *links, remedies=remedies)
 
 
-NOUNS = {BINDING: "binding to a node", PODS: "pods", CLAIMS: "claim", "jobs.batch": "Jobs",
-         "replicasets.apps": "ReplicaSet"}
+REQUESTS = {
+    BINDING: "its binding to a node", CLAIMS: "its claim", NODE_STATUS: "the report of its kubelet", PODS: "its pods",
+    POD_STATUS: "the status that its kubelet reports", "jobs.batch": "its Jobs", "replicasets.apps": "its ReplicaSet"}
+READY = 'status.conditions[?(@.type=="Ready")].status'
 COUNTS = {"DaemonSet": "status.currentNumberScheduled", "Job": "status.active", "CronJob": "status.lastScheduleTime",
           "Pod": 'status.conditions[?(@.type=="PodScheduled")].message', "StatefulSet": "status.replicas"}
 
 
 def refused_link(case: Refusal) -> Link:
     """Return the link that shows the refusal at the owner: its condition where it has one, else a count."""
-    owner, noun = case.trial.owner, NOUNS[case.trial.creation.resource]
+    owner, request = case.trial.owner, REQUESTS[case.trial.creation.resource]
     if get_condition(owner, "ReplicaFailure"):
-        return case.scene.condition_link(owner, "ReplicaFailure", f"the API refuses its {noun}", field="message")
-    field, text = COUNTS.get(owner["kind"], "status.replicas"), f"the API refuses its {noun}"
+        return case.scene.condition_link(owner, "ReplicaFailure", f"the API refuses {request}", field="message")
+    field, text = COUNTS.get(owner["kind"], "status.replicas"), f"the API refuses {request}"
+    if case.trial.creation.resource in (NODE_STATUS, POD_STATUS):
+        field = READY
     return case.scene.link(owner, field, text if field.endswith("message") else f"{text}: {case.error.message}")
 
 
@@ -530,7 +559,7 @@ def admission_policy(case: Refusal) -> Evidence:
 def webhook_unreachable(case: Refusal) -> Evidence:
     scene, configuration = case.scene, case.suspect.obj
     index = int(case.suspect.field.partition("[")[2].partition("]")[0])
-    links = [case.link(f"webhooks[{index}].failurePolicy", "without its answer nothing is created"),
+    links = [case.link(f"webhooks[{index}].failurePolicy", "without its answer the request is refused"),
              case.link(case.suspect.field, "it does not answer there")]
     service = configuration["webhooks"][index]["clientConfig"].get("service")
     if service:

@@ -88,7 +88,7 @@ def check_answer(cluster: Cluster, words: list[str], cause: str) -> None:
 
 def assert_helps(cluster: Cluster, words: list[str], remedy: dict[str, Any], answer: dict[str, Any]) -> None:
     """Assert that a remedy that is really run brings the object to done, or lets it go where it was being deleted."""
-    cluster.run(remedy["command"], check=True)
+    cluster.run(remedy["command"], stdin=remedy.get("stdin", ""), check=True)
     if answer["cause"] != "no-controllers":
         cluster.settle()
     after = cluster.run([*words, "-o", "json"])

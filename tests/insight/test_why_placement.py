@@ -126,8 +126,12 @@ CASES: dict[str, tuple[list[Step], str, str]] = {  # name: (what happens, what i
             "matchLabels": APP}}]}}), "controller --once -q", workload()], "deploy/web", "pod-anti-affinity"),
     "affinity-names-missing-node": ([pod(affinity={"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {
         "nodeSelectorTerms": [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["node-9"]}]}]}}})],
-                                    "pod/web", "node-affinity"),
-    "hostname-selector": ([workload(nodeSelector={HOST: "node-9"})], "deploy/web", "node-selector"),
+                                    "pod/web", "node-missing"),
+    "affinity-names-missing-or-labelled-node": ([workload(affinity={"nodeAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
+            {"matchExpressions": [{"key": HOST, "operator": "In", "values": ["node-9"]}]},
+            {"matchExpressions": [{"key": "disk", "operator": "Exists"}]}]}}})], "deploy/web", "node-affinity"),
+    "hostname-selector": ([workload(nodeSelector={HOST: "node-9"})], "deploy/web", "node-missing"),
     "affinity-to-pod-without-node": ([workload(replicas=1, name="db", **asking("9")), workload(affinity={
         "podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": HOST, "labelSelector": {
             "matchLabels": {"app": "db"}}}]}})], "deploy/web", "insufficient-cpu"),
@@ -161,7 +165,7 @@ CASES: dict[str, tuple[list[Step], str, str]] = {  # name: (what happens, what i
     "volume-named-and-missing": ([claim(volumeName="gone")], "pvc/data", "claim-without-volume"),
     "volume-on-missing-node": ([volume(nodeAffinity={"required": {"nodeSelectorTerms": [{"matchExpressions": [
         {"key": HOST, "operator": "In", "values": ["node-9"]}]}]}}), claim(), workload(**VOLUMES)],
-                               "deploy/web", "volume-zone"),
+                               "deploy/web", "node-missing"),
     # refusals
     "quota-statefulset": (["create quota q --hard=pods=1", workload("StatefulSet")], "sts/web", "quota-exceeded"),
     "quota-daemonset": (["create quota q --hard=pods=1", workload("DaemonSet")], "ds/web", "quota-exceeded"),
@@ -243,11 +247,12 @@ def test_cause_is_named_with_evidence_and_remedies_that_help(name: str) -> None:
     answer = ask(cluster, target)
     assert (answer["cause"], answer["state"]) == (cause, "stuck"), answer["chain"]
     check_evidence(cluster, answer)
-    for command in proven(answer):
-        attempt = cluster.fork()
-        attempt.run(command, check=True)
-        attempt.settle()
-        assert ask(attempt, target)["state"] == "done", command
+    for remedy in answer["remedies"]:
+        if remedy["proven"]:
+            attempt = cluster.fork()
+            attempt.run(remedy["command"], stdin=remedy.get("stdin", ""), check=True)
+            attempt.settle()
+            assert ask(attempt, target)["state"] == "done", remedy
 
 
 REMEDIES = {

@@ -67,6 +67,7 @@ CAUSES = {
     "no-endpoints": "no pod that is ready stands behind the Service",
     "no-nodes": "the cluster has no nodes",
     "node-affinity": "no node fulfils the pod's node affinity",
+    "node-missing": "the node that the pod, or its volume, is meant for does not exist",
     "node-not-ready": "the node is not ready",
     "node-selector": "no node has the labels of the pod's nodeSelector",
     "not-ready": "it is not ready",

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -37,6 +38,8 @@ def kind_of(scene: Scene, words: Words) -> str:
         return DESTRUCTIVE if _destroys(scene, words) else REAL
     if words[0] == "patch":
         return _kind_of_patch(words)
+    if words[0] == "replace":
+        return DESTRUCTIVE if _has_volume(scene, stdin_of(words)) else REAL
     if words[0] == "label" and any(word.partition("=")[0] in ZONE_LABELS for word in words):
         return SIMULATED
     is_forced = any(word.startswith(TAINT_OUT_OF_SERVICE) for word in words)
@@ -53,6 +56,13 @@ def _kind_of_patch(words: Words) -> str:
         kinds = [kind for field, kind in OF_DISKS.items() if field in patch]
         return max(kinds, key=RANKS.__getitem__, default=REAL)
     return REAL
+
+
+def _has_volume(scene: Scene, manifest: str) -> bool:
+    """Return whether the claim that a manifest replaces is bound, so that its data are lost."""
+    metadata = json.loads(manifest)["metadata"]
+    claim = scene.get("persistentvolumeclaims", metadata.get("namespace", "default"), metadata["name"])
+    return claim is None or bool(claim["spec"].get("volumeName"))
 
 
 def _destroys(scene: Scene, words: Words) -> bool:

@@ -30,6 +30,8 @@ from kubepy.api.watch import WatchEvent
 from kubepy.controllers.deployment.sizes import max_unavailable
 from kubepy.insight.why import volumes
 from kubepy.insight.why.goals import desired_replicas
+from kubepy.insight.why.manifests import new_node
+from kubepy.insight.why.missing_nodes import meant_for_missing_node
 from kubepy.insight.why.remedies import (
     Operation,
     field_path,
@@ -607,7 +609,8 @@ def unscheduled(scene: Scene, pod: Object) -> Finding | None:
     if spec.get("schedulerName", Scheduler.name) != Scheduler.name:
         return of_other_scheduler(scene, pod)
     if not handle_of(scene).cache.nodes():
-        return scene.finding("no-nodes", scene.condition_link(pod, SCHEDULED, NO_NODES, field="message"))
+        return scene.finding("no-nodes", scene.condition_link(pod, SCHEDULED, NO_NODES, field="message"),
+                             remedies=[new_node(scene, pod)])
     tried = attempt(scene, pod)
     if tried.result.diagnosis.pre_filter_message:
         return rejected_at_once(scene, pod, tried)
@@ -678,8 +681,10 @@ def held_by_terminating(scene: Scene, pod: Object, tried: SchedulingAttempt) -> 
 def no_node_fits(scene: Scene, pod: Object, tried: SchedulingAttempt) -> Finding:
     """Name the cause that keeps the pod from the nodes closest to fitting, with the other reasons before it."""
     link = head(scene, pod, tried)
+    if (finding := meant_for_missing_node(scene, pod)) is not None:
+        return scene.lead(finding, link)
     if not tried.obstacles:
-        terms = scene.link(pod, "spec.affinity.nodeAffinity", "it names nodes that do not exist")
+        terms = scene.link(pod, "spec.affinity.nodeAffinity", "no node is of those that it names")
         return scene.finding("node-affinity", link, terms,
                              remedies=patch_template(scene, pod, ("remove", ("affinity", "nodeAffinity"), None)))
     cause, names = nearest(tried.obstacles)
@@ -691,7 +696,8 @@ def no_node_fits(scene: Scene, pod: Object, tried: SchedulingAttempt) -> Finding
     links, remedies = EVIDENCE[cause](case)
     if cause == "pod-affinity" and (finding := scene.diagnose_any(awaited_pods(case))) is not None:
         return scene.lead(scene.lead(finding, links[0]), link, remedies)
-    return scene.finding(cause, link, *other_reasons(case), *links, remedies=[*remedies, *scale_down(scene, pod)])
+    return scene.finding(cause, link, *other_reasons(case), *links, remedies=[*remedies, *scale_down(scene, pod)],
+                         fallbacks=[new_node(scene, pod)])
 
 
 def state_of_node(case: PlacementCase) -> Finding | None:

@@ -37,6 +37,7 @@ from kubepy.controllers.daemonset.placement import daemon_tolerations, node_shou
 from kubepy.insight.why import goals
 from kubepy.insight.why.deletions import MOST_MERGED, together
 from kubepy.insight.why.goals import count, desired_replicas
+from kubepy.insight.why.manifests import new_node
 from kubepy.insight.why.remedies import tolerate
 from kubepy.insight.why.scene import Diagnosis, Scene, Words, condition_status, plural, unready_link
 from kubepy.insight.why.scheduling import NOT_TO_RELABEL, ROLE
@@ -432,7 +433,7 @@ def without_nodes(scene: Scene, obj: Object) -> Finding | None:
         return None
     none = scene.link(obj, "status.desiredNumberScheduled", "it has no pods, as there is no node for them")
     if not nodes:
-        return scene.finding("no-nodes", none)
+        return scene.finding("no-nodes", none, remedies=[new_node(scene, template)])
     chosen = [node for node in nodes if required_node_affinity_matches(template, node)]
     selector = template["spec"].get("nodeSelector") or {}
     if selector and not any(selector.items() <= labels_of(node).items() for node in nodes):

@@ -135,6 +135,24 @@ CASES: dict[str, tuple[list[Step], str, str]] = {  # name: (what happens, what i
     "affinity-to-pod-without-node": ([workload(replicas=1, name="db", **asking("9")), workload(affinity={
         "podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": HOST, "labelSelector": {
             "matchLabels": {"app": "db"}}}]}})], "deploy/web", "insufficient-cpu"),
+    "default-request-of-limits": ([limit_range(type="Container", defaultRequest={"cpu": "9"}), workload()],
+                                  "deploy/web", "limit-range-default"),
+    "own-request-beside-limits": ([limit_range(type="Container", defaultRequest={"memory": "9"}),
+                                   workload(**asking("9"))], "deploy/web", "insufficient-cpu"),
+    "default-request-and-quota": ([limit_range(type="Container", defaultRequest={"cpu": "2"}),
+                                   "create quota q --hard=requests.cpu=1", workload()], "deploy/web", "quota-exceeded"),
+    "outranked": (["create priorityclass high --value=9", workload("DaemonSet", name="big", priorityClassName="high",
+                                                                  **asking("3")), "controller --once -q",
+                   workload(**asking("2"))], "deploy/web", "preempted"),
+    "outranked-and-too-large": (["create priorityclass high --value=9", workload(
+        "DaemonSet", name="big", priorityClassName="high", **asking("3")), "controller --once -q",
+        workload(**asking("5"))], "deploy/web", "insufficient-cpu"),
+    "outranked-by-system-pods": ([workload("DaemonSet", name="big", priorityClassName="system-node-critical",
+                                           **asking("3")), "controller --once -q", workload(**asking("2"))],
+                                 "deploy/web", "insufficient-cpu"),
+    "port-outranked": (["create priorityclass high --value=9", workload(
+        "DaemonSet", name="big", priorityClassName="high", **with_port()), "controller --once -q",
+        workload(**with_port())], "deploy/web", "preempted"),
     # rollouts in which only the pod beside the old ones does not fit
     "surge-cpu": ([workload(replicas=3, **asking("3")), "controller --once -q", "set image deploy/web web=nginx:2"],
                   "deploy/web", "insufficient-cpu"),

@@ -36,6 +36,7 @@ from kubepy.controllers.pod_control import is_namespace_terminating, pod_from_te
 from kubepy.controllers.statefulset.claims import new_claims
 from kubepy.controllers.statefulset.pods import is_ordered, new_stateful_pod, ordinals, pod_name
 from kubepy.controlplane.users import kubelet_of, user_of
+from kubepy.insight.why import room
 from kubepy.insight.why.goals import desired_replicas
 from kubepy.insight.why.remedies import (
     absent,
@@ -459,6 +460,9 @@ def quota_exceeded(case: Refusal) -> Evidence:
     missing = case.trial.creation.missing
     links = [case.link(field_path("status.used", name),
                        f"{used[name]} of {hard[name]} {name} are in use, and {usage[name]} more would be too many")]
+    default = room.default_request(scene, case.created, name.removeprefix("requests.")) if resource == PODS else None
+    if default is not None:
+        links.insert(0, default)
     raised = {over: str(sum_of(used.get(over, quotas.ZERO), usage[over], missing)) for over in usage
               if sum_of(used.get(over, quotas.ZERO), usage[over], missing) > hard[over]}
     return links, [merge_patch(scene, quota, {"spec": {"hard": raised}}), *scale_down(scene, case.trial.owner),

@@ -14,7 +14,7 @@ does, so that the chain has the reasons and counts of its FailedScheduling event
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from weakref import WeakKeyDictionary
 
@@ -28,7 +28,7 @@ from kubepy.api.objects.nodes import (
 from kubepy.api.objects.pods import host_ports, is_pod_terminal, node_name
 from kubepy.api.watch import WatchEvent
 from kubepy.controllers.deployment.sizes import max_unavailable
-from kubepy.insight.why import volumes
+from kubepy.insight.why import room, volumes
 from kubepy.insight.why.goals import desired_replicas
 from kubepy.insight.why.manifests import new_node
 from kubepy.insight.why.missing_nodes import meant_for_missing_node
@@ -82,7 +82,6 @@ ROLE = "node-role.kubernetes.io/"  # taints that keep a node for its role
 STATE = "node.kubernetes.io/"  # taints that say in what state a node is
 NOT_TO_RELABEL = ("kubernetes.io/hostname", "kubernetes.io/os", "kubernetes.io/arch")  # facts about a machine
 MAX_NODES = 10  # in one command
-SYSTEM_PRIORITY = 2_000_000_000
 
 CAUSE_OF_REASON = {
     "Too many pods": "too-many-pods",
@@ -115,7 +114,10 @@ EFFORT = {
     **dict.fromkeys(("pod-anti-affinity", "topology-spread", "pod-affinity", "volume-in-use"), 3),
     **dict.fromkeys(("node-selector", "node-affinity", "volume-zone", "claim-without-volume", "claim-lost"), 4),
 }
+EFFORT_OF_ROOM = 1
 RULED_OUT = 4  # the pod, or the node's role, rules the node out
+RESOURCE_OF_CAUSE = {"insufficient-cpu": "cpu", "insufficient-memory": "memory",
+                     "insufficient-ephemeral-storage": "ephemeral-storage"}
 
 
 class NodeObstacle(NamedTuple):
@@ -357,9 +359,9 @@ def make_room(case: PlacementCase) -> list[Words]:
 def displace_others(case: PlacementCase) -> list[Words]:
     """Return the command that makes a DaemonSet's pods more important than all that is not critical to the system."""
     workload = top_owner(case.scene, case.pod)
-    has_others = any(not is_controlled_by(other.pod, workload) and other.priority < SYSTEM_PRIORITY
+    has_others = any(not is_controlled_by(other.pod, workload) and other.priority < room.SYSTEM_PRIORITY
                      for other in case.node.pods.values())
-    if workload["kind"] != "DaemonSet" or not has_others or case.attempt.pod.priority >= SYSTEM_PRIORITY:
+    if workload["kind"] != "DaemonSet" or not has_others or case.attempt.pod.priority >= room.SYSTEM_PRIORITY:
         return []
     patch = {"spec": {"template": {"spec": {"priorityClassName": "system-node-critical"}}}}
     return [merge_patch(case.scene, workload, patch)]
@@ -665,17 +667,20 @@ def held_by_terminating(scene: Scene, pod: Object, tried: SchedulingAttempt) -> 
     """Find out whether the pod fits as soon as pods are gone that are being deleted; those are to blame then."""
     for name in tried.obstacles:
         going = [other for other in tried.node(name).pods.values() if is_being_deleted(other.pod)]
-        if not going:
-            continue
-        cycle, node_info = tried.result.cycle.clone(), tried.node(name).copy()
-        for other in going:
-            node_info.remove(other.key)
-            cycle.update(other, node_info, -1)
-        if cycle.run_filter_plugins(node_info) is None:
+        if going and fits_without(tried, name, going):
             finding = scene.diagnose_any(dict(other.pod) for other in going)
             if finding is not None:
                 return scene.lead(finding, head(scene, pod, tried))
     return None
+
+
+def fits_without(tried: SchedulingAttempt, node: str, others: Iterable[PodInfo]) -> bool:
+    """Return whether the pod fits on a node without some of the node's pods."""
+    cycle, node_info = tried.result.cycle.clone(), tried.node(node).copy()
+    for other in others:
+        node_info.remove(other.key)
+        cycle.update(other, node_info, -1)
+    return cycle.run_filter_plugins(node_info) is None
 
 
 def no_node_fits(scene: Scene, pod: Object, tried: SchedulingAttempt) -> Finding:
@@ -694,10 +699,35 @@ def no_node_fits(scene: Scene, pod: Object, tried: SchedulingAttempt) -> Finding
     if cause == "taint" and (finding := state_of_node(case)) is not None:
         return scene.lead(finding, link)
     links, remedies = EVIDENCE[cause](case)
+    cause, links = reason_for_lack(case, links)
     if cause == "pod-affinity" and (finding := scene.diagnose_any(awaited_pods(case))) is not None:
         return scene.lead(scene.lead(finding, links[0]), link, remedies)
     return scene.finding(cause, link, *other_reasons(case), *links, remedies=[*remedies, *scale_down(scene, pod)],
                          fallbacks=[new_node(scene, pod)])
+
+
+def reason_for_lack(case: PlacementCase, links: list[Link]) -> tuple[str, list[Link]]:
+    """Return the cause of too little room, with its links: the room itself, or what lies behind it."""
+    if EFFORT[case.cause] != EFFORT_OF_ROOM:
+        return case.cause, links
+    for name in case.nodes:
+        higher = room.outranking(case.scene, case.pod, case.attempt.pod.priority, case.attempt.node(name).pods.values())
+        if higher and fits_without(case.attempt, name, higher):
+            return "preempted", [*links, *links_of_priorities(case, higher[0])]
+    resource = RESOURCE_OF_CAUSE.get(case.cause)
+    default = room.default_request(case.scene, case.pod, resource) if resource is not None else None
+    return (case.cause, links) if default is None else ("limit-range-default", [links[-1], *links[:-1], default])
+
+
+def links_of_priorities(case: PlacementCase, other: PodInfo) -> Iterator[Link]:
+    """Yield the links about a pod of higher priority, and how it got its place, if that is known."""
+    own, priority = case.attempt.pod.priority, other.priority
+    yield case.pod_link("spec.priority", f"its priority is {own}")
+    event = room.preemption_link(case.scene, case.obj(other))
+    if event is not None:
+        yield event
+    yield case.scene.link(case.obj(other), "spec.priority",
+                          f"it has the room on {node_name(other.pod)}, with the higher priority {priority}")
 
 
 def state_of_node(case: PlacementCase) -> Finding | None:

@@ -54,6 +54,9 @@ def pod(name: str = "web", **spec: Any) -> Object:
             "spec": {"containers": [{"name": "web", "image": "nginx"}], **spec}}
 
 
+LARGE: dict[str, Any] = {"resources": {"requests": {"storage": "9Gi"}}}
+
+
 def claim(storage_class: str | None = "", mode: str = "ReadWriteOnce", **spec: Any) -> Object:
     named = {} if storage_class is None else {"storageClassName": storage_class}
     return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"},
@@ -179,7 +182,18 @@ CASES: dict[str, tuple[list[Step], str, str]] = {  # name: (what happens, what i
     "volume-of-another-class": ([volume(storageClassName="slow"), claim()], "pvc/data", "claim-without-volume"),
     "volume-with-other-mode": ([volume(RWOP), claim()], "pvc/data", "claim-without-volume"),
     "volume-released": ([volume(), claim(), "controller --once -q", "delete pvc data", claim()], "pvc/data",
-                        "claim-without-volume"),
+                        "volume-released"),
+    "volume-released-and-too-small": ([volume(), claim(), "controller --once -q", "delete pvc data", claim(**LARGE)],
+                                      "pvc/data", "volume-released"),
+    "volume-too-small-and-of-another-class": ([volume(storageClassName="slow"), claim(**LARGE)], "pvc/data",
+                                              "claim-without-volume"),
+    "volume-of-a-class-without-object-too-small": ([volume(storageClassName="own"), claim("own", **LARGE)],
+                                                   "pvc/data", "volume-too-small"),
+    "volume-that-waits-for-its-pod-too-small": (
+        [storage_class("local", "kubernetes.io/no-provisioner", "WaitForFirstConsumer"),
+         volume(storageClassName="local"), claim("local", **LARGE), workload(**VOLUMES)],
+        "deploy/web", "volume-too-small"),
+    "volume-named-and-too-small": ([volume(), claim(volumeName="disk", **LARGE)], "pvc/data", "volume-too-small"),
     "volume-named-and-missing": ([claim(volumeName="gone")], "pvc/data", "claim-without-volume"),
     "volume-on-missing-node": ([volume(nodeAffinity={"required": {"nodeSelectorTerms": [{"matchExpressions": [
         {"key": HOST, "operator": "In", "values": ["node-9"]}]}]}}), claim(), workload(**VOLUMES)],

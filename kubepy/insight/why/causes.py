@@ -108,6 +108,8 @@ CAUSES = {
     "volume-in-use": "a volume is in use on another node or by another pod",
     "volume-limit": "no node can attach another volume of the driver",
     "volume-protected": "the volume is bound to a claim",
+    "volume-released": "the only volume for a claim keeps the data of an earlier claim",
+    "volume-too-small": "the only volume for a claim is too small",
     "volume-zone": "the pod's volume is in a zone where it cannot run",
     "webhook-refused": "an admission webhook refuses a request that is needed",
     "webhook-unreachable": "an admission webhook cannot be reached",

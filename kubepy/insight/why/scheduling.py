@@ -571,7 +571,8 @@ def volume_zone(case: PlacementCase) -> Evidence:
 
 
 def claim_without_volume(case: PlacementCase) -> Evidence:
-    return volumes.nothing_to_bind(case.scene, case.pod)
+    near = volumes.nothing_to_bind(case.scene, case.pod)
+    return near.links, near.remedies
 
 
 def claim_lost(case: PlacementCase) -> Evidence:
@@ -707,7 +708,9 @@ def no_node_fits(scene: Scene, pod: Object, tried: SchedulingAttempt) -> Finding
 
 
 def reason_for_lack(case: PlacementCase, links: list[Link]) -> tuple[str, list[Link]]:
-    """Return the cause of too little room, with its links: the room itself, or what lies behind it."""
+    """Return the cause that lies behind a lack of room, or of a volume, with its links."""
+    if case.cause == volumes.WITHOUT_VOLUME:
+        return volumes.nothing_to_bind(case.scene, case.pod).cause or case.cause, links
     if EFFORT[case.cause] != EFFORT_OF_ROOM:
         return case.cause, links
     for name in case.nodes:

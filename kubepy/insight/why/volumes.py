@@ -7,7 +7,7 @@ the field that is wrong with it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kubepy.api.meta import Object, annotations_of, is_being_deleted, labels_of, name_of, namespace_of
 from kubepy.api.objects.pods import is_pod_terminal, node_name, phase_of
@@ -32,6 +32,7 @@ from kubepy.api.objects.volumes import (
 )
 from kubepy.api.selectors import from_label_selector
 from kubepy.controllers.persistentvolume.provisioner import PROVISIONER
+from kubepy.insight.why.manifests import new_claim, new_class, replaced_claim
 from kubepy.insight.why.remedies import absent, field_path, json_patch, merge_patch
 from kubepy.insight.why.scene import Diagnosis
 from kubepy.scheduler.plugins.volumes import NO_PROVISIONER, ZONE_LABELS, is_volume_conflict
@@ -46,7 +47,32 @@ IN_TREE = "kubernetes.io/"
 ONCE_POD = "ReadWriteOncePod"
 NO_VOLUMES = "it makes no volumes: that is left to people"
 
-Defect = tuple[str, str, "list[Words]"]  # the field of a volume that is wrong, a sentence, commands that mend it
+WITHOUT_VOLUME, TOO_SMALL, RELEASED = "claim-without-volume", "volume-too-small", "volume-released"
+
+
+class Defect(NamedTuple):
+    """Something that is wrong with a volume for a claim.
+
+    :ivar field: of the volume.
+    :ivar remedies: commands that mend it.
+    :ivar cause: the cause where nothing else is wrong.
+    """
+
+    field: str
+    text: str
+    remedies: list[Words]
+    cause: str = WITHOUT_VOLUME
+
+
+class NearestVolume(NamedTuple):
+    """The volume that comes closest to serving a claim, by what is wrong with it; without defects: there is none."""
+
+    links: list[Link]
+    remedies: list[Words]
+    cause: str = ""
+
+
+NONE_NEAR = NearestVolume([], [])
 
 
 # --- a claim that is not bound --------------------------------------------------------------------------------------
@@ -97,25 +123,36 @@ def unserved(scene: Scene, claim: Object) -> Finding | None:
         return refused_by_named(scene, claim, name)
     name, storage_class = class_of(claim), class_object(scene, claim)
     near = nearest_volume(scene, claim)
+    provisioner = str((storage_class or {}).get("provisioner") or NO_PROVISIONER)
+    link = scene.link(claim, "spec.storageClassName", "no free volume matches it, and nobody provisions one")
+    if near.cause in (TOO_SMALL, RELEASED) and provisioner.startswith(IN_TREE):
+        return scene.finding(near.cause, link, *near.links, remedies=near.remedies)
     if (storage_class is None and name) or not has_class(claim):
         return without_class(scene, claim, near)
-    provisioner = str((storage_class or {}).get("provisioner") or NO_PROVISIONER)
     if not provisioner.startswith(IN_TREE):
         return not_provisioned(scene, claim, storage_class or {}, provisioner)
-    link = scene.link(claim, "spec.storageClassName", "no free volume matches it, and nobody provisions one")
-    last, remedies = near
+    last = near.links
     if storage_class is not None and not last:
         last = [scene.link(storage_class, "provisioner", NO_VOLUMES)]
-    return scene.finding("claim-without-volume", link, *last, remedies=remedies)
+    return scene.finding(WITHOUT_VOLUME, link, *last, remedies=[*near.remedies, *with_other_class(scene, claim)])
 
 
-def without_class(scene: Scene, claim: Object, near: tuple[list[Link], list[Words]]) -> Finding:
+def with_other_class(scene: Scene, claim: Object) -> list[Words]:
+    """Return the commands that make a claim anew with a class whose volumes are made here, the default class first."""
+    able = [storage_class for storage_class in scene.list(CLASSES) if storage_class.get("provisioner") == PROVISIONER]
+    able.sort(key=lambda storage_class: annotations_of(storage_class).get(DEFAULT_CLASS) != "true")
+    return [replaced_claim(claim, storageClassName=name_of(storage_class)) for storage_class in able[:1]
+            if name_of(storage_class) != class_of(claim)]
+
+
+def without_class(scene: Scene, claim: Object, near: NearestVolume) -> Finding:
     """Make the finding of a claim whose class does not exist, or that names none where there is no default class."""
-    links, remedies = near
+    links, remedies, _ = near
     if name := class_of(claim):
         link = scene.link(claim, "spec.storageClassName", "it asks for a class that does not exist")
         last = absent(CLASSES, "", name, "there is no such StorageClass")
-        return scene.finding("claim-without-class", link, *links, last, remedies=remedies)
+        return scene.finding("claim-without-class", link, *links, last, remedies=[
+            *remedies, *with_other_class(scene, claim), new_class(name)])
     classes = scene.list(CLASSES)
     assert default_class(classes) is None
     link = scene.link(claim, "spec.storageClassName", "it names no class, no class is the default, and no free volume "
@@ -140,7 +177,7 @@ def not_provisioned(scene: Scene, claim: Object, storage_class: Object, provisio
         last = scene.link(failures[-1], "message", "the provisioner says why it cannot make the volume")
     else:
         last = scene.link(storage_class, "provisioner", "this provisioner does not run here")
-    return scene.finding("claim-not-provisioned", link, last)
+    return scene.finding("claim-not-provisioned", link, last, remedies=with_other_class(scene, claim))
 
 
 def refused_by_named(scene: Scene, claim: Object, name: str) -> Finding | None:
@@ -148,12 +185,13 @@ def refused_by_named(scene: Scene, claim: Object, name: str) -> Finding | None:
     link = scene.link(claim, "spec.volumeName", "it asks for this volume and no other")
     volume = scene.get(VOLUMES, "", name)
     if volume is None:
-        return scene.finding("claim-without-volume", link, absent(VOLUMES, "", name, "there is no such volume"))
+        return scene.finding(WITHOUT_VOLUME, link, absent(VOLUMES, "", name, "there is no such volume"),
+                             remedies=[replaced_claim(claim)])
     defects = list(defects_of(scene, volume, claim, is_named=True))
     if not defects:
         return None
-    field, text, remedies = defects[0]
-    return scene.finding("claim-without-volume", link, scene.link(volume, field, text), remedies=remedies)
+    defect = defects[0]
+    return scene.finding(defect.cause, link, scene.link(volume, defect.field, defect.text), remedies=defect.remedies)
 
 
 # --- volumes that do not match --------------------------------------------------------------------------------------
@@ -166,42 +204,57 @@ def defects_of(scene: Scene, volume: Object, claim: Object, *, is_named: bool = 
 
     claim_ref = volume["spec"].get("claimRef") or {}
     if is_being_deleted(volume):
-        yield "metadata.deletionTimestamp", "it is being deleted", []
+        yield Defect("metadata.deletionTimestamp", "it is being deleted", [])
     if claim_ref and not is_bound_to(volume, claim):
-        released = phase_of(volume) == "Released"
-        free = [json_patch(scene, volume, {"op": "remove", "path": "/spec/claimRef"})] if released else []
-        yield ("spec.claimRef.name", "it keeps the data of a claim that is gone" if released
-               else "it is another claim's", free)
+        yield taken(scene, volume)
     if capacity(volume) < requested_size(claim):
-        size = str(requested_size(claim))
-        yield "spec.capacity.storage", f"it is smaller than {size}", mend({"capacity": {"storage": size}})
+        yield too_small(scene, volume, claim)
     if class_of(volume) != class_of(claim):
-        yield ("spec.storageClassName", "it is of another class" if class_of(volume) else
-               "it is of no class", mend({"storageClassName": class_of(claim)}))
+        text = "it is of another class" if class_of(volume) else "it is of no class"
+        yield Defect("spec.storageClassName", text, mend({"storageClassName": class_of(claim)}))
     if not attributes_match(claim, volume):
-        yield "spec.volumeAttributesClassName", "it has other attributes", []
+        yield Defect("spec.volumeAttributesClassName", "it has other attributes", [])
     if not modes_match(claim, volume):
-        yield "spec.volumeMode", "it has another mode", []
+        yield Defect("spec.volumeMode", "it has another mode", [])
     if not offers_access(volume, claim):
         modes, offered = claim["spec"]["accessModes"], volume["spec"].get("accessModes") or []
-        yield ("spec.accessModes", f"it does not offer {', '.join(modes)}",
-               mend({"accessModes": modes if ONCE_POD in (*modes, *offered) else [*offered, *modes]}))
+        wanted = modes if ONCE_POD in (*modes, *offered) else [*offered, *modes]
+        yield Defect("spec.accessModes", f"it does not offer {', '.join(modes)}", mend({"accessModes": wanted}))
     selector = claim["spec"].get("selector")
     if selector is not None and not is_named and not from_label_selector(selector).matches(labels_of(volume)):
-        wanted = [f"{key}={value}" for key, value in (selector.get("matchLabels") or {}).items()]
-        yield ("metadata.labels", "the claim's selector does not match its labels",
-               [("label", scene.word(volume), *wanted, "--overwrite")] if wanted else [])
+        labels = [f"{key}={value}" for key, value in (selector.get("matchLabels") or {}).items()]
+        yield Defect("metadata.labels", "the claim's selector does not match its labels",
+                     [("label", scene.word(volume), *labels, "--overwrite")] if labels else [])
 
 
-def nearest_volume(scene: Scene, claim: Object) -> tuple[list[Link], list[Words]]:
-    """Return the link of the volume that comes closest to serving a claim, and the commands that make it do so."""
+def taken(scene: Scene, volume: Object) -> Defect:
+    """Return the defect of a volume that is another claim's, or was: then its data may still be wanted."""
+    if phase_of(volume) != "Released":
+        return Defect("spec.claimRef.name", "it is another claim's", [])
+    free = json_patch(scene, volume, {"op": "remove", "path": "/spec/claimRef"})
+    return Defect("spec.claimRef.name", "it keeps the data of a claim that is gone", [free], RELEASED)
+
+
+def too_small(scene: Scene, volume: Object, claim: Object) -> Defect:
+    """Return the defect of a volume that is smaller than the claim asks; the claim can be made anew with less."""
+    size, smaller = str(requested_size(claim)), {"requests": {"storage": str(capacity(volume))}}
+    return Defect("spec.capacity.storage", f"it is smaller than {size}", [
+        replaced_claim(claim, resources=smaller),
+        merge_patch(scene, volume, {"spec": {"capacity": {"storage": size}}})],
+        TOO_SMALL)
+
+
+def nearest_volume(scene: Scene, claim: Object) -> NearestVolume:
+    """Return the volume that comes closest to serving a claim."""
     candidates = [(volume, list(defects_of(scene, volume, claim))) for volume in scene.list(VOLUMES)]
     candidates = [(volume, defects) for volume, defects in candidates if defects and phase_of(volume) != "Bound"]
     if not candidates:
-        return [], []
+        return NONE_NEAR
     volume, defects = min(candidates, key=lambda candidate: len(candidate[1]))
-    links = [scene.link(volume, field, text) for field, text, _ in defects]
-    return links, defects[0][2] if len(defects) == 1 else []
+    links = [scene.link(volume, defect.field, defect.text) for defect in defects]
+    causes = {defect.cause for defect in defects}
+    cause = defects[0].cause if causes <= {TOO_SMALL, RELEASED} else WITHOUT_VOLUME
+    return NearestVolume(links, defects[0].remedies if len(defects) == 1 or cause != WITHOUT_VOLUME else [], cause)
 
 
 # --- the claims of a pod --------------------------------------------------------------------------------------------
@@ -229,7 +282,8 @@ def unusable_claim(scene: Scene, pod: Object) -> Finding | None:
                 field = "ephemeral" if use.ephemeral else "persistentVolumeClaim.claimName"
                 link = scene.link(pod, f"spec.volumes[{index}].{field}", "it mounts this claim")
                 return scene.finding("claim-missing", link,
-                                     absent(CLAIMS, namespace, use.claim, "there is no such claim"))
+                                     absent(CLAIMS, namespace, use.claim, "there is no such claim"),
+                                     remedies=[] if use.ephemeral else [new_claim(namespace, use.claim)])
             if use.ephemeral and (reason := not_made_for(claim, pod)):
                 return scene.finding("claim-missing", scene.link(claim, "metadata.ownerReferences", reason))
             if not is_usable(claim) and (finding := scene.diagnose(claim)) is not None:
@@ -285,19 +339,20 @@ def cause_of_nothing_to_bind(scene: Scene, pod: Object) -> str:
     return "volume-zone" if claims and are_elsewhere else "claim-without-volume"
 
 
-def nothing_to_bind(scene: Scene, pod: Object) -> tuple[list[Link], list[Words]]:
+def nothing_to_bind(scene: Scene, pod: Object) -> NearestVolume:
     """Return the links of the pod's claim for which there is no volume, and the commands that mend the nearest one."""
     for claim in unprovided(scene, pod):
         link = scene.link(claim, "spec.storageClassName", "no free volume that a node reaches matches the claim")
         storage_class = class_object(scene, claim) or {}
         if (selected := annotations_of(claim).get(SELECTED_NODE)) is not None:
             path = field_path("metadata.annotations", SELECTED_NODE)
-            return [link, scene.link(claim, path, f"its volume is being provisioned for {selected}")], []
-        links, remedies = nearest_volume(scene, claim)
+            return NearestVolume([link, scene.link(claim, path, f"its volume is being provisioned for {selected}")], [])
+        near = nearest_volume(scene, claim)
+        links = near.links
         if not links and storage_class:
             links = [scene.link(storage_class, "provisioner", NO_VOLUMES)]
-        return [link, *links], remedies
-    return [], []
+        return NearestVolume([link, *links], [*near.remedies, *with_other_class(scene, claim)], near.cause)
+    return NONE_NEAR
 
 
 def elsewhere(scene: Scene, pod: Object, node_info: NodeInfo) -> tuple[list[Link], dict[str, str | None]]:

@@ -13,7 +13,7 @@ from unittest import mock
 
 import pytest
 
-from kubepy.storage.folder import commit_files, index
+from kubepy.storage.folder import commit_files, index, renames
 from kubepy.storage.folder.locks import Lock
 from kubepy.storage.folder.store import FolderStore
 from kubepy.storage.yaml import dump
@@ -190,7 +190,7 @@ def die_after_recording(folder: Path) -> None:
 
     child = os.fork()
     if child == 0:
-        with mock.patch.object(os, "replace", replaced):
+        with mock.patch.object(renames, "renameat2", replaced):
             commit(folder)
         os._exit(0)
     os.waitpid(child, 0)

@@ -16,7 +16,7 @@ from unittest import mock
 import pytest
 
 from kubepy.storage import FolderError
-from kubepy.storage.folder import locks
+from kubepy.storage.folder import locks, renames
 from kubepy.storage.folder.commit_files import DONE_NEVERTHELESS
 from kubepy.storage.folder.store import FolderStore
 from tests.copies import copy_with_index
@@ -24,7 +24,7 @@ from tests.copies import copy_with_index
 from .conftest import config_map, key
 from .test_faults import AFTER, BEFORE, commit, prepare, state, warm
 
-NEED_SPACE = ("write", "replace", "mkdir", "fsync", "open")
+NEED_SPACE = ("write", "mkdir", "fsync", "open")
 FULL = "No space left on device"
 
 
@@ -38,8 +38,8 @@ class Disk:
         self.left -= 1
         return self.left < 0
 
-    def guarded(self, name: str) -> Callable[..., Any]:
-        real = getattr(os, name)
+    def guarded(self, module: Any, name: str) -> Callable[..., Any]:
+        real = getattr(module, name)
 
         def run(*arguments: Any, **options: Any) -> Any:
             writes = name != "open" or (len(arguments) > 1 and arguments[1] & os.O_CREAT)
@@ -71,7 +71,8 @@ class Disk:
     @contextmanager
     def in_use(self) -> Iterator[None]:
         connect = sqlite3.connect
-        patches = [mock.patch.object(os, name, self.guarded(name)) for name in NEED_SPACE]
+        patches = [mock.patch.object(os, name, self.guarded(os, name)) for name in NEED_SPACE]
+        patches.append(mock.patch.object(renames, "renameat2", self.guarded(renames, "renameat2")))
         patches.append(mock.patch.object(locks, "open", self.open, create=True))
         patches.append(mock.patch.object(
             sqlite3, "connect", lambda *a, **o: connect(*a, **{"factory": self.connection(), **o})))
@@ -160,5 +161,5 @@ def full_at_replace() -> Iterator[None]:
     def full(*arguments: Any) -> None:
         raise OSError(errno.ENOSPC, FULL, arguments[0])
 
-    with mock.patch.object(os, "replace", full):
+    with mock.patch.object(renames, "renameat2", full):
         yield

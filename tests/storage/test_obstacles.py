@@ -268,9 +268,9 @@ def test_pending_commit_with_managers_waits_for_their_folder(folder: Path) -> No
 
 
 def test_folder_named_like_temporary_file_stops_only_writes_beside_it(store: FolderStore, folder: Path) -> None:
-    temporary = folder / "namespaces/default/configmaps/.kubepy-0.tmp"
+    temporary = folder / f"namespaces/default/configmaps/.kubepy-{store.revision() + 1}.tmp"
     temporary.mkdir()
-    with pytest.raises(FolderError, match=r"\.kubepy-0\.tmp|cannot be written"), store.transaction() as transaction:
+    with pytest.raises(FolderError, match=r"\.kubepy-\d+\.tmp|cannot be written"), store.transaction() as transaction:
         transaction.update(key("a"), config_map("a", "2"))
     with store.transaction() as transaction:
         transaction.update(key("c", "other"), config_map("c", "2", namespace="other"))

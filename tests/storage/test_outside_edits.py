@@ -14,9 +14,8 @@ from typing import Any
 import pytest
 
 from kubepy.storage import ConflictError, FolderError, Key
-from kubepy.storage.folder import commit_files, reader
+from kubepy.storage.folder import commit_files, reader, replacing
 from kubepy.storage.folder.commit_files import Journal
-from kubepy.storage.folder.files import StateFolder
 from kubepy.storage.folder.locks import Lock
 from kubepy.storage.folder.store import FolderStore
 from kubepy.storage.yaml import dump
@@ -452,14 +451,15 @@ def test_edit_between_rename_and_stamp_is_seen(
 ) -> None:
     """An edit in place may come before the change time of a renamed file is taken, or leave the same one."""
     create(store, config_map("a"), config_map("b"))
-    rename = StateFolder.rename_into_place
+    replace = replacing.replace
 
-    def rename_and_edit(self: StateFolder, temporary: str, path: str) -> None:
-        rename(self, temporary, path)
+    def replace_and_edit(*arguments: Any) -> bool:
+        is_replaced = replace(*arguments)
         edit_in_place(folder, "a", '"2"', '"3"')
+        return is_replaced
 
     with monkeypatch.context() as patch:
-        patch.setattr(StateFolder, "rename_into_place", rename_and_edit)
+        patch.setattr(replacing, "replace", replace_and_edit)
         with store.transaction() as transaction:
             transaction.update(key("a"), config_map("a", "2"))
     other = open_store()

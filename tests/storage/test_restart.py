@@ -11,7 +11,7 @@ from unittest import mock
 
 import pytest
 
-from kubepy.storage.folder import commit_files, index
+from kubepy.storage.folder import commit_files, index, renames
 from kubepy.storage.folder.store import FolderStore
 from kubepy.storage.yaml import dump
 
@@ -278,13 +278,13 @@ def test_large_commit_is_synced_at_once(folder: Path, monkeypatch: pytest.Monkey
 
 def test_content_is_synced_before_commit_is_recorded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     events: list[str] = []
-    fsync, replace = os.fsync, os.replace
+    fsync, rename = os.fsync, renames.renameat2
     monkeypatch.setattr(os, "fsync", lambda descriptor: (events.append("sync"), fsync(descriptor))[1])
-    monkeypatch.setattr(os, "replace", lambda *paths: (events.append("replace"), replace(*paths))[1])
+    monkeypatch.setattr(renames, "renameat2", lambda *call: (events.append("rename"), rename(*call))[1])
     record = commit_files.Journal._record
     monkeypatch.setattr(commit_files.Journal, "_record", lambda *args: (events.append("record"), record(*args))[1])
     write(folder, "1")
-    assert events[:3] == ["sync", "record", "replace"]
+    assert events[:3] == ["sync", "record", "rename"]
     assert set(events[3:]) == {"sync"}
 
 

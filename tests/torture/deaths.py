@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+from kubepy.storage.folder import renames
 from kubepy.storage.folder.files import StateFolder
 from kubepy.storage.folder.store import FolderStore
 
@@ -74,14 +75,15 @@ class Killer:
         os.fsync = os.fdatasync = lambda descriptor: None
         StateFolder.sync_all = lambda folder: None  # type: ignore[method-assign]
         for name in CHANGING:
-            setattr(os, name, self._counted(name, getattr(os, name)))
+            setattr(os, name, self._counted(f"os.{name}", getattr(os, name)))
+        renames.renameat2 = self._counted("renameat2", renames.renameat2)
         self._arm_open()
         self._arm_write()
         self._arm_sqlite()
 
     def _counted(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         def run(*arguments: Any, **options: Any) -> Any:
-            self.tick(f"os.{name} {_words(arguments)}")
+            self.tick(f"{name} {_words(arguments)}")
             return function(*arguments, **options)
 
         return run

@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from kubepy.storage.folder import renames
 from kubepy.storage.folder.files import StateFolder
 
 FOLDER = -1  # the node of all folders
@@ -178,6 +179,19 @@ class Recorder:
                 name, self._path(source, options.get("src_dir_fd")), self._path(target, options.get("dst_dir_fd"))))
         self._wrap("link", lambda source, target, **options: self._on_linked(
             self._path(source, options.get("src_dir_fd")), self._path(target, options.get("dst_dir_fd"))))
+        self._wrap_renameat2()
+
+    def _wrap_renameat2(self) -> None:
+        real = renames.renameat2
+
+        def run(source: str, target: str, flags: int) -> None:
+            real(source, target, flags)
+            if flags == renames.EXCHANGE:
+                self._on_exchanged(self._path(source), self._path(target))
+            else:
+                self._on_moved("rename", self._path(source), self._path(target))
+
+        renames.renameat2 = run
 
     def _wrap(self, name: str, then: Callable[..., None]) -> None:
         real = getattr(os, name)
@@ -205,6 +219,16 @@ class Recorder:
         self._tree[target] = node
         touch = None if node == FOLDER else self._touch_of(target, node, with_data=False)
         self._record(Operation(f"{call} {target}", ((source, None), (target, node)), touch))
+
+    def _on_exchanged(self, source: str | None, target: str | None) -> None:
+        """Record that two files have exchanged their names: one call, of which a power cut leaves all or nothing."""
+        if source is None or target is None or source not in self._tree or target not in self._tree:
+            return
+        self._tree[source], self._tree[target] = self._tree[target], self._tree[source]
+        entries = ((source, self._tree[source]), (target, self._tree[target]))
+        self._record(Operation(f"exchange {target}", entries, self._touch_of(target, self._tree[target],
+                                                                             with_data=False)))
+        self._on_touched("time of", source, False)
 
     def _on_linked(self, source: str | None, target: str | None) -> None:
         if source in self._tree and target is not None:

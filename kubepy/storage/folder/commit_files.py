@@ -9,8 +9,8 @@ is ever lost.
 
 A file under its final name is always whole, since its content is on disk before it gets the name. A process that dies
 before 2 leaves temporary files; one that dies after it, or whose disk fills up, leaves PENDING rows, which the next
-holder of the lock settles (``recovery``). An edit by somebody else in between is seen by its stamp and wins: it came
-after the commit.
+holder of the lock settles (``recovery``). An edit by somebody else in between is seen by its stamp, or when the file
+has come out of its place (``replacing``), and wins: it came after the commit.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 from kubepy.storage import yaml
 from kubepy.storage.errors import ConflictError, FolderError, RemovedError
+from kubepy.storage.folder import replacing
 from kubepy.storage.folder.compare import digest_of, managers_path
 from kubepy.storage.folder.database import DURABLE, NO_FILE, PENDING, Database, Place, Row, Stamp, row_hash, sum_of
 from kubepy.storage.folder.files import (
@@ -91,7 +92,7 @@ class Staged(NamedTuple):
     """A PENDING row and the temporary files with its content and its managers ("": none).
 
     :ivar present: the stamp of the file that is to be replaced.
-    :ivar digest: that of its content, where an edit could leave this stamp; else empty.
+    :ivar digest: that of its content.
     """
 
     row: Row
@@ -104,7 +105,12 @@ class Staged(NamedTuple):
 # --- staging ---
 
 
-def stage(folder: StateFolder, row: Row, number: int, *, sync: bool, before: str | None = None,
+def temporary_path(row: Row, directory: str) -> str:
+    """Return the name of a row's file in a folder until it gets its own; no other commit has this name."""
+    return f"{directory}/{TEMPORARY_PREFIX}{row.revision}{TEMPORARY_SUFFIX}"
+
+
+def stage(folder: StateFolder, row: Row, *, sync: bool, before: str | None = None,
           content: bytes | None = None) -> Staged:
     """Write the content of a row's file beside it, under a name of its own; the row gets its stamp.
 
@@ -116,7 +122,7 @@ def stage(folder: StateFolder, row: Row, number: int, *, sync: bool, before: str
     data, canonical = (content, 1) if content is not None else _content_of(folder, row, before)
     if len(data) > MAX_SIZE:
         raise FolderError(f"{folder.absolute(path)}: would be larger than 3 MiB")
-    temporary = f"{parent_of(path)}/{TEMPORARY_PREFIX}{number}{TEMPORARY_SUFFIX}"
+    temporary = temporary_path(row, parent_of(path))
     mode = 0o600 if row.resource in PRIVATE else 0o666
     stamp = folder.write_temporary(temporary, data, mode, sync=sync)
     row = Row(*row[:5], *stamp, digest=digest_of(data), state=row.state, replaces=row.replaces,
@@ -141,7 +147,7 @@ def _content_of(folder: StateFolder, row: Row, before: str | None) -> tuple[byte
     return to_edited_file(row.json, present), 0
 
 
-def stage_managers(folder: StateFolder, row: Row, number: int, *, sync: bool) -> str:
+def stage_managers(folder: StateFolder, row: Row, *, sync: bool) -> str:
     """Write the managers of an object that server-side apply has touched to a temporary file; return its path or "".
 
     They are kept in a file beside the object's, so that a clone has them too.
@@ -151,7 +157,7 @@ def stage_managers(folder: StateFolder, row: Row, number: int, *, sync: bool) ->
         return ""
     directory = parent_of(managers_path(row.key))
     folder.make_directory(directory)
-    temporary = f"{directory}/{TEMPORARY_PREFIX}{number}{TEMPORARY_SUFFIX}"
+    temporary = temporary_path(row, directory)
     folder.write_temporary(temporary, data, 0o666, sync=sync)
     return temporary
 
@@ -178,8 +184,8 @@ class Journal:
         try:
             self._make_directories(commit.writes)
             files = sum(write.json is not None and write.expires is None for write in commit.writes)
-            for number, write in enumerate(commit.writes):
-                staged.append(self._stage(write, number, sync=files <= SYNC_EACH))
+            for write in commit.writes:
+                staged.append(self._stage(write, sync=files <= SYNC_EACH))
             self._written.clear()
             if files > SYNC_EACH:
                 self.folder.sync_all()
@@ -194,7 +200,8 @@ class Journal:
             self._settle(database, staged, commit.settings, sums)
             self._trim(database)
         except BaseException as error:
-            self._discard_staged(commit)  # the rows are PENDING, and hold all that the files are to be
+            if rescue_all(self.folder, [file.row for file in staged], commit.settings):
+                self._discard_staged(commit)  # the rows are PENDING, and hold all that the files are to be
             if isinstance(error, (FolderError, OSError, sqlite3.OperationalError)):
                 reason = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
                 if isinstance(error, RemovedError) or database.is_replaced():
@@ -214,7 +221,7 @@ class Journal:
             if obstacle := find_obstacle(self.folder, f"{directory}/"):
                 raise FolderError(f"{self.folder.absolute(obstacle.path)}: {obstacle.reason}")
 
-    def _stage(self, write: ObjectWrite, number: int, *, sync: bool) -> Staged:
+    def _stage(self, write: ObjectWrite, *, sync: bool) -> Staged:
         if write.expires is not None:
             row = Row(*write.key, write.revision, write.json, expires=write.expires)
             return Staged(row, "")
@@ -222,22 +229,23 @@ class Journal:
         present = self.folder.stamp(path)
         digest = before.digest if before and before.racy and present is not None else b""
         if present != (before.stamp if before and before.json is not None else None) or (
-                digest and not has_content(self.folder, path, digest)):
+                digest and replacing.digest_at(self.folder, path) != digest):
             raise ConflictError(f"{self.folder.absolute(path)} was edited in the meantime")
         if write.json is None:
             assert before is not None
             row = before._replace(revision=write.revision, json=None, state=PENDING, racy=0)
-            return Staged(row, "", digest=digest)
+            return Staged(row, temporary_path(row, parent_of(path)))
         present_row = before if present is not None else None
         row = Row(*write.key, write.revision, write.json, state=PENDING,
                   replaces=_versions_to_replace(before, has_file=present is not None),
                   canonical=present_row.canonical if present_row else 1)
         content = to_file(write.json, write.plain, self._written) if row.canonical and write.plain is not None else None
         try:
-            staged = stage(self.folder, row, number, sync=sync, before=present_row.json if present_row else None,
+            staged = stage(self.folder, row, sync=sync, before=present_row.json if present_row else None,
                            content=content)
-            managers = stage_managers(self.folder, row, number, sync=sync)
-            return staged._replace(managers=managers, present=present, digest=digest)
+            managers = stage_managers(self.folder, row, sync=sync)
+            replaced = present_row.digest if present_row else b""
+            return staged._replace(managers=managers, present=present, digest=replaced)
         except OSError as error:
             raise FolderError(f"{self.folder.absolute(path)}: cannot be written: {error.strerror}") from error
 
@@ -332,37 +340,56 @@ def settle(folder: StateFolder, staged: Staged) -> Row:
     """
     row, path = staged.row, path_of(staged.row.key)
     try:
-        is_edited = bool(staged.digest) and not has_content(folder, path, staged.digest)
-        stamp = folder.stamp(path)
         if row.json is None:
-            if stamp == row.stamp and not is_edited and folder.is_inside(path):
-                folder.remove(path)
-        elif stamp is None or (stamp == staged.present and not is_edited):
-            folder.rename_into_place(staged.temporary, path)
+            if folder.stamp(path) == row.stamp and folder.is_inside(path):
+                replacing.remove(folder, staged.temporary, path, row.digest)
+        elif _replace(folder, staged, path):
             replaced = folder.stamp(path)
-            managers = settle_managers(folder, row, staged.managers)
-            return row._replace(ctime_ns=replaced.ctime_ns if replaced else 0, managers=managers)
-        else:
-            folder.remove(staged.temporary)
+            row = row._replace(ctime_ns=replaced.ctime_ns if replaced else 0)
         return row._replace(managers=settle_managers(folder, row, staged.managers))
     except OSError as error:
         kind = RemovedError if isinstance(error, FileNotFoundError) else FolderError  # staged files are in .kubepy
         raise kind(f"{folder.absolute(path)}: cannot be replaced: {error.strerror}") from error
 
 
-def has_content(folder: StateFolder, path: str, digest: bytes) -> bool:
-    """Return whether a file has the content with a digest."""
-    try:
-        return digest_of(folder.read(path)[0]) == digest
-    except (FileNotFoundError, UnreadableError):
+def _replace(folder: StateFolder, staged: Staged, path: str) -> bool:
+    """Put a staged file in its place; return False where somebody has edited the present one since. Raises OSError."""
+    if staged.present is None:
+        return replacing.create(folder, staged.temporary, path)
+    if folder.stamp(path) != staged.present:
+        folder.remove(staged.temporary)
         return False
+    return replacing.replace(folder, staged.temporary, path, staged.digest, staged.row.digest)
+
+
+def rescue_all(folder: StateFolder, rows: Iterable[Row], settings: SettingsEdit | None) -> bool:
+    """Give the edits their names back that a commit of PENDING rows had in hand when it was cut short; return False
+    where that fails: then they keep their temporary names, for whoever recovers."""
+    try:
+        for row in rows:
+            if row.expires is None:
+                rescue(folder, row)
+        if settings is not None:
+            settings.exchange.rescue(folder)
+    except OSError:
+        return False
+    return True
+
+
+def rescue(folder: StateFolder, row: Row) -> None:
+    """Remove the temporary file of a PENDING row; an edit that it holds gets its name back. Raises OSError."""
+    path = path_of(row.key)
+    versions = row.replaced() if row.json is not None else [row.version, *row.replaced()]
+    content = row.digest if row.json is not None else None
+    replacing.rescue(folder, temporary_path(row, parent_of(path)), path, content,
+                     frozenset(version.digest for version in versions))
 
 
 def may_hide_edit(folder: StateFolder, row: Row) -> bool:
     """Return whether a file that was written may have been edited since with nothing to see in its stamp, or still may:
     as long as an edit could leave the change time that the file got by its rename. The content of an older one tells.
     """
-    return is_racy(row.stamp, time.time_ns()) or not has_content(folder, path_of(row.key), row.digest)
+    return is_racy(row.stamp, time.time_ns()) or replacing.digest_at(folder, path_of(row.key)) != row.digest
 
 
 def settle_managers(folder: StateFolder, row: Row, temporary: str) -> str:

@@ -206,7 +206,7 @@ def repair(access: Access) -> Iterator[str]:
             folder.remove(path)
             yield f"{path}: belongs to no object, removed"
         else:
-            settle_managers(folder, row, stage_managers(folder, row, 0, sync=True))
+            settle_managers(folder, row, stage_managers(folder, row, sync=True))
             yield f"{path}: made anew from the index"
     for path, _ in list(check_modes(folder, rows)):
         os.chmod(folder.absolute(path), 0o600)

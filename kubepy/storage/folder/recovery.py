@@ -13,8 +13,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from enum import Enum, auto
 
-from kubepy.storage.folder import index
-from kubepy.storage.folder.commit_files import settle_managers, stage, stage_managers, tidy
+from kubepy.storage.folder import index, replacing
+from kubepy.storage.folder.commit_files import (
+    rescue,
+    settle_managers,
+    stage,
+    stage_managers,
+    temporary_path,
+    tidy,
+)
 from kubepy.storage.folder.compare import digest_of, managers_path
 from kubepy.storage.folder.database import DURABLE, NO_FILE, WRITTEN, Database, Row, Stamp, Version
 from kubepy.storage.folder.files import MANAGED, StateFolder, UnreadableError
@@ -44,12 +51,12 @@ class Recovery:
     def run(self, *, unclean: bool) -> None:
         """Finish what was left. ``unclean``: the last holder of the lock died with it."""
         rebooted = self.database.value("internal", "boot") != (self.boot or "")
-        if unclean or rebooted:
-            remove_leftovers(self.folder)
         rows = list(self._doubtful_rows()) if rebooted else self.database.pending()
+        finished = [self._finish(row, rebooted) for row in rows]
+        if unclean or rebooted:
+            remove_leftovers(self.folder)  # but those of PENDING rows, which may hold edits
         if not rows and not rebooted:
             return
-        finished = [self._finish(row, number, rebooted) for number, row in enumerate(rows)]
         tidy(self.folder, rows)
         if rebooted:
             self.folder.sync_all()
@@ -67,49 +74,61 @@ class Recovery:
             if is_doubtful and row.expires is None and (full := self.database.row(row.key)):
                 yield full
 
-    def _finish(self, row: Row, number: int, rebooted: bool) -> Row:
+    def _finish(self, row: Row, rebooted: bool) -> Row:
         """Bring the files of a row to what it says; return the row as it is then. A file behind an obstacle waits."""
         path = path_of(row.key)
         if any(find_obstacle(self.folder, file) for file in (path, managers_path(row.key))):
             return row
-        file_state, stamp = self._examine(row)
+        rescue(self.folder, row)
+        file_state, stamp, digest = self._examine(row)
         finished = row
         if row.json is None:
             if file_state is FileState.OLDER or (rebooted and file_state is FileState.EMPTY):
-                self.folder.remove(path)
+                replacing.remove(self.folder, temporary_path(row, parent_of(path)), path, digest)
         elif (rebooted if file_state is FileState.EMPTY
               else row.state != DURABLE and file_state in (FileState.MISSING, FileState.OLDER)):
-            self.folder.make_directory(parent_of(path))
-            staged = stage(self.folder, row, number, sync=True)
-            self.folder.rename_into_place(staged.temporary, path)
-            stamp = self.folder.stamp(path)
             # The versions that a power cut may bring back stay in ``replaces``.
-            finished = staged.row._replace(ctime_ns=stamp.ctime_ns if stamp else 0, racy=1,
-                                           replaces=row.replaces or NO_FILE)
+            finished = self._write(row, file_state, digest)._replace(racy=1, replaces=row.replaces or NO_FILE)
         elif file_state is FileState.AS_RECORDED and stamp:
             finished = row._replace(**stamp._asdict(), racy=1)
         if file_state is not FileState.OTHER:
-            finished = finished._replace(managers=self._finish_managers(finished, number))
+            finished = finished._replace(managers=self._finish_managers(finished))
         if rebooted or row.state == DURABLE:
             return finished._replace(state=DURABLE, replaces="")
         return finished._replace(state=WRITTEN)
 
-    def _examine(self, row: Row) -> tuple[FileState, Stamp | None]:
+    def _write(self, row: Row, present: FileState, digest: bytes) -> Row:
+        """Write the file of a row, unless somebody has edited it since; return the row with the new file's stamp.
+
+        :param present: what is there, whose content has the digest.
+        """
+        path = path_of(row.key)
+        self.folder.make_directory(parent_of(path))
+        staged = stage(self.folder, row, sync=True)
+        if present is FileState.MISSING:
+            is_placed = replacing.create(self.folder, staged.temporary, path)
+        else:
+            is_placed = replacing.replace(self.folder, staged.temporary, path, digest, staged.row.digest)
+        stamp = self.folder.stamp(path) if is_placed else None
+        return staged.row._replace(ctime_ns=stamp.ctime_ns) if stamp else staged.row
+
+    def _examine(self, row: Row) -> tuple[FileState, Stamp | None, bytes]:
+        """Compare the file of a row with it; return its stamp and the digest of its content as well."""
         try:
             data, stamp, _ = self.folder.read(path_of(row.key))
         except FileNotFoundError:
-            return FileState.MISSING, None
+            return FileState.MISSING, None, b""
         except UnreadableError:
-            return FileState.OTHER, self.folder.stamp(path_of(row.key))
+            return FileState.OTHER, self.folder.stamp(path_of(row.key)), b""
         digest = digest_of(data)
         older = row.replaced() if row.json is not None else [row.version, *row.replaced()]
         if row.json is not None and digest == row.digest:
-            return FileState.AS_RECORDED, stamp
+            return FileState.AS_RECORDED, stamp, digest
         if Version(stamp.mtime_ns, stamp.size, stamp.inode, digest) in older:
-            return FileState.OLDER, stamp
-        return (FileState.OTHER if data else FileState.EMPTY), stamp
+            return FileState.OLDER, stamp, digest
+        return (FileState.OTHER if data else FileState.EMPTY), stamp, digest
 
-    def _finish_managers(self, row: Row, number: int) -> str:
+    def _finish_managers(self, row: Row) -> str:
         """Bring the file of managers to what the row says; return its stamp."""
         path = managers_path(row.key)
         data = managers_of(row.json) if row.json is not None else None
@@ -119,7 +138,7 @@ class Recovery:
             present = None
         if data is not None and present == data:
             return str(self.folder.stamp(path) or "")
-        return settle_managers(self.folder, row, stage_managers(self.folder, row, number, sync=True))
+        return settle_managers(self.folder, row, stage_managers(self.folder, row, sync=True))
 
 
 def remove_leftovers(folder: StateFolder) -> None:

@@ -19,6 +19,7 @@ from kubepy.lazy import NamedTuple, lazy_imports
 from kubepy.quoting import printable
 from kubepy.storage.errors import FolderError, NoClusterError
 from kubepy.storage.folder import origin
+from kubepy.storage.folder.compare import digest_of
 from kubepy.storage.folder.database import Database, Stamp
 from kubepy.storage.folder.files import TICK_NS, StateFolder, UnreadableError, is_racy
 from kubepy.storage.folder.index import OWN, make_own_folder
@@ -28,13 +29,15 @@ from kubepy.storage.model import Object
 
 with lazy_imports():
     from kubepy.storage import yaml
+    from kubepy.storage.folder import replacing
     from kubepy.storage.yaml import roundtrip
 
 FILE = "kubepy.yaml"
 UNFINISHED_FORK = os.path.join(OWN, "unfinished-fork")  # there as long as a folder is being copied to
 FORMAT_VERSION = 1
 GITIGNORE = "/.kubepy/\n"
-CHANGES = "settings.changes"  # in the index: changes that are committed, and may not have reached the file
+# In the index: changes that are committed, and may not have reached the file; the exchange of files by which they do.
+CHANGES, EXCHANGE = "settings.changes", "settings.exchange"
 
 Settings = dict[str, Any]
 ValueChanges = dict[str, tuple[Any, Any]]  # the values before and after, None where there is none
@@ -210,37 +213,74 @@ def _means(text: bytes, settings: Object) -> bool:
         return False
 
 
+class Exchange(NamedTuple):
+    """A replacement of the file that is under way.
+
+    :ivar temporary: where the new file is, and then the one that it replaces.
+    :ivar new: the digest of the new text; ``old``: that of the other.
+    """
+
+    temporary: str
+    new: bytes
+    old: bytes
+
+    def record(self, database: Database) -> None:
+        """Note it for whoever comes after this process, should it die."""
+        database.set_value("internal", EXCHANGE, json.dumps([self.temporary, self.new.hex(), self.old.hex()]))
+
+    def rescue(self, folder: StateFolder) -> None:
+        """Remove what it has left; an edit that came out of its place gets its name back. Raises OSError."""
+        replacing.rescue(folder, self.temporary, FILE, self.new, frozenset((self.old,)))
+
+
+def _recorded_exchange(database: Database) -> Exchange | None:
+    text = database.value("internal", EXCHANGE)
+    if text is None:
+        return None
+    temporary, new, old = json.loads(text)
+    return Exchange(temporary, bytes.fromhex(new), bytes.fromhex(old))
+
+
 class SettingsEdit(NamedTuple):
     """A change of ``kubepy.yaml`` that is staged: its text is on disk under a temporary name.
 
     :ivar changes: the values before and after.
     :ivar settings: all values after.
     :ivar present: the stamp of the file that is to be replaced.
-    :ivar text: the new one.
+    :ivar text: the new one; ``old_text``: that of the present file.
     """
 
     changes: ValueChanges
     settings: Object
     present: Stamp
     text: bytes
+    old_text: bytes
+
+    @property
+    def exchange(self) -> Exchange:
+        """The two versions of the file that change places."""
+        return Exchange(_temporary_path(FILE), digest_of(self.text), digest_of(self.old_text))
 
     def record(self, database: Database) -> None:
         """Make the change part of the commit that is being recorded."""
         database.set_value("internal", CHANGES, json.dumps(self.changes))
+        self.exchange.record(database)
 
     def replace_file(self, folder: StateFolder) -> bool:
-        """Rename the new file into place; return False where somebody has edited the file since it was staged."""
-        temporary = _temporary_path(FILE)
+        """Put the new file in its place; return False where somebody has edited the file since it was staged."""
+        exchange = self.exchange
         if folder.stamp(FILE) != self.present:
-            folder.remove(temporary)
+            folder.remove(exchange.temporary)
             return False
-        folder.rename_into_place(temporary, FILE)
+        if not replacing.replace(folder, exchange.temporary, FILE, exchange.old, exchange.new):
+            return False
         folder.sync_directories([""])
         return True
 
     def mark_written(self, database: Database, folder: StateFolder) -> None:
         """Note that the file says what was recorded, and what its stamp is."""
         database.set_value("internal", CHANGES, None)
+        database.set_value("internal", EXCHANGE, None)
         if stamp := folder.stamp(FILE):
             _keep(database, stamp, self.settings, self.text, time.time_ns())
 
@@ -260,7 +300,7 @@ def stage(folder: StateFolder, values: Mapping[str, Any]) -> SettingsEdit | None
     new_text = edited(text, settings, new_values)
     folder.write_temporary(temporary, new_text, mode, sync=True)
     os.chmod(folder.absolute(temporary), mode)  # whatever the umask is
-    return SettingsEdit(changes, _with_changes(settings, new_values), present, new_text)
+    return SettingsEdit(changes, _with_changes(settings, new_values), present, new_text, text)
 
 
 def discard_staged(folder: StateFolder) -> None:
@@ -271,11 +311,16 @@ def discard_staged(folder: StateFolder) -> None:
 def finish(database: Database, folder: StateFolder) -> None:
     """Bring the file to what is recorded: the process that changed it died, or the file was edited meanwhile. For the
     holder of the lock. Raises FolderError, OSError, DamagedError."""
+    if _recorded_changes(database) and (exchange := _recorded_exchange(database)):
+        exchange.rescue(folder)
     while changes := _recorded_changes(database):
         edit = stage(folder, _outstanding(read(folder)[2], changes))
-        if edit is None:
-            with database.write(durable=False):
+        with database.write(durable=False):
+            if edit is None:
                 database.set_value("internal", CHANGES, None)
-        elif edit.replace_file(folder):
+                database.set_value("internal", EXCHANGE, None)
+            else:
+                edit.exchange.record(database)
+        if edit is not None and edit.replace_file(folder):
             with database.write(durable=False):
                 edit.mark_written(database, folder)

@@ -6,8 +6,9 @@ import math
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from kubepy.api.clock import Clock, Ids, draw_seed
 from kubepy.api.errors import AlreadyExists, Forbidden, NotFound
@@ -36,7 +37,7 @@ with lazy_imports():
     from kubepy.api.schema import customresources
     from kubepy.api.values import goformat
     from kubepy.apiserver import bootstrap, views
-    from kubepy.apiserver.requests import handwritten
+    from kubepy.apiserver.requests import handwritten, other_objects
     from kubepy.storage import links, memory, timeline
     from kubepy.storage.folder import copying
 
@@ -265,7 +266,13 @@ class LocalCluster:
         return self.clock.now().timestamp()
 
     def _admit(self, key: Key, obj: Object, modified: float, old: Object | None) -> Object:
-        return handwritten.complete(self._server, key, obj, modified, old)
+        return handwritten.complete(self._server, key, obj, modified, old, self._others)
+
+    @cached_property
+    def _others(self) -> other_objects.OtherObjects:
+        """The objects by which edited files are checked: only a folder has such."""
+        store = cast("FolderStore", self.store)
+        return other_objects.OtherObjects(store.object_of_file, store.recorded, store.warn_of_file)
 
     def _removed(self, key: Key, obj: Object, now: float) -> Object | None:
         return handwritten.removed(key, obj, now)

@@ -76,8 +76,12 @@ def decode_request(scope: RequestScope, resource: Resource, obj: Object) -> Obje
     return _with_reset(scope, decode(scope.server, resource, obj, scope.request.write_options), obj)
 
 
-def decode(server: Server, resource: Resource, obj: Object, options: WriteOptions) -> Object:
-    """Decode an object without a request, as :func:`decode_request`."""
+def decode(server: Server, resource: Resource, obj: Object, options: WriteOptions,
+           unknown_fields: list[str] | None = None) -> Object:
+    """Decode an object without a request, as :func:`decode_request`.
+
+    :param unknown_fields: takes the paths of the fields that are dropped.
+    """
     api_version = _check_kind(resource, obj)
     server.warn_all(server.strategy(resource).warnings_of_version(api_version))
 
@@ -91,6 +95,8 @@ def decode(server: Server, resource: Resource, obj: Object, options: WriteOption
         if options.strict.places:  # a text whose order is known
             error = first_error({**obj, "apiVersion": api_version, "kind": resource.kind}) or error
         raise cannot_be_handled(str(error)) from error
+    if unknown_fields is not None:
+        unknown_fields += decoded.unknown_fields
     return _complete(server, resource, decoded, options, cannot_be_handled)
 
 

@@ -1,9 +1,9 @@
 """Objects that an editor, git or another program wrote into the state folder: made complete, or refused.
 
-Everything here is a pure function, of the cluster's own time if it has one, so that every reader of the folder sees the
-same object. The file itself stays as it was written until the object next changes. An edit of a known object passes
-what an update through the API passes (``registry/rest/update.go``), except that the file has the last word on status
-and deletion.
+Everything here is a pure function of the files, and of the cluster's own time if it has one, so that every reader of
+the folder sees the same object. The file itself stays as it was written until the object next changes. An edit of a
+known object passes what an update through the API passes (``registry/rest/update.go``), except that the file has the
+last word on status and deletion, and that a field that the kind does not have is an error.
 """
 
 from __future__ import annotations
@@ -17,33 +17,37 @@ from typing import TYPE_CHECKING, Any
 from kubepy.api import errors
 from kubepy.api.clock import format_time
 from kubepy.api.errors import FieldError
-from kubepy.api.meta import Object, is_being_deleted
+from kubepy.api.meta import Object, clone, is_being_deleted
 from kubepy.api.types.special import DecodeError, path_of
 from kubepy.apiserver.request import DeleteOptions, WriteOptions
 from kubepy.apiserver.requests.admission import IMMORTAL_NAMESPACES
 from kubepy.apiserver.requests.decoding import decode
+from kubepy.apiserver.requests.other_objects import NO_OTHERS, OtherObjects
 from kubepy.apiserver.strategies import Strategy, restore
 from kubepy.apiserver.validation.fields import semantically_equal
 from kubepy.lazy import lazy_imports
 from kubepy.storage import EditError, Key
 
 if TYPE_CHECKING:
+    from kubepy.api.scheme import Resource
     from kubepy.apiserver.server import Server
 
 with lazy_imports():
     from kubepy.apiserver.managedfields import tracking
-    from kubepy.apiserver.requests import creation, deletion, updating
+    from kubepy.apiserver.requests import creation, deletion, unknown_fields, updating
 
 # The uid of an object whose file has none is made from its key within this space: the same on every machine.
 _UIDS = uuid.UUID("6f0f2f6c-5f1d-5f59-9b1c-6b1f0e2f7a01")
 _DELETION = ("deletionTimestamp", "deletionGracePeriodSeconds")
 
 
-def complete(server: Server, key: Key, obj: Object, modified: float, old: Object | None) -> Object:
+def complete(server: Server, key: Key, obj: Object, modified: float, old: Object | None,
+             others: OtherObjects = NO_OTHERS) -> Object:
     """Return the object of a file.
 
     :param modified: the file's mtime in seconds: when the object was made, unless time is the cluster's own.
     :param old: the object known under the key before.
+    :param others: the objects by which it is checked.
 
     Raises ValueError if the file cannot hold the object, EditError if the old object cannot become it.
     """
@@ -51,15 +55,14 @@ def complete(server: Server, key: Key, obj: Object, modified: float, old: Object
     is_manifest = not (obj.get("metadata") or {}).get("uid")
     obj = _with_readable_managers(_with_metadata(key, obj, created), old)
     resource = server.scheme.built_in(key.resource)
-    if resource is None:  # a custom resource, or of a kind whose definition is gone: its schema is not looked at
-        return obj if old is None or _is_another(obj, old) else _edited_custom(obj, old)
-    if (kind := obj.get("kind", resource.kind)) != resource.kind:
-        raise ValueError(f"a {kind} is not of the kind of its folder, {resource.qualified_kind}")
-    if bool(key.namespace) != resource.namespaced:
-        raise ValueError(f"a {kind} belongs {'into a namespace' if resource.namespaced else 'into no namespace'}")
+    if resource is None:
+        return _complete_custom(key, obj, old, others, is_manifest=is_manifest)
+    _check_place(key, obj, resource)
     strategy, has_status = server.strategy(resource), bool(obj.get("status"))
+    unknown: list[str] = []
     try:
-        completed = decode(server, resource, obj, WriteOptions())
+        completed = decode(server, resource, obj, WriteOptions(), unknown)
+        _refuse_unknown(key, unknown, others, is_new=old is None and not is_manifest)
         if not has_status and not completed["metadata"].get("generation"):
             strategy.prepare_for_create(completed)  # it was never created through the API
             if strategy.has_generation and strategy.first_generation:
@@ -70,30 +73,53 @@ def complete(server: Server, key: Key, obj: Object, modified: float, old: Object
         raise ValueError(status.message) from None
     if old is None:
         if is_manifest:
-            _validate_new(strategy, completed)
+            _validate_new(strategy, completed, others)
         return completed
     if _is_another(completed, old):
         if strategy.has_observer:  # the existing pods belong to the old object, and the status does not count them
             _lower_observed_generation(completed)
         return completed
     try:
-        return _edited(strategy, completed, old, has_status=has_status)
+        return _edited(strategy, completed, old, others, has_status=has_status)
     except errors.Status as status:
-        raise EditError(next((cause.field for cause in status.causes), ""), status.message) from None
+        raise _edit_error(status) from None
 
 
-def _validate_new(strategy: Strategy, obj: Object) -> None:
-    """Check a manifest that never went through the API as its creation would. Raises EditError.
+def _edit_error(status: errors.Status) -> EditError:
+    """Return the refusal of a request as that of an edit: the first field that is to blame, and all causes."""
+    causes = dict.fromkeys(f"{cause.field}: {cause.message}" for cause in status.causes)
+    field = next((cause.field for cause in status.causes), "")
+    return EditError(field, "; ".join(causes) or status.message)
 
-    Kinds that get something from the cluster at their creation (a Service's address) are taken as they are.
+
+def _check_place(key: Key, obj: Object, resource: Resource) -> None:
+    """Raise ValueError for an object that is not of the kind of its folder, or in a namespace that it cannot have."""
+    if (kind := obj.get("kind", resource.kind)) != resource.kind:
+        raise ValueError(f"a {kind} is not of the kind of its folder, {resource.qualified_kind}")
+    if bool(key.namespace) != resource.namespaced:
+        raise ValueError(f"a {kind} belongs {'into a namespace' if resource.namespaced else 'into no namespace'}")
+
+
+def _refuse_unknown(key: Key, fields: list[str], others: OtherObjects, *, is_new: bool) -> None:
+    """Refuse fields that the kind does not have, and warn of those of the status. Raises EditError.
+
+    :param is_new: the object has come from another cluster, where its status was written.
     """
-    if type(strategy).begin_create is not Strategy.begin_create:
-        return
+    problems, of_status = unknown_fields.split(fields) if fields else ([], [])
+    unknown_fields.refuse(problems)
+    if of_status and not is_new:
+        others.warn(key, f"{unknown_fields.words(of_status)}: left out")
+
+
+def _validate_new(strategy: Strategy, obj: Object, others: OtherObjects) -> None:
+    """Check a manifest that never went through the API as its creation would. Raises EditError."""
+    if type(strategy).begin_create is not Strategy.begin_create:  # it would get an address, or its names accepted
+        obj = clone(obj)
     try:
+        strategy.begin_create(obj, others.list)
         creation.validate_new(strategy, obj)
     except errors.Status as status:
-        words = dict.fromkeys(f"{cause.field}: {cause.message}" for cause in status.causes)
-        raise EditError(status.causes[0].field, "; ".join(words)) from None
+        raise _edit_error(status) from None
 
 
 def removed(key: Key, obj: Object, now: float) -> Object | None:
@@ -144,7 +170,7 @@ def _is_another(new: Object, old: Object) -> bool:
 # --- edits --------------------------------------------------------------------------------------------------------
 
 
-def _edited(strategy: Strategy, new: Object, old: Object, *, has_status: bool) -> Object:
+def _edited(strategy: Strategy, new: Object, old: Object, others: OtherObjects, *, has_status: bool) -> Object:
     """Return the object of an edited file; ``new`` belongs to this call. Raises EditError, Status.
 
     ``has_status``: the file has a status of its own, which is taken; without one the old status stays, except where the
@@ -160,12 +186,47 @@ def _edited(strategy: Strategy, new: Object, old: Object, *, has_status: bool) -
     strategy.prepare_for_edit(new, before)
     if _without(new, "generation", "managedFields", status=False) != \
             _without(old, "generation", "managedFields", status=False):
+        if type(strategy).begin_update is not Strategy.begin_update and new.get("spec") != old.get("spec"):
+            strategy.begin_update(clone(new), clone(old), others.list)
         _validate(strategy, new, old)
     if strategy.has_generation:
         _raise_generation(new, old, spec_changed=strategy.spec_changed(new, old))
     if strategy.has_observer and new.get("status") != old.get("status"):
         _lower_observed_generation(new)
     return new
+
+
+def _complete_custom(key: Key, obj: Object, old: Object | None, others: OtherObjects, *, is_manifest: bool) -> Object:
+    """Return the custom resource of a file. It stays as it is written, and is checked where its definition is there.
+
+    One that came from another cluster is not checked: its definition may have been another when it was written.
+    Raises ValueError, EditError.
+    """
+    known = old if old is not None and not _is_another(obj, old) else None
+    if (known is not None or is_manifest) and (strategy := others.custom_strategy(key, obj.get("apiVersion"))):
+        _check_place(key, obj, strategy.resource)
+        _check_custom(strategy, key, obj, known, others)
+    return obj if known is None else _edited_custom(obj, known)
+
+
+def _check_custom(strategy: Strategy, key: Key, obj: Object, old: Object | None, others: OtherObjects) -> None:
+    """Check a custom resource by the schema of its version: all of a new one, of another what was edited."""
+    before: Object | None = None
+    known_before: list[str] = []
+    try:
+        new, unknown = strategy.decode(obj)
+        if old is not None and old.get("apiVersion") == obj.get("apiVersion"):
+            before, known_before = strategy.decode(old)
+    except DecodeError as error:
+        raise EditError(path_of(error.where), str(error)) from None
+    _refuse_unknown(key, [field for field in unknown if field not in known_before], others, is_new=False)
+    strategy.default(new)
+    if before is None:
+        _validate_new(strategy, new, others)
+        return
+    strategy.default(before)
+    if _without(new, "generation", "managedFields") != _without(before, "generation", "managedFields"):
+        _validate(strategy, new, before)
 
 
 def _edited_custom(new: Object, old: Object) -> Object:
@@ -241,9 +302,9 @@ def _edited_field(wrong: list[FieldError], new: Object, old: Object) -> str:
     """
     edits = list(_edits(new, old, ""))
     error = next((problem for problem in wrong if any(edit.startswith(problem.field) for edit in edits)), wrong[0])
-    if error.field != "spec":
-        return error.field
     spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
+    if error.field != "spec" or not isinstance(spec, dict) or not isinstance(old_spec, dict):
+        return error.field
     # Upstream's words name the fields that may change.
     fixed = {name for name in spec.keys() | old_spec.keys() if f"'{name}'" not in error.text}
     return _difference({name: spec.get(name) for name in fixed}, {name: old_spec.get(name) for name in fixed}, "spec")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import sqlite3
@@ -13,12 +14,13 @@ from typing import TYPE_CHECKING, TypeVar
 from kubepy.lazy import lazy_imports
 from kubepy.storage.errors import FolderError, LockTimeoutError, RemovedIndexError
 from kubepy.storage.folder import index, origin, settings
-from kubepy.storage.folder.compare import Examiner
-from kubepy.storage.folder.database import DamagedError, Database, Stamp, is_damage
-from kubepy.storage.folder.files import StateFolder, is_racy
-from kubepy.storage.folder.paths import is_folder_path
+from kubepy.storage.folder.compare import UNFORESEEN, Examiner, digest_of
+from kubepy.storage.folder.database import DamagedError, Database, Row, Stamp, is_damage
+from kubepy.storage.folder.files import StateFolder, UnreadableError, is_racy
+from kubepy.storage.folder.manifest import ContentError
+from kubepy.storage.folder.paths import is_folder_path, path_of
 from kubepy.storage.folder.scan import EVERYTHING, Extents
-from kubepy.storage.model import Admit, Object, Removal
+from kubepy.storage.model import Admit, Key, Object, Removal
 
 with lazy_imports():
     from kubepy.storage.folder import commit_files, locks, outside_edits, recovery, watching
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from kubepy.storage.timeline import NewRecorder, TimelineRecorder
 
 T = TypeVar("T")
+FileObject = tuple[Stamp | None, Object | None, bytes]  # the stamp, unless it is racy; what is read; the digest
 
 # The exceptions that reading garbage raises. A defect of ours raises them too, so the index is checked before it is
 # blamed.
@@ -56,6 +59,7 @@ class Access:
         self._looked = -math.inf  # when it has recorded all edits last, on the clock of :func:`time.monotonic`
         self.watch: FolderWatch | None = None
         self._told: list[str] = []  # the warnings of a damaged index, of a folder that others have made
+        self._file_objects: dict[Key, FileObject] = {}
         self._damaged: tuple[int, int] | None = None  # the file of an index that is not to be opened again
 
     def connect(self, admit: Admit | None, removal: Removal | None, now: Callable[[], float],
@@ -186,6 +190,45 @@ class Access:
         self._told.append(line)
         if self._warn:
             self._warn(line)
+
+    def warn(self, text: str) -> None:
+        """Tell the user something, if somebody listens."""
+        if self._warn:
+            self._warn(text)
+
+    # --- what an edited file is checked by ---
+
+    def object_of_file(self, key: Key) -> Object | None:
+        """Return an object as its file is at this moment; None without a file, or if it cannot be an object.
+
+        The same object is returned as long as the file stays the same.
+        """
+        known = self._file_objects.get(key)
+        if known is not None and known[0] == self.folder.stamp(path_of(key)):
+            return known[1]
+        try:
+            data, stamp, racy = self.folder.read(path_of(key))
+        except (FileNotFoundError, UnreadableError):
+            return None
+        digest = digest_of(data)
+        if known is None or known[2] != digest:
+            row = self.opened().row(key)
+            obj = json.loads(row.json) if row and row.json and row.digest == digest else self._parse(key, data, stamp)
+        else:
+            obj = known[1]
+        self._file_objects[key] = None if racy else stamp, obj, digest
+        return obj
+
+    def _parse(self, key: Key, data: bytes, stamp: Stamp) -> Object | None:
+        """Return the object in the bytes of its file, None for what cannot be one."""
+        try:
+            return self.examiner.load(key, data, stamp)
+        except (ContentError, ValueError, RecursionError, *UNFORESEEN):
+            return None
+
+    def recorded(self, resource: str) -> list[Row]:
+        """Return the live rows of a resource, without a look at their files."""
+        return [row for row in self.opened().rows(resource) if row.json is not None]
 
     def set_warn(self, warn: Callable[[str], None]) -> None:
         """Take the function that warns the user; it is called now for what has shown already."""

@@ -320,6 +320,15 @@ class Examiner:
         except UNFORESEEN as error:  # one file with values that nobody thought of must not stop every command
             raise ContentError(content.line, f"cannot be taken in: {type(error).__name__}: {error}") from None
 
+    def load(self, key: Key, data: bytes, stamp: Stamp) -> Object:
+        """Return the object in the bytes of its file, as one of which nothing was known.
+
+        Raises ContentError, ValueError, RecursionError, UNFORESEEN.
+        """
+        content = parse(data)
+        check_place(content.object, key, key, path_of(key), content.line)
+        return self.complete(key, content.object, None, stamp)
+
     def complete(self, key: Key, obj: Object, row: Row | None, stamp: Stamp) -> Object:
         """Add to an object from a file what the file does not hold. Raises ValueError."""
         metadata = obj["metadata"]

@@ -7,6 +7,8 @@ import os
 import stat
 from collections.abc import Iterator
 
+from kubepy.lazy import lazy_imports
+from kubepy.storage.errors import EditError
 from kubepy.storage.folder import index
 from kubepy.storage.folder.access import Access
 from kubepy.storage.folder.commit_files import settle_managers, stage_managers
@@ -29,6 +31,9 @@ from kubepy.storage.folder.paths import folder_of, path_of
 from kubepy.storage.folder.scan import scan_objects
 from kubepy.storage.model import DELETED, Key, to_json
 
+with lazy_imports():
+    from kubepy.storage.yaml import lines
+
 # --- checking ---
 
 
@@ -38,23 +43,29 @@ def check(access: Access) -> list[str]:
     if damage := next(index.find_damage(database), ""):
         return [f"{index.OWN}/{index.INDEX}: {damage}"]
     rows = database.rows()
+    refused: list[str] = []
     return [
-        *check_index(access, rows),
+        *check_index(access, rows, refused),
+        *refused,
         *_check_stamps(access, rows),
         *(f"{path}: {reason}" for path, reason in check_managers(access.folder, rows)),
         *(f"{path}: {reason}" for path, reason in check_modes(access.folder, rows)),
     ]
 
 
-def check_index(access: Access, rows: list[Row]) -> list[str]:
-    """Return the defects of the index that rebuilding it from the files repairs."""
+def check_index(access: Access, rows: list[Row], refused: list[str]) -> list[str]:
+    """Return the defects of the index that rebuilding it from the files repairs.
+
+    :param refused: takes the files that no edit could make so, and that an earlier version has taken in: nothing but
+        an edit puts them right.
+    """
     database = access.database()
     return [
         *index.check_integrity(database),
         *_check_revisions(database, rows),
         *_check_log(database, rows),
         *_check_sums(database, rows),
-        *_check_contents(access, rows),
+        *_check_contents(access, rows, refused),
     ]
 
 
@@ -115,7 +126,7 @@ def _check_stamps(access: Access, rows: list[Row]) -> Iterator[str]:
             yield f"{difference.path}: is in the index, but not there"
 
 
-def _check_contents(access: Access, rows: list[Row]) -> Iterator[str]:
+def _check_contents(access: Access, rows: list[Row], refused: list[str]) -> Iterator[str]:
     """Read every file in full: it must hold the object of its row."""
     problems = access.database().problems()
     obstacles = scan_objects(access.folder).obstacles
@@ -130,6 +141,9 @@ def _check_contents(access: Access, rows: list[Row]) -> Iterator[str]:
             text = to_json(access.examiner.complete(row.key, parse(data).object, row, stamp))
         except FileNotFoundError:
             continue  # its stamp shows that it is missing
+        except EditError as error:
+            refused.append(f"{path}:{lines.line_of(data.decode(), error.field)}: {error}")
+            continue
         except (UnreadableError, ContentError, ValueError) as error:
             yield f"{path}: is in the index, but {error}"
             continue
@@ -190,7 +204,7 @@ def repair(access: Access) -> Iterator[str]:
     FolderError, OSError.
     """
     folder = access.folder
-    if any(index.find_damage(access.database())) or check_index(access, access.database().rows()):
+    if any(index.find_damage(access.database())) or check_index(access, access.database().rows(), []):
         access.rebuild()
         yield f"{index.OWN}/{index.INDEX}: rebuilt from the files"
     for path in list(leftovers(folder)):

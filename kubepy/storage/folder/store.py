@@ -19,7 +19,7 @@ from kubepy.storage.folder.access import Access
 from kubepy.storage.folder.database import DamagedError, Row
 from kubepy.storage.folder.files import StateFolder
 from kubepy.storage.folder.manifest import Decoder
-from kubepy.storage.folder.paths import is_folder_path
+from kubepy.storage.folder.paths import is_folder_path, path_of
 from kubepy.storage.folder.reader import FolderView, Reader, read_changes, read_logged_changes
 from kubepy.storage.model import (
     Admit,
@@ -51,6 +51,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 Names = list[str]
+Objects = list[Object]
 RowList = list[Row]
 Changes = list[Change]
 Problems = list[Problem]
@@ -195,6 +196,20 @@ class FolderStore:
         if self._meta_writes is not None:
             raise RuntimeError("a transaction is under way in this store: nothing can be copied")
         self._access.run(lambda: copying.copy_folder(self._access, folder, self.lock_timeout))
+
+    # --- what an edited file is checked by ---
+
+    def object_of_file(self, key: Key) -> Object | None:
+        """Return an object as its file is at this moment; None without a file, or if it cannot be an object."""
+        return self._access.object_of_file(key)
+
+    def recorded(self, resource: str) -> Objects:
+        """Return the objects of a resource as the index has them, without a look at their files."""
+        return self._decoder.objects(self._access.recorded(resource), kept=False)
+
+    def warn_of_file(self, key: Key, text: str) -> None:
+        """Tell the user something about the file of an object."""
+        self._access.warn(f"{self._folder.absolute(path_of(key))}: {text}")
 
     # --- reading ---
 

@@ -16,7 +16,13 @@ from kubepy.cli.runtime.builder import Builder
 from kubepy.cli.runtime.command import command
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.infos import Info, printed_kind
-from kubepy.cli.runtime.options import SelectorOptions, output_flag
+from kubepy.cli.runtime.options import (
+    AllNamespacesOptions,
+    KustomizeOptions,
+    SelectorOptions,
+    filename_flag,
+    output_flag,
+)
 from kubepy.cli.runtime.output import document
 from kubepy.insight import Link, stdin_of
 from kubepy.insight.why import (
@@ -38,7 +44,7 @@ from kubepy.storage import Key
 from kubepy.terminal import WIDTH, Colour, Painter, shortened
 
 with lazy_imports():
-    from kubepy.insight.why import verdict
+    from kubepy.insight.why import overview, verdict
 
 if TYPE_CHECKING:
     from kubepy.apiserver.cluster import LocalCluster
@@ -50,18 +56,25 @@ MARKS = {SIMULATED: "but only in the simulation", DESTRUCTIVE: "destructive"}
 SAID = {DONE: "done", STUCK: "stuck", PROGRESSING: "on its way"}
 
 
-class WhyOptions(SelectorOptions):
+class WhyOptions(KustomizeOptions, SelectorOptions, AllNamespacesOptions):
     """The flags of ``why``."""
 
+    filename: list[str] = filename_flag("containing the objects that are asked about.")
     output: str = output_flag("text, json, yaml", "text")
 
 
-@command("why (TYPE NAME | TYPE/NAME)", WhyOptions, examples="""
+@command("why (-f FILENAME | TYPE NAME | TYPE/NAME | [TYPE] -A)", WhyOptions, examples="""
 # Why a rollout does not finish
 kubepy why deployment/web
 
 # Why a namespace does not go
 kubepy why namespace shop
+
+# The objects of a file, as they are in the cluster
+kubepy why -f web.yaml
+
+# Whatever is not done, in all namespaces
+kubepy why -A
 
 # For a program
 kubepy why pod/task -o json
@@ -73,22 +86,40 @@ def why(factory: Factory, options: WhyOptions) -> None:
     chain from the object to what is to blame, with the fields that show it; then commands that would help, each tried
     on a fork; then what happens next by itself. Nothing in the cluster is changed.
 
+    With -A and no type the question is about all objects of all namespaces that are not done. Those that belong to
+    another one, as pods do to a Deployment, are left to its answer.
+
     The exit status is 0 for done, 2 for stuck, 3 for on its way, 1 for an error."""
     if options.output not in ("text", "json", "yaml"):
         raise CliError(f"unable to match a printer suitable for the output format {quote(options.output)}, allowed "
                        "formats are: text,json,yaml")
-    result = Builder(factory, options, bare_types=False, related=True).do()
+    is_everything = options.all_namespaces and not (
+        options.args or options.selector or options.filename or options.kustomize)
     answers: list[Why] = []
 
-    def answer(info: Info) -> None:
-        key = Key(info.resource.storage_key, info.namespace, info.name)
+    def ask(key: Key) -> None:
         answers.append(verdict.explain(verdict.Question(
             factory.cluster, key, runner(factory), factory.reconciles, factory.context_namespace)))
 
+    def ask_about(info: Info) -> None:
+        ask(Key(info.resource.storage_key, info.namespace, info.name))
+
+    single = False
     try:
-        result.visit(answer)
+        if is_everything:
+            factory.catch_up()
+            for key in overview.unfinished(factory.cluster):
+                ask(key)
+        else:
+            result = Builder(factory, options, bare_types=options.all_namespaces, latest=True, related=True).do()
+            single = result.single
+            result.visit(ask_about)
+            if options.all_namespaces and not answers:
+                factory.say("No resources found")
     finally:
-        show(factory, options, answers, single=result.single)
+        show(factory, options, answers, single=single)
+    if is_everything and not answers and options.output == "text":
+        factory.print("everything is done")
     states = {answer.state for answer in answers}
     status = max((STATUS[state] for state in states if state != STUCK), default=0) if STUCK not in states else 2
     if status:
@@ -108,18 +139,22 @@ def show(factory: Factory, options: WhyOptions, answers: list[Why], *, single: b
     """Print answers: as documents, several as a list; or as text."""
     if options.output != "text":
         documents = [why_document(answer, factory.program) for answer in answers]
-        if documents:
+        if documents or options.all_namespaces:
             shown = documents[0] if single else {"kind": "List", "items": documents}
             factory.print(document(options.output, shown, typed=True), end="")
         return
     paint = Painter(factory.stdout)
     for number, answer in enumerate(answers):
-        factory.print(("\n" if number else "") + "\n".join(text_of(factory, answer, paint)))
+        lines = text_of(factory, answer, paint, with_namespace=options.all_namespaces)
+        factory.print(("\n" if number else "") + "\n".join(lines))
 
 
-def text_of(factory: Factory, answer: Why, paint: Painter) -> Iterator[str]:
-    """Yield the lines of an answer."""
-    head = f"{word(factory, answer.key)} is {SAID[answer.state]}: {CAUSES.get(answer.cause, '')} ({answer.cause})"
+def text_of(factory: Factory, answer: Why, paint: Painter, *, with_namespace: bool = False) -> Iterator[str]:
+    """Yield the lines of an answer; the first one may name the namespace."""
+    namespace = answer.key.namespace if with_namespace else ""
+    where = f" in {printable(namespace)}" if namespace else ""
+    asked = word(factory, answer.key) + where
+    head = f"{asked} is {SAID[answer.state]}: {CAUSES.get(answer.cause, '')} ({answer.cause})"
     first, *rest = wrapped(head)
     yield paint(first, COLOURS[answer.state], Colour.BOLD)
     yield from (paint(line, COLOURS[answer.state], Colour.BOLD) for line in rest)

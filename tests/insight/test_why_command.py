@@ -19,6 +19,8 @@ from kubepy.storage import Key
 
 WEB = Key("deployments.apps", "default", "web")
 BROKEN = '{"spec":{"template":{"metadata":{"annotations":{"kubepy.dev/outcome":"not-ready"}}}}}'
+BARE_POD = json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "task"},
+                       "spec": {"containers": [{"name": "task", "image": "Task:1"}]}})
 REPAIRED = '{"spec":{"template":{"metadata":{"annotations":{"kubepy.dev/outcome":null}}}}}'
 
 
@@ -53,6 +55,52 @@ def test_why_status_says_how_the_object_stands(cluster: Cluster) -> None:
 def test_why_bad_input_is_one_error(cluster: Cluster, command: str, error: str) -> None:
     result = cluster.run(command)
     assert (result.status, result.stdout, result.stderr.rstrip()) == (1, "", error)
+
+
+def test_why_all_namespaces_asks_about_whatever_is_not_done(cluster: Cluster) -> None:
+    cluster.run("create namespace shop", check=True)
+    cluster.run("create quota team --hard=pods=0 -n shop", check=True)
+    cluster.run("create deployment api --image=api:1 -n shop", check=True)
+    cluster.run(["create", "-f", "-"], stdin=BARE_POD, check=True)
+    result = cluster.run("why -A")
+    heads = [line for line in result.stdout.splitlines() if " is stuck: " in line]
+    assert result.status == 2
+    assert [head.partition(" is ")[0] for head in heads] == ["deployment.apps/api in shop", "pod/task in default"]
+    remedy = """kubepy patch resourcequota/team --type=merge -p '{"spec":{"hard":{"pods":"1"}}}' -n shop"""
+    assert remedy in result.stdout
+
+
+def test_why_all_namespaces_leaves_no_pod_of_a_custom_resource_out(cluster: Cluster) -> None:
+    owner = {"apiVersion": "example.com/v1", "kind": "App", "name": "app", "uid": "1", "controller": True}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "task", "ownerReferences": [owner]},
+           "spec": {"containers": [{"name": "task", "image": "Task:1"}]}}
+    cluster.run("create -f - --reconcile=never", stdin=json.dumps(pod), check=True)
+    result = cluster.run("why -A --reconcile=never -o json")
+    assert [item["object"]["name"] for item in json.loads(result.stdout)["items"]] == ["task"]
+
+
+def test_why_all_namespaces_of_one_type_answers_all_of_it(cluster: Cluster) -> None:
+    items = json.loads(cluster.run("why deployments -A -o json").stdout)["items"]
+    assert [(item["object"]["name"], item["state"]) for item in items] == [("web", "done")]
+    result = cluster.run("why jobs -A")
+    assert (result.status, result.stdout, result.stderr) == (0, "", "No resources found\n")
+
+
+def test_why_all_namespaces_says_when_everything_is_done(cluster: Cluster) -> None:
+    result = cluster.run("why -A")
+    assert (result.status, result.stdout) == (0, "everything is done\n")
+    assert json.loads(cluster.run("why -A -o json").stdout) == {"kind": "List", "items": []}
+
+
+def test_why_file_asks_about_its_objects_as_they_are_in_the_cluster(cluster: Cluster) -> None:
+    manifests = cluster.run("get deployment web -o yaml", check=True).stdout.replace("replicas: 2", "replicas: 9")
+    result = cluster.run("why -f -", stdin=manifests)
+    assert (result.status, result.stdout.splitlines()[0]) == (
+        0, "deployment.apps/web is done: there is nothing to do (up-to-date)")
+    cluster.run("delete deployment web", check=True)
+    result = cluster.run("why -f -", stdin=manifests)
+    assert (result.status, result.stdout, result.stderr) == (
+        1, "", 'Error from server (NotFound): deployments.apps "web" not found\n')
 
 
 def test_why_several_objects_answers_each_and_exits_with_the_worst(cluster: Cluster) -> None:

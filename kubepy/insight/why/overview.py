@@ -1,4 +1,5 @@
-"""A cheap look at all workloads of a cluster whose controllers have done what is due: which of them are stuck.
+"""A cheap look at all objects of a cluster whose controllers have done what is due: which of them are not done, and
+which workloads are stuck.
 
 No fork runs forward, as for ``why``. A workload that is not done is stuck where nothing that is due later can bring it
 on; where that cannot be told without trying, it is not called stuck.
@@ -14,15 +15,20 @@ from kubepy.api.objects.pods import node_name
 from kubepy.api.objects.usage import AnnotationError
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.insight.why import goals
+from kubepy.insight.why.remedies import top_owner
 from kubepy.insight.why.scene import Diagnoses, Scene
 from kubepy.kubelet.lifetimes import Rules, lifetime_of
 from kubepy.runtime.checkpoint import CHECKPOINT, Pending, latest
+from kubepy.storage import Key
 
 if TYPE_CHECKING:
     from kubepy.api.typed import Node, Pod
 
 WORKLOADS = ("deployments.apps", "daemonsets.apps", "statefulsets.apps", "replicasets.apps", "replicationcontrollers",
              "jobs.batch")
+# What is asked about as a whole: nodes and namespaces first, which may hold up all others.
+FIRST = ("nodes", "namespaces", *WORKLOADS, "cronjobs.batch", "pods")
+ASKED = tuple(dict.fromkeys([*FIRST, *goals.GOALS]))
 DEADLINES = ("deployment-controller",)  # what a controller does later to the workload itself is only to give it up
 
 
@@ -39,6 +45,14 @@ def stuck_workloads(cluster: LocalCluster) -> list[Object]:
     return [obj for resource in WORKLOADS for obj in scene.list(resource)
             if controller_of(obj) is None and not goals.is_done(scene, obj, obj) and not goals.goes_on(scene, obj)
             and not Outlook(scene, obj).improves(due)]
+
+
+def unfinished(cluster: LocalCluster) -> list[Key]:
+    """Return the keys of the objects that are not done, in the order of their kinds; those that an object of a built-in
+    kind owns are left out, as its answer is about them."""
+    scene = Scene(cluster, Diagnoses({}))
+    return [scene.key(obj) for resource in ASKED for obj in scene.list(resource)
+            if not goals.is_done(scene, obj, obj) and scene.key(top_owner(scene, obj)) == scene.key(obj)]
 
 
 class Outlook:

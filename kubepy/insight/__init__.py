@@ -152,17 +152,19 @@ class Finding(NamedTuple):
     fallbacks: tuple[tuple[str, ...], ...] = ()
 
 
-class PipedCommand(tuple[str, ...]):
-    """The words of a command line that reads a manifest from standard input.
+class RemedyCommand(tuple[str, ...]):
+    """The words of a command line, with what there is to know about it beside them.
 
-    :ivar stdin: the manifest.
+    :ivar stdin: the manifest that it reads from standard input, "" for none.
+    :ivar needs_more: it may not suffice alone: it changes a template whose old pods stay until somebody deletes them.
     """
 
     stdin: str
+    needs_more: bool
 
-    def __new__(cls, words: Iterable[str], stdin: str) -> PipedCommand:
+    def __new__(cls, words: Iterable[str], stdin: str = "", *, needs_more: bool = False) -> RemedyCommand:
         command = super().__new__(cls, words)
-        command.stdin = stdin
+        command.stdin, command.needs_more = stdin, needs_more
         return command
 
     def __eq__(self, other: object) -> bool:
@@ -177,4 +179,9 @@ class PipedCommand(tuple[str, ...]):
 
 def stdin_of(words: object) -> str:
     """Return what a command line reads from standard input, "" for nothing."""
-    return words.stdin if isinstance(words, PipedCommand) else ""
+    return words.stdin if isinstance(words, RemedyCommand) else ""
+
+
+def needs_more(words: object) -> bool:
+    """Return whether a command line may not suffice alone."""
+    return isinstance(words, RemedyCommand) and words.needs_more

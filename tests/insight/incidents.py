@@ -205,8 +205,8 @@ INCIDENTS: dict[str, Incident] = {
         deployment(replicas=4, container="ports: [{containerPort: 80, hostPort: 8080}]"),)),
     "no nodes and bad image": Incident("deployment/web", ("apply",), (deployment(image="Web:1"),), nodes=0),
     "dead node and taint": Incident("deployment/web", (
-        "annotate node node-1 kubepy.dev/outcome=not-ready", "taint nodes node-2 node-3 dedicated=db:NoSchedule",
-        "after 1m", "apply"), (deployment(),)),
+        "annotate node node-1 kubepy.dev/down-until=2030-01-01T00:00:00Z", "after 2m",
+        "taint nodes node-2 node-3 dedicated=db:NoSchedule", "apply"), (deployment(),)),
     "priority class and memory": Incident("deployment/web", ("apply",), (
         deployment(pod="priorityClassName: urgent", container="resources: {requests: {memory: 900Gi}}"),)),
     # storage

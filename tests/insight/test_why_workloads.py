@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -317,3 +318,34 @@ def test_daemon_set_that_leaves_out_a_tainted_node_says_so(taint: str, pod: str,
     why = cluster.why("daemonset/agent")
     assert (why.state, why.cause) == ("done", cause)
     assert [remedy.proven for remedy in why.remedies] == ([True, True] if cause == "taint" else [])
+
+
+# --- earlier revisions --------------------------------------------------------------------------------------------
+
+
+def test_rollout_after_two_broken_revisions_goes_back_to_the_last_good_one() -> None:
+    """What the simulation alone can do against it does not count as a way out."""
+    cluster = Cluster.temporary(nodes=3, seed=7)
+    cluster.run("create deployment web --image=web:1 --replicas=2", check=True)
+    cluster.settle()
+    not_ready = {"spec": {"template": {"metadata": {"annotations": {"kubepy.dev/outcome": "not-ready"}}}}}
+    cluster.run(["patch", "deployment", "web", "-p", json.dumps(not_ready)], check=True)
+    cluster.run("set image deployment web web=web:2", check=True)
+    remedies = {" ".join(remedy.command): remedy.proven for remedy in cluster.why("deploy/web").remedies}
+    assert remedies["rollout undo deployment/web"] is False
+    assert remedies["rollout undo deployment/web --to-revision=1"] is True
+
+
+# --- starts after the next one ------------------------------------------------------------------------------------
+
+
+def test_cron_job_remedy_that_lasts_only_to_the_next_start_is_not_proven() -> None:
+    cluster = Cluster.temporary(nodes=3, seed=7)
+    manifest = {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "report"}, "spec": {
+        "schedule": "0 * * * *", "concurrencyPolicy": "Forbid", "jobTemplate": {"spec": {"template": {
+            "metadata": {"annotations": {"kubepy.dev/outcome": "ready"}},
+            "spec": {"restartPolicy": "Never", "containers": [{"name": "report", "image": "report:1"}]}}}}}}
+    cluster.run("apply -f -", stdin=json.dumps(manifest), check=True)
+    cluster.advance("3h")
+    remedies = {remedy.command[0]: remedy.proven for remedy in cluster.why("cronjob/report").remedies}
+    assert remedies == {"patch": True, "delete": False}

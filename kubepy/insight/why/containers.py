@@ -14,7 +14,7 @@ from kubepy.api.objects.images import image_name_problem
 from kubepy.api.objects.outcomes import OUTCOME, PENDING, POD_OUTCOME, RUNS_FOR, UnknownOutcomeError
 from kubepy.api.objects.pods import node_name, phase_of
 from kubepy.api.objects.usage import AnnotationError
-from kubepy.insight.why.remedies import merge_patch, replaces_pods, top_owner
+from kubepy.insight.why.remedies import MADE_ANEW, merge_patch, of_template, replaces_pods, top_owner
 from kubepy.insight.why.scene import annotated, condition_status, plural, unready_link
 from kubepy.kubelet.lifetimes import NO_RULES, Rules, lifetime_of
 
@@ -143,12 +143,13 @@ def set_image(scene: Scene, failing: FailingContainer) -> list[Words]:
     workload = top_owner(scene, pod)
     earlier = [other for other in earlier_images(scene, workload, failing.name)
                if other != image and not image_name_problem(other)]
-    target = workload if replaces_pods(workload) else pod
-    if workload["kind"] not in ("Pod", "Job") and target is pod:
-        return []  # the template of the next pod would be as wrong
     names = [*earlier[:1], *(name for name in (image.lower(), image.lower().strip(":@/"))
                              if image_name_problem(image) and not image_name_problem(name))]
-    return [scene.command(target, "set", "image", scene.word(target), f"{failing.name}={name}") for name in names[:1]]
+    if not names:
+        return []
+    target = pod if workload["kind"] in MADE_ANEW else workload  # of a pod the image can be changed
+    words = scene.command(target, "set", "image", scene.word(target), f"{failing.name}={names[0]}")
+    return [words] if target is pod else of_template(workload, words)
 
 
 def earlier_images(scene: Scene, workload: Object, container: str) -> Iterator[str]:

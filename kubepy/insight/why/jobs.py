@@ -28,7 +28,7 @@ from kubepy.controllers.job.backoff import finish_time
 from kubepy.controllers.job.decide import active_deadline
 from kubepy.controllers.job.state import FAILURE_TARGET, SUCCESS_CRITERIA_MET, is_suspended
 from kubepy.insight import Finding, Link
-from kubepy.insight.why.deletions import counted, terminating_pods
+from kubepy.insight.why.deletions import MOST_MERGED, counted, terminating_pods
 from kubepy.insight.why.scene import annotated, condition_status, plural, time_of_event
 
 if TYPE_CHECKING:
@@ -277,7 +277,9 @@ def cron_job_with_stuck_job(scene: Scene, cron_job: Object) -> Finding | None:
     finding = scene.diagnose_any(stuck)
     if finding is None:
         return None
-    return scene.lead(finding, scene.link(cron_job, "status.active", f"{counted(stuck, 'Job')} not complete"))
+    anew = scene.command(cron_job, "delete", *map(scene.word, stuck[:MOST_MERGED]))
+    return scene.lead(finding, scene.link(cron_job, "status.active", f"{counted(stuck, 'Job')} not complete"),
+                      fallbacks=[anew])
 
 
 def note_cron_job(scene: Scene, cron_job: Object) -> Finding | None:

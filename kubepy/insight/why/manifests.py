@@ -11,7 +11,7 @@ from kubepy.api.meta import Object, labels_of, name_of
 from kubepy.api.objects.pods import pod_requests
 from kubepy.api.values.quantity import Quantity
 from kubepy.controllers.persistentvolume.provisioner import PROVISIONER
-from kubepy.insight import PipedCommand
+from kubepy.insight import RemedyCommand
 from kubepy.insight.why.remedies import compact_json
 from kubepy.kubelet.nodes import DEFAULT_CAPACITY
 from kubepy.scheduler.scores import HOSTNAME
@@ -25,13 +25,13 @@ CREATE, REPLACE = ("create", "-f", "-"), ("replace", "--force", "-f", "-")
 FACTS = {"kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux"}  # of a simulated machine
 
 
-def create(obj: Object) -> PipedCommand:
+def create(obj: Object) -> RemedyCommand:
     """Return the command that creates an object, in the namespace that its metadata names."""
-    return PipedCommand(CREATE, compact_json(obj))
+    return RemedyCommand(CREATE, compact_json(obj))
 
 
 def new_node(scene: Scene, pod: Object | None = None, *, name: str = "",
-             labels: Mapping[str, str] | None = None) -> PipedCommand:
+             labels: Mapping[str, str] | None = None) -> RemedyCommand:
     """Return the command that makes a node, which its kubelet makes ready.
 
     :param pod: a pod that it has to be large enough for, with the labels that its nodeSelector wants.
@@ -64,14 +64,14 @@ def known_hosts(scene: Scene) -> set[str]:
 # --- claims -------------------------------------------------------------------------------------------------------
 
 
-def new_claim(namespace: str, name: str) -> PipedCommand:
+def new_claim(namespace: str, name: str) -> RemedyCommand:
     """Return the command that makes a small claim of the default class."""
     spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
     return create({"apiVersion": "v1", "kind": "PersistentVolumeClaim",
                    "metadata": {"name": name, "namespace": namespace}, "spec": spec})
 
 
-def replaced_claim(claim: Object, **changes: Any) -> PipedCommand:
+def replaced_claim(claim: Object, **changes: Any) -> RemedyCommand:
     """Return the command that makes a claim anew, without its volume; its spec cannot be changed otherwise.
 
     :param changes: fields of its spec.
@@ -80,10 +80,10 @@ def replaced_claim(claim: Object, **changes: Any) -> PipedCommand:
                 claim["metadata"].get(field)}
     spec = {field: value for field, value in claim["spec"].items() if field != "volumeName"}
     obj = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": {**spec, **changes}}
-    return PipedCommand(REPLACE, compact_json(obj))
+    return RemedyCommand(REPLACE, compact_json(obj))
 
 
-def new_class(name: str) -> PipedCommand:
+def new_class(name: str) -> RemedyCommand:
     """Return the command that makes a StorageClass whose volumes are simulated."""
     return create({"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": name},
                    "provisioner": PROVISIONER, "volumeBindingMode": "WaitForFirstConsumer"})

@@ -44,9 +44,10 @@ from kubepy.insight.why.remedies import (
     field_path,
     json_patch,
     merge_patch,
+    of_template,
     replace_in_place,
-    replaces_pods,
     scale_down,
+    set_resources,
     top_owner,
 )
 from kubepy.insight.why.scene import Diagnosis, value_at
@@ -480,17 +481,16 @@ def unnamed_resource(case: Refusal) -> Evidence:
     hard = (quota["spec"].get("hard") or {})
     unnamed = list(quotas.unnamed_resources(case.trial.creation.obj, hard)) \
         if case.trial.creation.resource == PODS else []
-    words = []
-    for flag in ("requests", "limits"):
-        names = [name.removeprefix(f"{flag}.") for name in unnamed
-                 if name.startswith(f"{flag}.") or (flag == "requests" and "." not in name)]
+    amounts = {}
+    for kind in ("requests", "limits"):
+        names = [name.removeprefix(f"{kind}.") for name in unnamed
+                 if name.startswith(f"{kind}.") or (kind == "requests" and "." not in name)]
         if names:
-            words.append(f"--{flag}=" + ",".join(f"{name}={modest(hard, name, flag)}" for name in names))
+            amounts[kind] = {name: modest(hard, name, kind) for name in names}
     links = [case.link(case.suspect.field, "so each container must name the resource, and those of the pods do not")]
     workload = top_owner(scene, case.trial.owner)
-    named = [scene.command(workload, "set", "resources", scene.word(workload), *words)] \
-        if words and replaces_pods(workload) else []
-    return links, [*named, scene.command(quota, "delete", scene.word(quota))]
+    return links, [*(set_resources(scene, workload, amounts) if amounts else ()),
+                   scene.command(quota, "delete", scene.word(quota))]
 
 
 def modest(hard: Object, name: str, flag: str) -> str:
@@ -517,11 +517,10 @@ def within_limits(case: Refusal) -> list[Words]:
     else:
         return []
     item = value_at(case.suspect.obj, head.rpartition(".")[0])
-    if not replaces_pods(workload) or item.get("type") != "Container" or case.trial.creation.resource != PODS:
+    if item.get("type") != "Container" or case.trial.creation.resource != PODS:
         return []
-    amount = value_at(case.suspect.obj, case.suspect.field)
-    words = [f"--{flag}={name}={amount}" for flag in flags]
-    return [case.scene.command(workload, "set", "resources", case.scene.word(workload), *words)]
+    amount = str(value_at(case.suspect.obj, case.suspect.field))
+    return set_resources(case.scene, workload, {flag: {name: amount} for flag in flags})
 
 
 def pod_security(case: Refusal) -> Evidence:
@@ -530,7 +529,7 @@ def pod_security(case: Refusal) -> Evidence:
     remedies: list[Words] = []
     pod = case.trial.creation.obj
     template = (workload["spec"].get("template") or {}).get("spec") or {}
-    if replaces_pods(workload):
+    if workload["spec"].get("template"):
         hardened = clone(pod["spec"])
         for container in (*hardened["containers"], *(hardened.get("initContainers") or ())):
             container["securityContext"] = {**(container.get("securityContext") or {}), **RESTRICTED}
@@ -539,8 +538,8 @@ def pod_security(case: Refusal) -> Evidence:
             patch = {field: [{"name": container["name"], "securityContext": RESTRICTED}
                              for container in template[field]]
                      for field in ("containers", "initContainers") if template.get(field)}
-            remedies.append(scene.command(workload, "patch", scene.word(workload), "-p",
-                                          compact_json({"spec": {"template": {"spec": patch}}})))
+            remedies += of_template(workload, scene.command(workload, "patch", scene.word(workload), "-p", compact_json(
+                {"spec": {"template": {"spec": patch}}})))
     lower = next((level for level in reversed(podsecurity.LEVELS) if not podsecurity.violations(
         podsecurity.LevelVersion(level, None), pod["metadata"], pod["spec"])), "privileged")
     remedies.append(("label", f"namespace/{name_of(namespace)}", f"{ENFORCE}={lower}", "--overwrite"))

@@ -9,9 +9,11 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from kubepy.api.meta import Object, is_controlled_by
-from kubepy.api.objects.pods import is_pod_active, node_name
-from kubepy.insight import Link
+from kubepy.api.errors import Status
+from kubepy.api.meta import Object, clone, is_controlled_by
+from kubepy.api.objects.pods import is_pod_active, node_name, phase_of
+from kubepy.api.patches.documents import json_patch as json_patched
+from kubepy.insight import Link, RemedyCommand
 from kubepy.insight.why.goals import desired_replicas
 from kubepy.storage import Key
 
@@ -19,6 +21,12 @@ if TYPE_CHECKING:
     from kubepy.insight.why.scene import Scene, Words
 
 PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+# The parts of the path of the pod spec in each kind.
+POD_SPECS = {
+    **dict.fromkeys(("DaemonSet", "Deployment", "Job", "StatefulSet"), ("spec", "template", "spec")),
+    "CronJob": ("spec", "jobTemplate", "spec", "template", "spec"), "Pod": ("spec",)}
+MADE_ANEW = ("Job", "Pod")  # kinds whose pod spec cannot be changed
+TRACKING = ("controller-uid", "job-name")
 SCALED = ("Deployment", "ReplicaSet", "ReplicationController", "StatefulSet")
 MEBI = 2**20
 SMALLEST = {"cpu": 10, "memory": 4 * MEBI, "ephemeral-storage": 4 * MEBI}  # a request below this is not sensible
@@ -89,16 +97,90 @@ def replaces_pods(workload: Object) -> bool:
 
 
 def patch_template(scene: Scene, pod: Object, *operations: Operation) -> list[Words]:
-    """Return the command that changes the template of a pod's workload, where that replaces the pod; else none.
+    """Return the command that changes the template of a pod's workload; a Job, or a pod of nobody, is made anew.
 
     :param operations: ``add``, ``replace`` or ``remove``; the parts of a path below the pod's ``spec``; the value.
     """
     workload = top_owner(scene, pod)
-    if not replaces_pods(workload):
+    if workload["kind"] not in POD_SPECS:
         return []
-    patch = [{"op": name, "path": pointer("spec", "template", "spec", *path),
+    patch = [{"op": name, "path": pointer(*POD_SPECS[workload["kind"]], *path),
               **({} if name == "remove" else {"value": value})} for name, path, value in operations]
-    return [json_patch(scene, workload, *patch)]
+    if workload["kind"] in MADE_ANEW:
+        return made_anew(scene, workload, patch)
+    return of_template(workload, json_patch(scene, workload, *patch))
+
+
+def of_template(workload: Object, words: Words) -> list[Words]:
+    """Return a command that changes a workload's template, as one that needs others where it does not replace pods."""
+    return [RemedyCommand(words, needs_more=not replaces_pods(workload))]
+
+
+def set_resources(scene: Scene, workload: Object, amounts: Mapping[str, Mapping[str, str]],
+                  container: str = "") -> list[Words]:
+    """Return the command that sets requests and limits in a workload's template; a Job is made anew.
+
+    :param amounts: those of ``requests`` and ``limits``, by resource.
+    :param container: the only one that gets them; "": all.
+    """
+    if workload["kind"] == "Job":
+        chosen = [(index, present) for index, present in enumerate(pod_spec_of(workload)["containers"])
+                  if container in ("", present["name"])]
+        return patch_template(scene, workload, *(
+            ("add", ("containers", index, "resources"), merged_amounts(present.get("resources") or {}, amounts))
+            for index, present in chosen))
+    if workload["kind"] not in POD_SPECS or workload["kind"] in MADE_ANEW:
+        return []
+    flags = [f"--{kind}=" + ",".join(f"{name}={amount}" for name, amount in of_kind.items())
+             for kind, of_kind in amounts.items()]
+    only = ("-c", container) if container else ()
+    return of_template(workload, scene.command(workload, "set", "resources", scene.word(workload), *only, *flags))
+
+
+def merged_amounts(resources: Object, amounts: Mapping[str, Mapping[str, str]]) -> Object:
+    return {**resources, **{kind: {**(resources.get(kind) or {}), **of_kind} for kind, of_kind in amounts.items()}}
+
+
+def pod_spec_of(workload: Object) -> Object:
+    """Return the pod spec in a workload's template; of a pod its own, of other kinds an empty one."""
+    spec = workload
+    for part in POD_SPECS.get(workload["kind"], ("spec", "template", "spec")):
+        spec = spec.get(part) or {}
+    return spec
+
+
+def made_anew(scene: Scene, obj: Object, patch: list[Object]) -> list[Words]:
+    """Return the command that makes a Job or a pod anew with a change, if it has not come to anything yet."""
+    if any(phase_of(pod) in ("Running", "Succeeded") for pod in owned_pods(scene, obj)):
+        return []
+    try:
+        changed = json_patched(manifest_of(obj), patch)
+    except Status:  # the field is not the manifest's: admission has set it
+        return []
+    return [RemedyCommand(("replace", "--force", "-f", "-"), compact_json(changed))]
+
+
+def owned_pods(scene: Scene, obj: Object) -> list[Object]:
+    return [obj] if obj["kind"] == "Pod" else scene.owned(obj, "pods")
+
+
+def manifest_of(obj: Object) -> Object:
+    """Return a Job or a pod as a manifest, without what the API has added to it."""
+    metadata, spec = {}, clone(obj["spec"])
+    for field in ("name", "namespace", "labels", "annotations"):
+        if obj["metadata"].get(field):
+            metadata[field] = clone(obj["metadata"][field])
+    if obj["kind"] == "Job":
+        spec.pop("selector", None)
+        metadata["labels"] = without_tracking(metadata.get("labels") or {})
+        of_pods = (spec.get("template") or {}).get("metadata") or {}
+        of_pods["labels"] = without_tracking(of_pods.get("labels") or {})
+    return {"apiVersion": obj["apiVersion"], "kind": obj["kind"], "metadata": metadata, "spec": spec}
+
+
+def without_tracking(labels: Mapping[str, str]) -> dict[str, str]:
+    """Return labels without those by which a Job knows its pods."""
+    return {name: value for name, value in labels.items() if name.rpartition("/")[2] not in TRACKING}
 
 
 def placed_pods(scene: Scene, obj: Object) -> tuple[int, int]:
@@ -147,7 +229,7 @@ def tolerate(scene: Scene, pod: Object, taints: Iterable[Object]) -> list[Words]
     if workload["kind"] == "Pod":  # tolerations are among the few fields of a pod that may be added to
         return [json_patch(scene, pod, *({"op": "add", "path": "/spec/tolerations/-", "value": toleration}
                                          for toleration in tolerations))]
-    present = ((workload["spec"].get("template") or {}).get("spec") or {}).get("tolerations") or []
+    present = pod_spec_of(workload).get("tolerations") or []
     return patch_template(scene, pod, ("add", ("tolerations",), [*present, *tolerations]))
 
 
@@ -191,8 +273,4 @@ def request_less(scene: Scene, pod: Object, amounts: Mapping[str, int]) -> list[
     if workload["kind"] == "Pod":
         patch = {"spec": {"containers": [{"name": name, "resources": {"requests": shown}}]}}
         return [scene.command(pod, "patch", scene.word(pod), "--subresource=resize", "-p", compact_json(patch))]
-    if not replaces_pods(workload):
-        return []
-    chosen = ("-c", name) if len(containers) > 1 else ()
-    requests = ",".join(f"{name}={amount}" for name, amount in shown.items())
-    return [scene.command(workload, "set", "resources", scene.word(workload), *chosen, f"--requests={requests}")]
+    return set_resources(scene, workload, {"requests": shown}, name if len(containers) > 1 else "")

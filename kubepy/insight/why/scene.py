@@ -16,7 +16,7 @@ from kubepy.api.errors import Status
 from kubepy.api.meta import Object, annotations_of, controller_of, name_of, namespace_of, uid_of
 from kubepy.api.objects.outcomes import OUTCOME, POD_OUTCOME
 from kubepy.api.objects.pods import get_condition, node_name
-from kubepy.insight import Finding, Link
+from kubepy.insight import Finding, Link, needs_more
 from kubepy.storage import Key
 
 if TYPE_CHECKING:
@@ -173,9 +173,11 @@ class Scene:
 
     def finding(self, cause: str, *chain: Link, remedies: Iterable[Words] = (),
                 fallbacks: Iterable[Words] = ()) -> Finding:
-        """Return a finding; a remedy that occurs twice counts once."""
+        """Return a finding; a remedy that occurs twice counts once, and one that needs another is a fallback."""
         unique = dict.fromkeys(remedies)
-        return Finding(cause, chain, tuple(unique), tuple(words for words in fallbacks if words not in unique))
+        alone = tuple(words for words in unique if not needs_more(words))
+        others = dict.fromkeys([*(words for words in unique if needs_more(words)), *fallbacks])
+        return Finding(cause, chain, alone, tuple(words for words in others if words not in alone))
 
     def lead(self, finding: Finding, link: Link, remedies: Iterable[Words] = (),
              fallbacks: Iterable[Words] = ()) -> Finding:

@@ -704,7 +704,15 @@ def no_node_fits(scene: Scene, pod: Object, tried: SchedulingAttempt) -> Finding
     if cause == "pod-affinity" and (finding := scene.diagnose_any(awaited_pods(case))) is not None:
         return scene.lead(scene.lead(finding, links[0]), link, remedies)
     return scene.finding(cause, link, *other_reasons(case), *links, remedies=[*remedies, *scale_down(scene, pod)],
-                         fallbacks=[new_node(scene, pod)])
+                         fallbacks=[new_node(scene, pod, labels=labels_of_new_node(case))])
+
+
+def labels_of_new_node(case: PlacementCase) -> dict[str, str]:
+    """Return the labels of a node that reaches the pod's volumes; a node without a zone would only seem to."""
+    if case.cause != "volume-zone":
+        return {}
+    _, labels = volumes.elsewhere(case.scene, case.pod, case.node)
+    return {key: value for key, value in labels.items() if value is not None}
 
 
 def reason_for_lack(case: PlacementCase, links: list[Link]) -> tuple[str, list[Link]]:

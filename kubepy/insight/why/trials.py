@@ -11,8 +11,8 @@ from kubepy.api.clock import format_exact_time, later
 from kubepy.api.meta import Object, is_being_deleted
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.insight import Finding
-from kubepy.insight.prediction import predict, work
-from kubepy.insight.why import Remedy, forward, goals
+from kubepy.insight.prediction import DAY, predict, work
+from kubepy.insight.why import REAL, Remedy, forward, goals, jobs
 from kubepy.insight.why.budget import MOST_OF_RUN, Budget, BudgetSpent
 from kubepy.insight.why.marks import RANKS, kind_of
 from kubepy.insight.why.question import NOTES, Question
@@ -82,7 +82,7 @@ class TrialRun:
             return RemedyTrial(self._commands)
         end = prediction.cluster
         failed = RemedyTrial(self._commands, begun=self._begun, end=end, settled=prediction.settled)
-        if not self._helps(end):
+        if not self._helps(end) or not self._starts_again(end):
             return failed
         seconds = self._seconds(end)
         since = seconds if self._since is None else self._since
@@ -121,13 +121,26 @@ class TrialRun:
         note = self._question.scene(fork, NOTES).diagnose(obj) if obj is not None else None
         return note is None or (note.cause != self._noted and not note.remedies)
 
+    def _starts_again(self, end: LocalCluster) -> bool:
+        """Return whether a CronJob is done after its next start, too; other objects do not start again."""
+        scene = self._question.scene(end)
+        obj = scene.get(*self._question.key)
+        if obj is None or obj["kind"] != "CronJob" or self._is_enough:
+            return True
+        fork = end.fork(is_prediction=True)
+        fork.use_faults(end.settings.faults)
+        fork.client.on_write = self._budget.count_write
+        start = jobs.starts_of(scene, obj).next
+        work(fork, start, lambda _: self._budget.is_spent, settled=False)
+        work(fork, later(start, DAY), self._is_over)
+        return self._helps(fork)
+
     def _seconds(self, fork: LocalCluster) -> float:
         return (fork.clock.now() - self._started).total_seconds()
 
 
 def try_remedies(question: Question, asked: Object, finding: Finding, *, is_note: bool = False) -> list[RemedyTrial]:
-    """Try each remedy of a finding alone, then, if none of them helps, each of its fallbacks; these are returned only
-    if they do.
+    """Try each remedy of a finding alone, then, as long as no real one has helped, each of its fallbacks.
 
     :param is_note: the object is done, so that a remedy has to change what there is to say about it.
 
@@ -136,16 +149,16 @@ def try_remedies(question: Question, asked: Object, finding: Finding, *, is_note
     """
     noted = finding.cause if is_note else ""
     budget = shared_budget(question, is_note=is_note)
+    scene = question.scene()
     trials: list[RemedyTrial] = []
-    for words in finding.remedies:
-        is_enough = budget is not None and any(trial.proven for trial in trials)
+    for words in (*finding.remedies, *finding.fallbacks):
+        helped = [trial for trial in trials if trial.proven]
+        if words in finding.fallbacks:
+            is_enough = any(kind_of(scene, trial.commands[0].words) == REAL for trial in helped)
+        else:
+            is_enough = bool(helped) and budget is not None
         trials.append(RemedyTrial((TimedCommand(words),)) if is_enough else try_commands(
             question, asked, [TimedCommand(words)], noted=noted, budget=budget))
-    for words in finding.fallbacks:
-        if any(trial.proven for trial in trials):
-            break
-        trial = try_commands(question, asked, [TimedCommand(words)], noted=noted, budget=budget)
-        trials += [trial] if trial.proven else []
     return trials
 
 
@@ -181,12 +194,14 @@ def try_commands(question: Question, asked: Object, commands: Sequence[TimedComm
     return TrialRun(question, asked, commands, noted, has_many=budget is not None).run(budget)
 
 
-def remedies_of(scene: Scene, trials: Sequence[RemedyTrial]) -> tuple[Remedy, ...]:
+def remedies_of(scene: Scene, finding: Finding, trials: Sequence[RemedyTrial]) -> tuple[Remedy, ...]:
     """Return trials of single commands as remedies: real ones before those that only change the simulation, and these
-    before those that destroy something; of each kind those that help come first."""
+    before those that destroy something; of each kind those that help come first. Fallbacks are named only if they do.
+    """
     remedies = [Remedy(trial.commands[0].words, trial.proven, trial.finishes_after,
                        kind_of(scene, trial.commands[0].words)) for trial in trials]
-    return tuple(sorted(remedies, key=lambda remedy: (RANKS[remedy.kind], not remedy.proven)))
+    return tuple(sorted((remedy for remedy in remedies if remedy.proven or remedy.command in finding.remedies),
+                        key=lambda remedy: (RANKS[remedy.kind], not remedy.proven)))
 
 
 def try_alone(question: Question, asked: Object, words: Words) -> Remedy:

@@ -68,14 +68,14 @@ def answer(question: Question) -> Why:
     if sequence is None and question.run is not None:
         sequence = SequenceSearch(question, asked, finding, end).run(trials)
     why = why_of(question, scene, asked, STUCK, finding)
-    return why._replace(remedies=remedies_of(scene, trials), sequence=sequence)
+    return why._replace(remedies=remedies_of(scene, finding, trials), sequence=sequence)
 
 
 def note(question: Question, scene: Scene, asked: Object) -> Why:
     """Say of an object that is done what there is to say."""
     finding = question.scene(diagnoses=NOTES).diagnose(asked) or generic.up_to_date(scene, asked)
     trials = try_remedies(question, asked, finding, is_note=True)
-    return why_of(question, scene, asked, DONE, finding)._replace(remedies=remedies_of(scene, trials))
+    return why_of(question, scene, asked, DONE, finding)._replace(remedies=remedies_of(scene, finding, trials))
 
 
 def why_of(question: Question, scene: Scene, asked: Object, state: str, finding: Finding) -> Why:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, cast
 from kubepy.api.clock import format_exact_time, later, parse_optional_time
 from kubepy.api.meta import (
     Object,
+    annotations_of,
     controller_of,
     is_being_deleted,
     is_controlled_by,
@@ -38,7 +39,7 @@ from kubepy.insight.why import goals
 from kubepy.insight.why.deletions import MOST_MERGED, together
 from kubepy.insight.why.goals import count, desired_replicas
 from kubepy.insight.why.manifests import new_node
-from kubepy.insight.why.remedies import tolerate
+from kubepy.insight.why.remedies import patch_template, tolerate
 from kubepy.insight.why.scene import Diagnosis, Scene, Words, condition_status, plural, unready_link
 from kubepy.insight.why.scheduling import NOT_TO_RELABEL, ROLE
 
@@ -51,6 +52,7 @@ WEAK = frozenset(("min-ready-seconds", "not-ready", "rolling-out", "terminating"
 IN_ORDER = frozenset(("broken-revision", "ordered-behind-broken-pod"))  # undoing a change does not help
 REVISION_HASH = "controller-revision-hash"
 LOOKED_AT = 40  # pods that are diagnosed, of those that differ
+MOST_REVISIONS = 3  # that are tried beside the one before
 
 
 # --- pods ---------------------------------------------------------------------------------------------------------
@@ -64,7 +66,8 @@ def readiness_gate(scene: Scene, pod: Object) -> Finding | None:
         name = gate["conditionType"]
         if condition_status(pod, name) != "True":
             return scene.finding("readiness-gate", scene.condition_link(
-                pod, name, f"its containers are ready, but nobody has set its readiness gate {name} to True"))
+                pod, name, f"its containers are ready, but nobody has set its readiness gate {name} to True"),
+                remedies=patch_template(scene, pod, ("remove", ("readinessGates",), None)))
     return None
 
 
@@ -145,11 +148,37 @@ def shares_pods(scene: Scene, obj: Object) -> Finding | None:
 
 def undo(scene: Scene, obj: Object) -> list[Words]:
     """Return the command that goes back to the revision before, where there is one."""
-    if obj["kind"] == "Deployment":
-        earlier = len(scene.owned(obj, "replicasets.apps")) > 1
-    else:
-        earlier = len(scene.owned(obj, "controllerrevisions.apps")) > 1
-    return [scene.command(obj, "rollout", "undo", scene.word(obj))] if earlier else []
+    return [scene.command(obj, "rollout", "undo", scene.word(obj))] if len(revisions_of(scene, obj)) > 1 else []
+
+
+def undo_further(scene: Scene, obj: Object) -> list[Words]:
+    """Return the commands that go back to earlier revisions than the one before: first to one that has pods which are
+    ready, then to the latest ones."""
+    earlier = revisions_of(scene, obj)[2:]
+    earlier.sort(key=lambda revision: (not ready_pods(scene, obj, revision), -number_of(revision)))
+    return [scene.command(obj, "rollout", "undo", scene.word(obj), f"--to-revision={number_of(revision)}")
+            for revision in earlier[:MOST_REVISIONS]]
+
+
+def revisions_of(scene: Scene, obj: Object) -> list[Object]:
+    """Return the ReplicaSets or ControllerRevisions of a workload, the newest first."""
+    resource = "replicasets.apps" if obj["kind"] == "Deployment" else "controllerrevisions.apps"
+    return sorted(scene.owned(obj, resource), key=number_of, reverse=True)
+
+
+def number_of(revision: Object) -> int:
+    """Return the number of a revision, as ``rollout history`` shows it."""
+    if revision["kind"] == "ReplicaSet":
+        return int(annotations_of(revision).get("deployment.kubernetes.io/revision") or 0)
+    return int(revision.get("revision") or 0)
+
+
+def ready_pods(scene: Scene, obj: Object, revision: Object) -> int:
+    """Return how many pods of a revision are ready."""
+    if revision["kind"] == "ReplicaSet":
+        return count(revision, "readyReplicas")
+    wanted = labels_of(revision).get(REVISION_HASH) or name_of(revision)
+    return sum(is_pod_ready(pod) for pod in scene.owned(obj, "pods") if labels_of(pod).get(REVISION_HASH) == wanted)
 
 
 def held_up(scene: Scene, obj: Object, link: Link, finding: Finding, *, surges: bool = False) -> Finding:
@@ -162,12 +191,13 @@ def held_up(scene: Scene, obj: Object, link: Link, finding: Finding, *, surges: 
     if finding.cause in WEAK and progressing.get("status") == "False" and since <= scene.asked_at:
         late = scene.condition_link(obj, "Progressing", "no progress within progressDeadlineSeconds "
                                     f"({obj['spec'].get('progressDeadlineSeconds', 600)} s)", "reason")
-        return scene.lead(finding._replace(cause="progress-deadline-exceeded"), late, undo(scene, obj))
+        return scene.lead(finding._replace(cause="progress-deadline-exceeded"), late, undo(scene, obj),
+                          undo_further(scene, obj))
     if finding.cause == "not-ready" and surges and not scene.is_stuck:
         finding = finding._replace(cause="surge-waits")
     elif finding.cause == "terminating":
         finding = finding._replace(cause="rolling-out")
-    return scene.lead(finding, link, undo(scene, obj))
+    return scene.lead(finding, link, undo(scene, obj), undo_further(scene, obj))
 
 
 # --- Deployments and ReplicaSets ----------------------------------------------------------------------------------

@@ -207,6 +207,7 @@ INCIDENTS: dict[str, Incident] = {
     "dead node and taint": Incident("deployment/web", (
         "annotate node node-1 kubepy.dev/down-until=2030-01-01T00:00:00Z", "after 2m",
         "taint nodes node-2 node-3 dedicated=db:NoSchedule", "apply"), (deployment(),)),
+    "node name and quota": Incident("deployment/web", (NO_PODS, "apply"), (deployment(pod="nodeName: node-9"),)),
     "priority class and memory": Incident("deployment/web", ("apply",), (
         deployment(pod="priorityClassName: urgent", container="resources: {requests: {memory: 900Gi}}"),)),
     # storage

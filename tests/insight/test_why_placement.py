@@ -134,6 +134,7 @@ CASES: dict[str, tuple[list[Step], str, str]] = {  # name: (what happens, what i
         "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
             {"matchExpressions": [{"key": HOST, "operator": "In", "values": ["node-9"]}]},
             {"matchExpressions": [{"key": "disk", "operator": "Exists"}]}]}}})], "deploy/web", "node-affinity"),
+    "node-name": ([workload(nodeName="node-9")], "deploy/web", "node-missing"),
     "hostname-selector": ([workload(nodeSelector={HOST: "node-9"})], "deploy/web", "node-missing"),
     "affinity-to-pod-without-node": ([workload(replicas=1, name="db", **asking("9")), workload(affinity={
         "podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": HOST, "labelSelector": {

@@ -1,4 +1,6 @@
-"""Pods that are meant for a node that does not exist: by their selector, their affinity, or where their volume is."""
+"""Pods that are meant for a node that does not exist: by their selector, their affinity, where their volume is, or by
+the nodeName of their template.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +9,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kubepy.api.meta import Object, name_of, namespace_of
 from kubepy.api.objects.nodes import required_node_selector
+from kubepy.api.objects.pods import is_pod_terminal, node_name
 from kubepy.api.objects.volumes import is_bound
 from kubepy.insight.why import volumes
 from kubepy.insight.why.manifests import known_hosts, new_node
-from kubepy.insight.why.remedies import absent, field_path, patch_template, top_owner
+from kubepy.insight.why.remedies import absent, field_path, patch_template, pod_spec_of, top_owner
 from kubepy.scheduler.scores import HOSTNAME
 
 if TYPE_CHECKING:
     from kubepy.insight import Finding, Link
-    from kubepy.insight.why.scene import Scene, Words
+    from kubepy.insight.why.scene import Diagnosis, Scene, Words
 
 CAUSE = "node-missing"
 
@@ -43,6 +46,18 @@ def meant_for_missing_node(scene: Scene, pod: Object) -> Finding | None:
             node = new_node(scene, pod, name=missing.name)
             return scene.finding(CAUSE, *missing.links, last, remedies=[*missing.before, node, *missing.after])
     return None
+
+
+def bound_by_template(scene: Scene, pod: Object) -> Finding | None:
+    """Diagnose a pod whose template names a node that does not exist: each pod that is made will be deleted again."""
+    name, workload = node_name(pod), top_owner(scene, pod)
+    is_named = workload["kind"] != "Pod" and pod_spec_of(workload).get("nodeName") == name
+    if not name or not is_named or is_pod_terminal(pod) or scene.get("nodes", "", name) is not None:
+        return None
+    link = scene.link(pod, "spec.nodeName", "its template names this node, and pods of a missing node are deleted")
+    last = absent("nodes", "", name, "there is no such node")
+    elsewhere = patch_template(scene, pod, ("remove", ("nodeName",), None))
+    return scene.finding(CAUSE, link, last, remedies=[*elsewhere, new_node(scene, pod, name=name)])
 
 
 def by_selector(scene: Scene, pod: Object, hosts: Collection[str]) -> MissingNode | None:
@@ -99,3 +114,4 @@ def without_volume(scene: Scene, pod: Object, claim: Object) -> list[Words]:
 
 Look = Callable[["Scene", Object, Collection[str]], MissingNode | None]
 LOOKS: tuple[Look, ...] = (by_selector, by_affinity, by_volume)
+DIAGNOSES: dict[str, tuple[Diagnosis, ...]] = {"pods": (bound_by_template,)}

@@ -18,6 +18,7 @@ from kubepy.insight.why import (
     ingresses,
     intent,
     jobs,
+    missing_nodes,
     references,
     refusals,
     scheduling,
@@ -32,8 +33,8 @@ from kubepy.storage import Key
 
 # For each kind first what keeps an object from going, then what refuses its pods, what keeps them from a node, what
 # breaks their containers, and last what only says how far it is.
-TABLES = (deletions, jobs, disruption, intent, services, ingresses, references, refusals, scheduling, volumes,
-          containers, generic, workloads)
+TABLES = (missing_nodes, deletions, jobs, disruption, intent, services, ingresses, references, refusals, scheduling,
+          volumes, containers, generic, workloads)
 DIAGNOSES = merged([*(module.DIAGNOSES for module in TABLES), jobs.LAST_DIAGNOSES, disruption.LAST_DIAGNOSES])
 # Of objects that are done.
 NOTES = merged([*(getattr(module, "NOTES", {}) for module in TABLES), intent.LAST_NOTES])

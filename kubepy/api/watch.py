@@ -12,12 +12,26 @@ class WatchEvent(NamedTuple):
 
     An object that was replaced by another with the same name (another uid) arrives as a deletion and an addition.
     ``is_update``: the object was there before, also where ``old`` is None because what it was is not known any more.
+    ``former``: a state before ``new``, or before the last state ``old`` of a deleted object, that had other labels or
+    owners. Without one an object that is not known any more had those that it has now.
     """
 
     key: Key
     old: Object | None
     new: Object | None
     is_update: bool = False
+    former: Object | None = None
+
+    def steps(self) -> list[WatchEvent]:
+        """Return the event for somebody who does not know what the object was: what it was before its labels or owners
+        changed comes first, so that whoever it concerned then hears of it."""
+        key, old, new, _, former = self
+        if former is None or (new is not None and old is not None):
+            return [self]
+        first = WatchEvent(key, None, former, is_update=True)
+        last = new if new is not None else old
+        changed = WatchEvent(key, former, last, is_update=True)
+        return [first, changed] if new is not None else [first, changed, WatchEvent(key, last, None)]
 
 
 def split_replacement(event: WatchEvent) -> list[WatchEvent]:

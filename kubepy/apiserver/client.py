@@ -742,5 +742,5 @@ def _event(change: Change, observed: Observed | None) -> WatchEvent:
     """Make the event of a change. ``old`` is as the caller saw the object; after a deletion, else its last state."""
     old = observed(change.key) if observed else None
     if change.type == "DELETED":
-        return WatchEvent(change.key, old or change.object, None)
-    return WatchEvent(change.key, old, change.object, is_update=change.type == "MODIFIED")
+        return WatchEvent(change.key, old or change.object, None, former=change.former)
+    return WatchEvent(change.key, old, change.object, change.type == "MODIFIED", change.former)

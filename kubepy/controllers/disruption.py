@@ -27,6 +27,7 @@ from kubepy.api.selectors import SelectorError, from_label_selector, go_label_se
 from kubepy.api.values.gonumbers import scaled_value
 from kubepy.runtime.events import Recorder
 from kubepy.runtime.informers import PODS, ResourceClient, TypedResource
+from kubepy.runtime.ownwrites import OwnWrites
 from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ class DisruptionController:
         self._scheme = context.scheme
         self._recorder = Recorder(context.client, "controllermanager")
         self.queue = context.new_queue()
-        self._written: dict[Key, str] = {}  # resource versions of budgets from this controller's own writes
+        self._own_writes = OwnWrites(context.informers)
 
     # --- handlers
 
@@ -90,8 +91,7 @@ class DisruptionController:
         controllers would have their turn before that, and a budget that shares its pods with another one would see
         changes that upstream's does not: a changed pod wakes only one of its budgets.
         """
-        written = self._written.pop(event.key, None)
-        if event.old is None or event.new is None or event.new["metadata"]["resourceVersion"] != written:
+        if not self._own_writes.observe(event):
             self.queue.add(event.key)
 
     def _pod_changed(self, event: WatchEvent) -> None:
@@ -152,8 +152,7 @@ class DisruptionController:
     def _update_status(self, budget: PodDisruptionBudget, status: PodDisruptionBudgetStatus) -> None:
         if status != budget.get("status"):
             stored = self._budget_client.update_status(budget, status)
-            key = Key(BUDGETS, namespace_of(budget), name_of(budget))
-            self._written[key] = stored["metadata"]["resourceVersion"]
+            self._own_writes.note(Key(BUDGETS, namespace_of(budget), name_of(budget)), stored)
 
     # --- expected pods
 

@@ -187,7 +187,8 @@ class GarbageCollector:
             elif has_finalizer(obj, ORPHAN):
                 for dependent in self._informers.dependents(uid_of(obj)):
                     if (dependent_obj := self._informers.get(*dependent)) is not None:
-                        self._drop_owners(dependent, dependent_obj, {uid_of(obj)})
+                        with suppress(NotFound):  # one that is gone needs no other owners
+                            self._drop_owners(dependent, dependent_obj, {uid_of(obj)})
                 self._client.update(key.resource, without_finalizer(obj, ORPHAN), namespace=key.namespace)
             elif has_finalizer(obj, FOREGROUND):
                 self._process_foreground_deletion(key, obj)

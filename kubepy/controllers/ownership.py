@@ -135,6 +135,8 @@ class Ownership(Generic[ObjectT]):
             if obj is not None and (owner := self.owner_of(obj)) is not None:
                 deleted(self.key_of(owner), obj)
                 self.wake(owner)
+            if new is not None and before != reference:
+                self.wake(self.owner_of(old))
             return None
         owner = self.owner_of(new)
         if old is None:

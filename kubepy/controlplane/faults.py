@@ -159,6 +159,12 @@ class FaultyReconciler:
         self._begin()
         self.queue: WorkQueue[Key] = self._inner.queue
 
+    def _begin_anew(self) -> None:
+        """End the controller and start it again; whoever holds the queue has that of the new one then."""
+        self._late.clear()
+        self._begin()
+        self.queue.__dict__ = self._inner.queue.__dict__
+
     def _begin(self) -> None:
         """Start the controller as a new process does."""
         self._informers = Informers()
@@ -214,12 +220,9 @@ class FaultyReconciler:
 
     def _restart(self) -> None:
         """Begin anew with what is stored by now, the writes of the sync that was cut short included."""
-        self._late.clear()
-        self._begin()
+        self._begin_anew()
         self._list(self._context.client.list_stored)
         self._listed_at = self._context.client.revision()
-        # Whoever holds the queue has that of the new process now.
-        self.queue.__dict__ = self._inner.queue.__dict__
         for resource in self._informers.resources():
             for obj in self._informers.list(resource):
                 self._handle(WatchEvent(Key(resource, namespace_of(obj), name_of(obj)), None, obj))
@@ -251,7 +254,9 @@ class FaultyReconciler:
         if event.new is not None:
             return _version(event) <= self._listed_at
         known = self._informers.get(*event.key)
-        return known is None or event.old is None or uid_of(known) != uid_of(event.old)
+        if known is None:  # made and deleted by others since, or deleted before
+            return event.old is None or _version(event) <= self._listed_at
+        return event.old is None or uid_of(known) != uid_of(event.old)
 
     def _delay(self, event: WatchEvent) -> float:
         """Draw how late an event comes, in seconds; one that the controller has no handler for is not late."""
@@ -291,25 +296,29 @@ class FaultyReconciler:
             self._deliver(late.event)
 
     def _follow_listing(self) -> None:
-        """Take over the manager's objects if it has listed everything anew; it hands over all of them afterwards."""
-        if self._listings == self._context.informers.listings:
+        """Take over the manager's objects if it has listed everything anew; it hands over all of them afterwards.
+
+        After the first time the controller begins anew as well: a batch has failed, perhaps, and the writes of that
+        batch whose events are late will never be seen.
+        """
+        listings = self._context.informers.listings
+        if self._listings == listings:
             return
-        self._listings, self._listed_at = self._context.informers.listings, 0
+        if self._listings:
+            self._begin_anew()
+        self._listings, self._listed_at = listings, 0
         self._list(self._context.informers.list)
         if self._recalled:
             for resource in sorted(self._late):
                 for late in reversed(self._late[resource]):
                     self._informers.observe(WatchEvent(late.event.key, late.event.new, late.event.old))
-        else:
-            self._late.clear()
-            self._writes.clear()
         self._recalled = False
 
     # --- memory
 
     def remember(self) -> Any:
         """Return the controller's memory, the late events and the conflicts, as JSON."""
-        late = [[format_micro_time(late.due), [*late.event.key], *late.event[1:]]
+        late = [[format_micro_time(late.due), [*late.event.key], late.event.old, late.event.new, late.event.is_update]
                 for resource in sorted(self._late) for late in self._late[resource]]
         memory = {"controller": self._remembering.remember() if self._remembering else None,
                   "late": late, "conflicts": dict(sorted(self._conflicts.items())),

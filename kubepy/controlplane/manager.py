@@ -430,13 +430,18 @@ class Manager:
 
     def _deliver_again(self, events: Sequence[WatchEvent]) -> None:
         """Hand over changes that the informers hold already; the states before them are not known any more."""
+        latest: dict[Key, WatchEvent] = {}
         for event in events:
-            if event.new is None and event.old is not None and not self._is_present(event.key, event.old):
-                self._handle(WatchEvent(event.key, event.old, None))
-        latest = {event.key: event for event in events}
+            earlier = latest.pop(event.key, None)
+            if earlier is not None and earlier.former is not None:
+                event = event._replace(former=earlier.former)
+            if event.new is not None:
+                latest[event.key] = event
+            elif event.old is not None and not self._is_present(event.key, event.old):
+                self._handle_all(event.steps())
         for key, event in latest.items():
             if (present := self._informers.get(*key)) is not None:
-                self._handle(WatchEvent(key, None, present, event.is_update))
+                self._handle_all(event._replace(old=None, new=present).steps())
                 if _defines_resource(event):
                     self._deliver_objects(key.name)
 
@@ -482,6 +487,10 @@ class Manager:
         for obj in self._client.list_stored(resource):
             event = WatchEvent(Key(resource, namespace_of(obj), name_of(obj)), None, obj)
             self._informers.observe(event)
+            self._handle(event)
+
+    def _handle_all(self, events: Iterable[WatchEvent]) -> None:
+        for event in events:
             self._handle(event)
 
     def _handle(self, event: WatchEvent) -> None:
@@ -567,16 +576,30 @@ def _changes_to(known: Object | None, event: WatchEvent) -> list[WatchEvent]:
     """Return the changes that an event makes to the known object: none for an old event, two for another object."""
     key, new = event.key, event.new
     if new is None:
-        if known is None or (event.old is not None and uid_of(event.old) != uid_of(known)):
-            return []
-        return [WatchEvent(key, known, None)]
+        return _deletions(known, event)
     if known is None:
-        return [WatchEvent(key, None, new)]
+        return event._replace(old=None).steps()
     if _version(new) <= _version(known):
         return []
     if uid_of(new) != uid_of(known):
         return [WatchEvent(key, known, None), WatchEvent(key, None, new)]
     return [WatchEvent(key, known, new)]
+
+
+def _deletions(known: Object | None, event: WatchEvent) -> list[WatchEvent]:
+    """Return what a deletion means to the known object.
+
+    An object that was made and deleted between two looks at the change log was never known, and its deletion counts
+    nevertheless: what others have noted of it (admission has charged it to a quota) is undone by whoever hears of it.
+    """
+    key, deleted = event.key, event.old
+    if known is None:
+        return event.steps() if deleted is not None else []
+    if deleted is None or uid_of(deleted) == uid_of(known):
+        return [WatchEvent(key, known, None)]
+    if _version(deleted) < _version(known):
+        return []  # the known object came after the deleted one
+    return [WatchEvent(key, known, None), WatchEvent(key, deleted, None)]
 
 
 def _version(obj: Object) -> int:

@@ -43,6 +43,7 @@ from kubepy.kubelet.statuses import (
 )
 from kubepy.runtime.events import Recorder
 from kubepy.runtime.informers import CONFIG_MAPS, NODES, PODS, SECRETS, Query, ResourceClient
+from kubepy.runtime.ownwrites import OwnWrites
 from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ class Kubelet:
         self._addresses = PodAddresses(context.informers)
         self._backoff = TerminationBackoff()
         self._moments = Moments()
-        self._at_rest = ("", "")  # uid and version of the pod that was started last, if nothing is due after that
+        self._started = OwnWrites(context.informers)  # the pods for which nothing is due after their start
         # Pods in the queue for a step that stays due as long as pod and node are the same: the start of a plain pod, a
         # removal.
         self._decided: dict[Key, tuple[Pod, Node, Step]] = {}
@@ -118,7 +119,7 @@ class Kubelet:
         key, before, pod = event.key, cast("Pod | None", event.old), cast("Pod | None", event.new)
         self.queue.cancel(key)
         self._decided.pop(key, None)
-        if pod is not None and self._at_rest == _version_of(pod):
+        if self._started.observe(event) and pod is not None:
             self._moments.forget(pod)
             return
         if pod is None or not (node := node_name(pod)):
@@ -260,7 +261,7 @@ class Kubelet:
                         self._recorder.event(pod, "Warning", reason, message, host=name_of(node))
                 started = self._pod_client.update_status(pod, self._status(pod, node, outcome, now, obstacles))
                 if obstacles == NO_OBSTACLES and rests_once_started(pod, node, outcome, self._rules):
-                    self._at_rest = _version_of(started)
+                    self._started.note(Key(PODS, namespace_of(pod), name_of(pod)), started)
             case UpdateReadiness():
                 self._pod_client.update_status(pod, self._status(pod, node, RUNNING, now))
             case Acknowledge():
@@ -289,8 +290,3 @@ class Kubelet:
         if pod["spec"].get("hostNetwork"):
             return host_ip
         return self._addresses.next()
-
-
-def _version_of(pod: Pod) -> tuple[str, str]:
-    """Return what tells a pod as it is stored now from all others, and from itself before and after."""
-    return uid_of(pod), pod["metadata"].get("resourceVersion", "")

@@ -295,19 +295,17 @@ class StoreState(NamedTuple):
 
     def changes(self, since: int) -> Changes:
         """Return what changed after a revision, oldest first. Raises CompactedError."""
-        return [Change(change.revision, change.type, change.key, decode(change.json, change.revision))
-                for change in self.logged_changes(since)]
+        return [change.decoded(decode) for change in self.logged_changes(since)]
 
     def logged_changes(self, since: int) -> LoggedChanges:
         """Return what :meth:`changes` does with objects as text. Raises CompactedError."""
         changes: list[LoggedChange] = []
-        for revision, change_type, *names, text in coalesce(self.entries(since)):
-            key = Key(*names)
+        for revision, change_type, key, last, former in coalesce(self.entries(since)):
             if change_type == DELETED:
-                assert text is not None
-                changes.append(LoggedChange(revision, DELETED, key, text))
+                assert last is not None
+                changes.append(LoggedChange(revision, DELETED, key, last, former=former))
             elif (record := self.get(key)) is not None and record.json is not None:
-                changes.append(LoggedChange(record.revision, change_type, key, record.json, record.expires))
+                changes.append(LoggedChange(record.revision, change_type, key, record.json, record.expires, former))
         return changes
 
     def meta_value(self, name: str) -> str | None:

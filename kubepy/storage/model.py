@@ -89,12 +89,14 @@ class Change(NamedTuple):
 
     :ivar type: ADDED, MODIFIED or DELETED.
     :ivar object: the state after the change, or for DELETED the last state.
+    :ivar former: a state before it that had other labels or owners, where there was one: see :class:`LogEntry`.
     """
 
     revision: int
     type: str
     key: Key
     object: Object
+    former: Object | None = None
 
 
 class LoggedChange(NamedTuple):
@@ -102,6 +104,7 @@ class LoggedChange(NamedTuple):
 
     :ivar json: the state after the change, or for DELETED the last state, without resourceVersion.
     :ivar expires: the time at which a volatile object is over; None for every other.
+    :ivar former: a state before that had other labels or owners, where there was one: see :class:`LogEntry`.
     """
 
     revision: int
@@ -109,6 +112,12 @@ class LoggedChange(NamedTuple):
     key: Key
     json: str
     expires: float | None = None
+    former: str | None = None
+
+    def decoded(self, decode: Callable[[str, int], Object]) -> Change:
+        """Return the change with its objects. ``decode``: makes the object of a JSON text and a revision."""
+        former = decode(self.former, self.revision - 1) if self.former is not None else None
+        return Change(self.revision, self.type, self.key, decode(self.json, self.revision), former)
 
 
 LoggedChanges = list[LoggedChange]
@@ -126,7 +135,12 @@ class CommittedChanges(NamedTuple):
 
 
 class LogEntry(NamedTuple):
-    """A change as a store logs it; ``json`` is the last state of a deleted object, None for the others."""
+    """A change as a store logs it.
+
+    :ivar json: the state before the change: the last one of a deleted object, and that of an object whose labels or
+        owners have changed. It is None for all other changes. By labels and owners controllers find what an object
+        concerns, and one that was not running needs the former ones, too.
+    """
 
     revision: int
     type: str
@@ -136,19 +150,52 @@ class LogEntry(NamedTuple):
     json: str | None
 
 
-def coalesce(entries: Iterable[LogEntry]) -> list[LogEntry]:
+class CoalescedEntry(NamedTuple):
+    """What happened to an object, up to its deletion or its newest state.
+
+    :ivar revision: of the last of its changes.
+    :ivar last: the last state of a deleted object; None for the others.
+    :ivar former: the state before the first change of its labels or owners; None if these have not changed, or if there
+        was no object before.
+    """
+
+    revision: int
+    type: str
+    key: Key
+    last: str | None
+    former: str | None
+
+
+def coalesce(entries: Iterable[LogEntry]) -> list[CoalescedEntry]:
     """Make one entry of what happened to an object between two deletions: only its newest state is still there."""
-    newest: dict[Key, LogEntry] = {}
-    coalesced: list[LogEntry] = []
-    for entry in entries:
-        key = Key(entry.resource, entry.namespace, entry.name)
+    newest: dict[Key, CoalescedEntry] = {}
+    coalesced: list[CoalescedEntry] = []
+    for revision, change_type, *names, before in entries:
+        key = Key(*names)
         earlier = newest.pop(key, None)
-        if entry.type == DELETED:
-            coalesced.append(entry)
+        is_deletion = change_type == DELETED
+        is_new = change_type == ADDED or (earlier is not None and earlier.type == ADDED)
+        former = earlier.former if earlier is not None else None
+        if former is None and change_type == MODIFIED and not is_new:
+            former = before
+        if is_deletion:
+            coalesced.append(CoalescedEntry(revision, DELETED, key, before, former))
         else:
-            is_new = ADDED in (entry.type, earlier and earlier.type)
-            newest[key] = entry._replace(type=ADDED if is_new else MODIFIED)
-    return sorted([*coalesced, *newest.values()])
+            newest[key] = CoalescedEntry(revision, ADDED if is_new else MODIFIED, key, None, former)
+    return sorted([*coalesced, *newest.values()], key=lambda entry: entry.revision)
+
+
+def has_moved(before: Object, after: Object) -> bool:
+    """Return whether the labels or the owners of an object have changed: what a controller finds it by."""
+    old, new = before["metadata"], after["metadata"]
+    return any(old.get(field) != new.get(field) for field in ("labels", "ownerReferences"))
+
+
+def former_state(before: str | None, after: str | None) -> str | None:
+    """Return the JSON of an object before a change if the change is one of its labels or owners (:class:`LogEntry`)."""
+    if before is None or after is None or not has_moved(json.loads(before), json.loads(after)):
+        return None
+    return before
 
 
 # --- objects as JSON ---

@@ -21,6 +21,7 @@ from kubepy.storage.model import (
     Object,
     Objects,
     coalesce,
+    has_moved,
     to_json,
 )
 from kubepy.storage.timeline import TimelineEntry, TimelineRecorder
@@ -51,7 +52,7 @@ Stored = TypeVar("Stored", bound=StoredObject)
 class TransactionEntry(Generic[Stored]):
     """One object as the transaction sees it: as it was stored before, and its state now (``json`` None: not there)."""
 
-    __slots__ = ("_json", "before", "deleted_at", "expires", "is_there", "object", "plain", "revision")
+    __slots__ = ("_json", "before", "deleted_at", "expires", "has_moved", "is_there", "object", "plain", "revision")
 
     def __init__(self, before: Stored | None) -> None:
         self._json = before.json if before is not None else None
@@ -62,6 +63,7 @@ class TransactionEntry(Generic[Stored]):
         self.object: Object | None = None
         self.plain: Object | None = None  # the object, if it was put here without its JSON
         self.deleted_at = 0  # the revision at which the object before was deleted, if it was
+        self.has_moved = False  # a write has changed its labels or owners
 
     @property
     def json(self) -> str | None:
@@ -264,6 +266,8 @@ class BufferedTransaction(Generic[Stored]):
     def _put(self, key: Key, entry: TransactionEntry[Stored], obj: Object, text: str | None) -> Object:
         self._remove_expired()
         self._touch(key, entry, obj)
+        if entry.is_there and entry.before is not None and not entry.has_moved:
+            entry.has_moved = has_moved(self._object(key, entry), obj)
         entry.set(obj, text)
         if (seconds := self._volatile.get(key.resource)) is not None:
             entry.expires = self._now() + seconds
@@ -336,18 +340,24 @@ class BufferedTransaction(Generic[Stored]):
             if entry.before and entry.deleted_at:
                 log.append(LogEntry(entry.deleted_at, DELETED, *key, entry.before.json))
             if entry.is_there:
-                is_new = entry.before is None or entry.deleted_at
-                log.append(LogEntry(entry.revision, ADDED if is_new else MODIFIED, *key, None))
+                log.append(self._logged(key, entry))
         return sorted(log)
+
+    def _logged(self, key: Key, entry: TransactionEntry[Stored]) -> LogEntry:
+        """Return the entry of the change log for an object that is there."""
+        if entry.before is None or entry.deleted_at:
+            return LogEntry(entry.revision, ADDED, *key, None)
+        former = entry.before.json if entry.has_moved else None
+        return LogEntry(entry.revision, MODIFIED, *key, former)
 
     def committed(self) -> CommittedChanges:
         """Return the changes as those hear of them who listen to the store."""
         changes = []
-        for revision, change_type, *names, last in coalesce(self.log()):
-            entry = self._entry(key := Key(*names))
+        for revision, change_type, key, last, former in coalesce(self.log()):
+            entry = self._entry(key)
             text = entry.json if last is None else last
             assert text is not None
-            changes.append(LoggedChange(revision, change_type, key, text, entry.expires))
+            changes.append(LoggedChange(revision, change_type, key, text, entry.expires, former))
         return CommittedChanges(self._base, self._revision, changes)
 
 

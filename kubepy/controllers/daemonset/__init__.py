@@ -39,6 +39,7 @@ from kubepy.lazy import lazy_imports
 from kubepy.runtime import history
 from kubepy.runtime.events import Recorder
 from kubepy.runtime.informers import CONTROLLER_REVISIONS, DAEMON_SETS, NODES, PODS, ResourceClient
+from kubepy.runtime.ownwrites import OwnWrites
 from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent, raise_all
 
 with lazy_imports():
@@ -73,7 +74,7 @@ class DaemonSetController:
         self._placements: dict[Key, tuple[int, PodTemplateSpec | None, Mapping[str, Placement]]] = {}
         self._listings = -1  # of the informers, that the nodes are of
         self._daemon_nodes: dict[str, DaemonNodes] = {}  # by the DaemonSet's uid, of its group in the index of pods
-        self._written: dict[Key, str] = {}  # resource versions of DaemonSets from this controller's own writes
+        self._own_writes = OwnWrites(context.informers)
         self.queue = context.new_queue()
         self._owners = Ownership(context.informers, DAEMON_SETS, "DaemonSet", self.queue)
         self._daemon_pods = context.informers.add_index(PODS, self._index_daemon_pod, self._owners.queries_of_group,
@@ -104,7 +105,7 @@ class DaemonSetController:
             self._expectations.forget(event.key)
             self._placements.pop(event.key, None)
             self._daemon_nodes.pop(uid_of(event.old) if event.old is not None else "", None)
-        if event.new is None or event.new["metadata"]["resourceVersion"] != self._written.pop(event.key, None):
+        if not self._own_writes.observe(event):
             self.queue.add(event.key)
 
     def _pod_changed(self, event: WatchEvent) -> None:
@@ -316,7 +317,7 @@ class DaemonSetController:
         if status != before:
             stored = self._writer.update_status(state.daemon_set, status)
             if status.get("observedGeneration") == before.get("observedGeneration"):  # back-offs go by it
-                self._written[state.key] = stored["metadata"]["resourceVersion"]
+                self._own_writes.note(state.key, stored)
         ready_times = (pod.ready_since for pod in state.pods)
         if (due := next_availability(ready_times, state.min_ready_seconds, state.now)) is not None:
             self.queue.add_at(state.key, due)

@@ -56,6 +56,7 @@ class Access:
         self._warn: Callable[[str], None] | None = None
         self._lock: locks.Lock | None = None  # the folder's, while this process has it
         self._newest = 1  # the newest revision of the indexes that were removed
+        self._outlived = 0  # the newest revision of the index that was removed last, until another one is in its place
         self._looked = -math.inf  # when it has recorded all edits last, on the clock of :func:`time.monotonic`
         self.watch: FolderWatch | None = None
         self._told: list[str] = []  # the warnings of a damaged index, of a folder that others have made
@@ -107,6 +108,10 @@ class Access:
         self._database = self._open_existing()
         if self._database is None:
             self.try_catch_up()
+        elif self._goes_back(self._database) and not self.try_catch_up(()) and self._unwritable is None:
+            self._database.close()
+            self._database = None
+            raise RemovedIndexError(f"{self.own_path('')} was removed, and another process works with a new one")
         if self._database is None:
             self._database = index.open_in_memory(self.folder.root)
             self.record_outside_edits()
@@ -271,6 +276,8 @@ class Access:
         try:
             with self.index_errors():
                 database.check_log()
+                if self._goes_back(database):
+                    self._go_beyond(database)
                 self._recover(database, was_left, extents)
         except DamagedError:
             self._warn_of_damage()
@@ -293,8 +300,27 @@ class Access:
     def _let_go(self) -> None:
         """Close an index that was removed, or one in memory; those that come after it go on from its revisions."""
         with suppress(sqlite3.Error):
-            self._newest = max(self._newest, self.opened().counter("revision"))
+            newest = self.opened().counter("revision")
+            self._newest = max(self._newest, newest)
+            self._outlived = 0 if self.opened().in_memory else newest
         self.close()
+
+    def _goes_back(self, database: Database) -> bool:
+        """Return whether the index in the place of one that was removed has given revisions of that one again.
+
+        It was made by a process that did not know the removed one, at a time that stands. Whoever goes on from a
+        revision of the removed one would miss what changed meanwhile.
+        """
+        return self._outlived > 0 and database.counter("compacted") < self._outlived
+
+    def _go_beyond(self, database: Database) -> None:
+        """Let the change log begin after all revisions of the index that was removed: everybody lists again. For the
+        holder of the lock."""
+        with database.write():
+            revision = max(self._outlived, database.counter("revision")) + 1
+            database.set_counter("revision", revision)
+            database.compact(revision)
+        self._outlived = 0
 
     def _create(self) -> Database:
         """Make a new index. Others read it before the files are in it: its counter is never 0, the resource version

@@ -16,7 +16,7 @@ from kubepy.storage.errors import FolderError, RemovedIndexError
 from kubepy.storage.folder import origin
 from kubepy.storage.folder.database import DamagedError, Database, is_damage, remove_files
 from kubepy.storage.folder.origin import ORIGIN_VALUE, own_link
-from kubepy.storage.model import DELETED
+from kubepy.storage.model import DELETED, MODIFIED
 
 with lazy_imports():
     from kubepy.storage import timeline
@@ -236,7 +236,9 @@ def find_damage(database: Database) -> Iterator[str]:
         for entry in database.entries(0):
             json.loads(entry.json or "null")
             is_named = entry.type and entry.resource and entry.name
-            if not _are(str, entry[1:5]) or not is_named or (entry.type == DELETED) != (entry.json is not None):
+            has_state_before = entry.json is not None
+            is_sound = has_state_before if entry.type == DELETED else entry.type == MODIFIED or not has_state_before
+            if not _are(str, entry[1:5]) or not is_named or not is_sound:
                 yield f"an entry of the change log has other types: {entry[:5]}"
         for noted in database.timeline(timeline.NEVER, inf):
             if not _are(int, noted[:2]) or not _are(str, (*noted.key, noted.note)):

@@ -25,7 +25,7 @@ from kubepy.storage.folder.compare import (
 from kubepy.storage.folder.database import PENDING, Database, KnownProblems, Place, Row
 from kubepy.storage.folder.paths import parent_of, path_of
 from kubepy.storage.folder.scan import Extents, find_unchanged, leave_out, read_summaries, scan_extents, sums_of
-from kubepy.storage.model import ADDED, DELETED, MODIFIED, Key, LogEntry
+from kubepy.storage.model import ADDED, DELETED, MODIFIED, Key, LogEntry, former_state
 
 if TYPE_CHECKING:
     from kubepy.storage.timeline import TimelineEntry, TimelineRecorder
@@ -52,11 +52,11 @@ class ObservedEdits:
         self.log: list[LogEntry] = []
         self.timeline: list[TimelineEntry] = []
 
-    def put(self, row: Row, change_type: str) -> None:
-        """Store a row at the next revision, and log the change."""
+    def put(self, row: Row, change_type: str, before: str | None = None) -> None:
+        """Store a row at the next revision, and log the change. ``before``: the object as it was."""
         self.revision += 1
         self.rows[row.key] = row._replace(revision=self.revision)
-        self.log.append(LogEntry(self.revision, change_type, *row.key, None))
+        self.log.append(LogEntry(self.revision, change_type, *row.key, former_state(before, row.json)))
 
     def delete(self, row: Row) -> None:
         """Log at the next revision that the object of a row is gone."""
@@ -177,7 +177,8 @@ class OutsideEdits:
             self._note(edits, outcome.row.key, outcome.row.json, None)
         elif isinstance(outcome, Retained):
             edits.retained.add(outcome.row.key)
-            edits.put(outcome.row._replace(json=outcome.json, state=PENDING, replaces=""), MODIFIED)
+            pending = outcome.row._replace(json=outcome.json, state=PENDING, replaces="")
+            edits.put(pending, MODIFIED, outcome.row.json)
             self._note(edits, outcome.row.key, outcome.row.json, outcome.json)
         elif isinstance(outcome, Edited):
             self._add_edited(outcome, edits)
@@ -202,8 +203,9 @@ class OutsideEdits:
             self._note(edits, old.key, old.json, None)
         row = Row(*edited.key, 0, edited.json, *edited.stamp, edited.digest, int(edited.racy),
                   managers=edited.managers)
-        edits.put(row, ADDED if is_new else MODIFIED)
-        self._note(edits, edited.key, None if is_new or old is None else old.json, edited.json)
+        before = None if is_new or old is None else old.json
+        edits.put(row, ADDED if is_new else MODIFIED, before)
+        self._note(edits, edited.key, before, edited.json)
 
     def _note(self, edits: ObservedEdits, key: Key, old: str | None, new: str | None) -> None:
         """Note the change of an object on the timeline."""

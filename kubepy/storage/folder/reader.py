@@ -317,8 +317,7 @@ def read_changes(database: Database, since: int) -> list[Change]:
     Raises CompactedError for a revision that the change log does not reach: one that is forgotten, or one yet to come,
     which is of an index before this one was rebuilt. Raises DamagedError for an entry beyond the counter.
     """
-    return [Change(change.revision, change.type, change.key, from_json(change.json, change.revision))
-            for change in read_logged_changes(database, since)[1]]
+    return [change.decoded(from_json) for change in read_logged_changes(database, since)[1]]
 
 
 def read_logged_changes(database: Database, since: int) -> tuple[int, list[LoggedChange]]:
@@ -333,12 +332,11 @@ def read_logged_changes(database: Database, since: int) -> tuple[int, list[Logge
         if entries and max(entry.revision for entry in entries) > revision:
             raise DamagedError("an entry of the change log is beyond the counter")
         for entry in entries:
-            key = Key(entry.resource, entry.namespace, entry.name)
             if entry.type == DELETED:
-                assert entry.json is not None
-                changes.append(LoggedChange(entry.revision, DELETED, key, entry.json))
+                assert entry.last is not None
+                changes.append(LoggedChange(entry.revision, DELETED, entry.key, entry.last, former=entry.former))
                 continue
-            row = database.row(key)
+            row = database.row(entry.key)
             if row is not None and row.json is not None:
-                changes.append(LoggedChange(row.revision, entry.type, key, row.json, row.expires))
+                changes.append(LoggedChange(row.revision, entry.type, entry.key, row.json, row.expires, entry.former))
     return revision, changes

@@ -25,7 +25,7 @@ from kubepy.storage.folder.reader import MAX_COMPARISONS, FolderView, Reader
 from kubepy.storage.folder.settings import with_recorded_changes
 from kubepy.storage.links import partial_object
 from kubepy.storage.memory import Expiring, MemoryRecord, ObjectTable, Records, StoreState
-from kubepy.storage.model import ADDED, DELETED, MODIFIED, Key, LogEntry, Object
+from kubepy.storage.model import ADDED, DELETED, MODIFIED, Key, LogEntry, Object, former_state
 from kubepy.storage.sortedmap import SortedMap
 from kubepy.storage.timeline import NEVER, TimelineEntry
 from kubepy.storage.transaction import StoredChange
@@ -212,7 +212,8 @@ def _with_unrecorded_edits(state: StoreState, source: FolderSource, view: Folder
             assert before is not None
             log.append(LogEntry(revision, DELETED, *key, before.json))
         else:
-            log.append(LogEntry(revision, MODIFIED if before else ADDED, *key, None))
+            former = former_state(before.json, text) if before else None
+            log.append(LogEntry(revision, MODIFIED if before else ADDED, *key, former))
         changes.append(StoredChange(key, _record(before) if before else None, text, revision))
         if recorder is not None and key.resource in recorder.resources:
             old, new = (json.loads(content) if content else None for content in (before and before.json, text))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, cast
+
+import pytest
 
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.controllers.resourcequota import ResourceQuotaController
@@ -42,3 +45,59 @@ def test_quota_counts_what_is_there_and_forgets_what_has_gone(tmp_path: Path) ->
     assert used() == {"count/deployments.apps": "0", "pods": "1", "requests.cpu": "250m"}
     assert cluster.store.check() == []
     cluster.close()
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Iterator[Lab]:
+    cluster = LocalCluster.open(tmp_path / "state", create=True)
+    client, informers = cluster.client, Informers()
+    own = [ResourceQuotaController(Context(client, informers, cluster.clock, cluster.scheme))]
+    yield Lab(cluster, Manager(client, informers, cluster.clock, own, source=ListWatch(cluster.store.view())))
+    cluster.close()
+
+
+class Lab(NamedTuple):
+    """A cluster, and a manager of the quota controller alone."""
+
+    cluster: LocalCluster
+    manager: Manager
+
+    def make_quota(self, **hard: str) -> None:
+        self.cluster.client.create("resourcequotas", {"metadata": {"name": "q"}, "spec": {"hard": hard}},
+                                   namespace="default")
+        assert self.manager.run_until_settled().failures == []
+
+    def used(self) -> Object:
+        """Return what is used after the controller has done what is due."""
+        assert self.manager.run_until_settled().failures == []
+        status: Object = self.cluster.client.get("resourcequotas", "q", namespace="default")["status"]
+        return cast(Object, status["used"])
+
+
+def test_object_that_goes_before_the_controller_has_heard_of_it_does_not_stay_charged(lab: Lab) -> None:
+    lab.make_quota(**{"count/configmaps": "5"})
+    before = lab.used()
+    lab.cluster.client.create("configmaps", {"metadata": {"name": "a"}}, namespace="default")
+    charged = lab.cluster.client.get("resourcequotas", "q", namespace="default")["status"]["used"]
+    assert charged != before
+    lab.cluster.client.delete("configmaps", "a", namespace="default")
+    assert lab.used() == before
+
+
+def test_pod_that_ends_before_the_controller_has_heard_of_it_does_not_stay_charged(lab: Lab) -> None:
+    lab.make_quota(pods="5")
+    made = lab.cluster.client.create("pods", pod("a"), namespace="default")
+    lab.cluster.client.update("pods", {**made, "status": {**made["status"], "phase": "Failed"}}, namespace="default",
+                              subresource="status")
+    assert lab.used() == {"pods": "0"}
+
+
+def test_service_that_changes_its_type_frees_what_it_used(lab: Lab) -> None:
+    lab.make_quota(**{"services.nodeports": "5"})
+    service = lab.cluster.client.create("services", {"metadata": {"name": "s"}, "spec": {
+        "type": "NodePort", "ports": [{"port": 80}]}}, namespace="default")
+    assert lab.used() == {"services.nodeports": "1"}
+    ports = [{"port": 80}]
+    lab.cluster.client.update("services", {**service, "spec": {**service["spec"], "type": "ClusterIP", "ports": ports}},
+                              namespace="default")
+    assert lab.used() == {"services.nodeports": "0"}

@@ -139,12 +139,18 @@ def _is_extended(name: str) -> bool:
 
 def pod_usage(pod: AnyObject, now: datetime) -> Amounts:
     """Return the usage of a pod; one that has ended, or whose grace period is over, counts as an object only."""
-    metadata = pod["metadata"]
-    deleted, grace = metadata.get("deletionTimestamp"), metadata.get("deletionGracePeriodSeconds")
-    is_overdue = bool(deleted) and grace is not None and now > later(parse_time(deleted), grace)
+    end = end_of_deletion(pod)
+    is_overdue = end is not None and now > end
     if is_pod_terminal(pod) or is_overdue:
         return {"count/pods": ONE}
     return {"count/pods": ONE, **_compute_usage(pod_requests(pod), pod_limits(pod))}
+
+
+def end_of_deletion(pod: AnyObject) -> datetime | None:
+    """Return the moment after which a pod that is being deleted does not count, however long it is still there."""
+    metadata = pod["metadata"]
+    deleted, grace = metadata.get("deletionTimestamp"), metadata.get("deletionGracePeriodSeconds")
+    return later(parse_time(deleted), grace) if deleted and grace is not None else None
 
 
 def _compute_usage(requests: Amounts, limits: Amounts) -> Amounts:
@@ -237,10 +243,15 @@ def _claim_usage(claim: AnyObject, now: datetime) -> Amounts:
 def _claim_in_scope(requirement: AnyObject, claim: AnyObject) -> bool:
     if requirement["scopeName"] != "VolumeAttributesClass":
         return False
+    return _selects(requirement, attributes_classes(claim))
+
+
+def attributes_classes(claim: AnyObject) -> list[str]:
+    """Return the names of the attributes classes that a claim asks for, has, or is on the way to."""
     status = claim.get("status") or {}
     names = (claim["spec"].get("volumeAttributesClassName"), status.get("currentVolumeAttributesClassName"),
              (status.get("modifyVolumeStatus") or {}).get("targetVolumeAttributesClassName"))
-    return _selects(requirement, [name for name in names if name])
+    return [name for name in names if name]
 
 
 def _service_usage(service: AnyObject, now: datetime) -> Amounts:

@@ -13,6 +13,7 @@
     budget      how much forks may do for one answer
     deletions   what holds objects that are being deleted: containers, dead nodes, finalizers, dependents
     jobs        Jobs that fail or wait, CronJobs that start none
+    contention  controllers that undo each other's work
     disruption  nodes that are not ready, and drains against budgets
     intent      changes that do nothing, or that an autoscaler undoes
     services    Services behind which no pod is ready

@@ -26,6 +26,7 @@ CAUSES = {
     "config-changed": "only a ConfigMap or Secret was changed, which replaces no pods",
     "configmap-missing": "a ConfigMap that the pod needs is missing",
     "container-failed": "a container has failed, and nothing starts it again in its pod",
+    "contention": "two controllers undo each other's work without end",
     "cordoned": "nodes are cordoned",
     "crash-loop": "a container ends again and again",
     "cronjob-missed": "the CronJob has missed starts",

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 BUDGETS, NODES, PODS = "poddisruptionbudgets.policy", "nodes", "pods"
 MIRROR = "kubernetes.io/config.mirror"
 CAUSE = "disruption-budget"
+MOST_MORE = 1000  # pods that a remedy adds
 
 
 # --- nodes --------------------------------------------------------------------------------------------------------
@@ -185,7 +186,7 @@ def larger_workloads(scene: Scene, budget: Object, pods: list[Object]) -> list[W
     if len(owners) != 1 or owner is None or not isinstance(owner.get("spec", {}).get("replicas"), int):
         return []
     replicas: int = owner["spec"]["replicas"]
-    for size in range(replicas + 1, 2 * replicas + 12):
+    for size in range(replicas + 1, min(2 * replicas, replicas + MOST_MORE) + 12):
         if allowed_of(budget["spec"], size) > 0:
             return [scene.command(owner, "scale", scene.word(owner), f"--replicas={size}")]
     return []

@@ -11,6 +11,7 @@ from kubepy.apiserver.cluster import LocalCluster
 from kubepy.controlplane import MANAGER_LOCK, OF_SERVER
 from kubepy.insight.why import (
     containers,
+    contention,
     deletions,
     disruption,
     generic,
@@ -31,10 +32,10 @@ from kubepy.insight.why.scene import Diagnoses, Scene, Words, merged
 from kubepy.runtime.checkpoint import CHECKPOINT
 from kubepy.storage import Key
 
-# For each kind first what keeps an object from going, then what refuses its pods, what keeps them from a node, what
-# breaks their containers, and last what only says how far it is.
-TABLES = (missing_nodes, deletions, jobs, disruption, intent, services, ingresses, references, refusals, scheduling,
-          volumes, containers, generic, workloads)
+# For each kind first what keeps an object from going, then what undoes its work, what refuses its pods, what keeps them
+# from a node, what breaks their containers, and last what only says how far it is.
+TABLES = (missing_nodes, deletions, contention, jobs, disruption, intent, services, ingresses, references, refusals,
+          scheduling, volumes, containers, generic, workloads)
 DIAGNOSES = merged([*(module.DIAGNOSES for module in TABLES), jobs.LAST_DIAGNOSES, disruption.LAST_DIAGNOSES])
 # Of objects that are done.
 NOTES = merged([*(getattr(module, "NOTES", {}) for module in TABLES), intent.LAST_NOTES])

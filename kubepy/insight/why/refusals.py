@@ -34,7 +34,7 @@ from kubepy.controllers.job.decide import manage
 from kubepy.controllers.job.state import is_finished, new_job_state
 from kubepy.controllers.pod_control import is_namespace_terminating, pod_from_template
 from kubepy.controllers.statefulset.claims import new_claims
-from kubepy.controllers.statefulset.pods import is_ordered, new_stateful_pod, ordinals, pod_name
+from kubepy.controllers.statefulset.pods import is_ordered, new_stateful_pod, ordinal_of, ordinals
 from kubepy.controlplane.users import kubelet_of, user_of
 from kubepy.insight.why import room
 from kubepy.insight.why.goals import desired_replicas
@@ -125,15 +125,17 @@ def typed(obj: Any) -> Any:
 
 def of_stateful_set(scene: Scene, owner: Object) -> Iterator[Creation]:
     stateful_set = typed(owner)
-    pods = {name_of(pod) for pod in scene.owned(owner, PODS)}
-    lacking = [ordinal for ordinal in ordinals(stateful_set) if pod_name(stateful_set, ordinal) not in pods]
+    in_range, present = ordinals(stateful_set), {ordinal_of(typed(pod)) for pod in scene.owned(owner, PODS)}
+    ordinal = next((ordinal for ordinal in in_range if ordinal not in present), None)
+    if ordinal is None:
+        return
+    lacking = len(in_range) - sum(number in in_range for number in present)
     revision = (owner.get("status") or {}).get("updateRevision", "")
-    for ordinal in lacking[:1]:
-        for claim in new_claims(stateful_set, ordinal):
-            if scene.get(CLAIMS, namespace_of(owner), name_of(claim)) is None:
-                yield Creation(CLAIMS, dict(claim), len(lacking))
-        yield Creation(PODS, dict(new_stateful_pod(stateful_set, ordinal, revision)),
-                       1 if is_ordered(stateful_set) else len(lacking))
+    for claim in new_claims(stateful_set, ordinal):
+        if scene.get(CLAIMS, namespace_of(owner), name_of(claim)) is None:
+            yield Creation(CLAIMS, dict(claim), lacking)
+    yield Creation(PODS, dict(new_stateful_pod(stateful_set, ordinal, revision)),
+                   1 if is_ordered(stateful_set) else lacking)
 
 
 def of_job(scene: Scene, owner: Object) -> Iterator[Creation]:

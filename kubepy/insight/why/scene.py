@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kubepy.api.errors import Status
@@ -17,10 +18,12 @@ from kubepy.api.meta import Object, annotations_of, controller_of, name_of, name
 from kubepy.api.objects.outcomes import OUTCOME, POD_OUTCOME
 from kubepy.api.objects.pods import get_condition, node_name
 from kubepy.insight import Finding, Link, needs_more
+from kubepy.insight.prediction import contests_of
 from kubepy.storage import Key
 
 if TYPE_CHECKING:
     from kubepy.apiserver.cluster import LocalCluster
+    from kubepy.runtime.contention import Contest
 
 Words = tuple[str, ...]
 Objects = list[Object]  # an alias, because the method ``Scene.list`` hides the builtin inside its class
@@ -81,6 +84,11 @@ class Scene:
         self._owned: dict[tuple[str, str], dict[str, Objects]] = {}  # by resource and namespace, then by owner's uid
         self._events: dict[str, dict[str, Objects]] = {}  # by namespace, then by the uid of what they are about
         self._under_way: set[Key] = set()  # objects that are being diagnosed: a circle of blame ends
+
+    @cached_property
+    def contests(self) -> tuple[Contest, ...]:
+        """The controllers that undo each other's work."""
+        return contests_of(self.cluster)
 
     # --- objects
 

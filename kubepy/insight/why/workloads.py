@@ -35,6 +35,7 @@ from kubepy.api.objects.nodes import (
 from kubepy.api.objects.pods import get_condition, is_pod_ready, is_pod_terminal, node_name, pod_ready_time
 from kubepy.api.selectors import from_label_selector
 from kubepy.controllers.daemonset.placement import daemon_tolerations, node_should_run_daemon_pod
+from kubepy.controllers.statefulset.pods import ordinals, parent_name_and_ordinal
 from kubepy.insight.why import goals
 from kubepy.insight.why.deletions import MOST_MERGED, together
 from kubepy.insight.why.goals import count, desired_replicas
@@ -44,7 +45,7 @@ from kubepy.insight.why.scene import Diagnosis, Scene, Words, condition_status, 
 from kubepy.insight.why.scheduling import NOT_TO_RELABEL, ROLE
 
 if TYPE_CHECKING:
-    from kubepy.api.typed import DaemonSet, Node
+    from kubepy.api.typed import DaemonSet, Node, Pod, StatefulSet
     from kubepy.insight import Finding, Link
 
 # Causes that say only that something is not there yet: a pod with another one is blamed first.
@@ -363,10 +364,13 @@ def stateful_set(scene: Scene, obj: Object) -> Finding | None:
 
 def name_is_taken(scene: Scene, obj: Object) -> Finding | None:
     """Blame a pod of another owner that has the name of one that is to be made."""
-    start = int((obj["spec"].get("ordinals") or {}).get("start") or 0)
-    for number in range(start, start + desired_replicas(obj)):
-        pod = scene.get("pods", namespace_of(obj), f"{name_of(obj)}-{number}")
-        if pod is not None and not is_controlled_by(pod, obj) and not goals.stateful_set(scene, obj):
+    in_range, named = ordinals(cast("StatefulSet", obj)), {}
+    for pod in scene.list("pods", namespace_of(obj)):
+        parent, ordinal = parent_name_and_ordinal(cast("Pod", pod))
+        if parent == name_of(obj) and ordinal in in_range:
+            named[ordinal] = pod
+    for _, pod in sorted(named.items()):
+        if not is_controlled_by(pod, obj) and not goals.stateful_set(scene, obj):
             controller = controller_of(pod)
             owner = f"belongs to {controller['kind'].lower()}/{controller['name']}" if controller else "has no owner"
             return scene.finding(

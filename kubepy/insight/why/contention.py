@@ -1,0 +1,81 @@
+"""Controllers that undo each other's work, without end (:mod:`kubepy.runtime.contention`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kubepy.api.meta import Object, name_of
+from kubepy.api.objects.nodes import NO_EXECUTE
+from kubepy.insight import Finding, Link
+from kubepy.insight.why.goals import count, desired_replicas
+from kubepy.insight.why.scene import Diagnosis, Scene, Words, plural
+
+if TYPE_CHECKING:
+    from kubepy.runtime.contention import Contest, Party
+
+CAUSE = "contention"
+TAINT_EVICTION = "taint-eviction-controller"
+AUTOSCALERS = "horizontalpodautoscalers.autoscaling"
+
+
+def contention(scene: Scene, obj: Object) -> Finding | None:
+    """Blame two controllers that are at odds about an object."""
+    key = scene.key(obj)
+    for contest in scene.contests:
+        if key in (contest.subject, contest.maker.key, contest.undoer.key):
+            return finding_of(scene, obj, contest)
+    return None
+
+
+def contention_below(scene: Scene, deployment: Object) -> Finding | None:
+    """Blame two controllers that are at odds about a Deployment or one of its ReplicaSets."""
+    if (finding := contention(scene, deployment)) is not None:
+        return finding
+    for replica_set in scene.owned(deployment, "replicasets.apps"):
+        if (finding := contention(scene, replica_set)) is not None:
+            available, desired = count(deployment, "availableReplicas"), desired_replicas(deployment)
+            text = f"{available} of {plural(desired, 'replica')} available"
+            return scene.lead(finding, scene.link(deployment, "status.availableReplicas", text))
+    return None
+
+
+def finding_of(scene: Scene, obj: Object, contest: Contest) -> Finding:
+    """Return the finding about an object in a contest: what both controllers do, and the taint or the autoscalers
+    behind it."""
+    deeds = f"{contest.deeds}: {contest.rounds} times by now, without end"
+    links = [scene.link(obj, "", deeds)]
+    remedies: list[Words] = []
+    if contest.undoer.reconciler == TAINT_EVICTION:
+        for link, words in taints_of_named_node(scene, obj):
+            links.append(link)
+            remedies.append(words)
+    for party in (contest.maker, contest.undoer):
+        remedies += deletion_of_autoscaler(scene, party)
+    return scene.finding(CAUSE, *links, remedies=remedies)
+
+
+def taints_of_named_node(scene: Scene, owner: Object) -> list[tuple[Link, Words]]:
+    """Return the NoExecute taints of the node that a pod template names, each with the command that removes it."""
+    spec = (owner["spec"].get("template") or {}).get("spec") or {}
+    node = scene.get("nodes", "", spec.get("nodeName", ""))
+    if node is None:
+        return []
+    return [(scene.link(node, f"spec.taints[{index}]", "the pod template names this node, which evicts its pods"),
+             ("taint", "nodes", name_of(node), f"{taint['key']}:{NO_EXECUTE}-"))
+            for index, taint in enumerate(node["spec"].get("taints") or ()) if taint.get("effect") == NO_EXECUTE]
+
+
+def deletion_of_autoscaler(scene: Scene, party: Party) -> list[Words]:
+    """Return the command that deletes the autoscaler which a party looks after."""
+    autoscaler = scene.get(*party.key) if party.key.resource == AUTOSCALERS else None
+    if autoscaler is None:
+        return []
+    return [scene.command(autoscaler, "delete", scene.word(autoscaler))]
+
+
+OWNERS = ("replicasets.apps", "replicationcontrollers", "statefulsets.apps", "daemonsets.apps", "jobs.batch")
+DIAGNOSES: dict[str, tuple[Diagnosis, ...]] = {
+    **dict.fromkeys(OWNERS, (contention,)),  # of an autoscaler with a rival more is known (intent)
+    "deployments.apps": (contention_below,),
+}
+NOTES = DIAGNOSES

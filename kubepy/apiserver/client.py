@@ -36,7 +36,7 @@ from kubepy.apiserver.request import (
 )
 from kubepy.apiserver.server import Rehearsal, RequestScope, Server
 from kubepy.apiserver.settings import MINIMAL, ClusterSettings
-from kubepy.apiserver.transaction import IMPLIED, BatchMemory, RequestTransaction, with_implied
+from kubepy.apiserver.transaction import IMPLIED, BatchMemory, RequestTransaction, count_recorded, with_implied
 from kubepy.lazy import NamedTuple, lazy_imports
 from kubepy.storage import Change, CompactedError, ConflictError, Key, ObjectStream, Problem, Snapshot
 
@@ -546,14 +546,9 @@ class Client:
         finally:
             view.release()
 
-    def count_recorded(self, resource: str, limit: int | None = None) -> int:
-        """Return the number of objects of a resource, at most a limit, as they are recorded: no file is looked at."""
-        view = self._store.view()
-        view.refresh()
-        try:
-            return len(view.keys(resource, limit))
-        finally:
-            view.release()
+    def count_recorded(self, resource: str) -> int:
+        """Return the number of objects of a resource, as they are recorded: no file is looked at."""
+        return count_recorded(self._store, resource)
 
     def list_implied(self, resource: str, namespace: str | None = None) -> Objects:
         """Return the objects of a resource that no file stands for (``kubepy.apiserver.implied``)."""

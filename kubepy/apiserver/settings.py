@@ -27,6 +27,7 @@ with lazy_imports():
 
 FINEST = "time goes by microseconds"
 AUTO, NEVER = "auto", "never"
+READS = "reads"
 MINIMAL, FULL = "minimal", "full"
 SERVICE_SUBNET = "10.96.0.0/12"  # kubeadm's
 SMALLEST_SERVICE_SUBNET = 10  # addresses, as kubeadm wants them
@@ -84,10 +85,20 @@ class TimelineSettings(NamedTuple):
     keep: float = 24 * 3600.0
 
 
+class Limits(NamedTuple):
+    """How many objects the cluster takes at most.
+
+    :param pods: in all namespaces.
+    """
+
+    pods: int = 200_000
+
+
 class ClusterSettings(NamedTuple):
     """The settings with their types. A key that ``kubepy.yaml`` does not have takes its default.
 
     :param clock: the moment at which the cluster's time stands; None is the system's time.
+    :param tick: ``reads`` or ``never``: whether that time goes on with each command that reads.
     :param seed: what random draws are a function of; None draws from the system.
     :param reconcile: ``auto`` or ``never``: whether commands run the controllers.
     :param bootstrap: ``minimal`` or ``full``: whether the objects that every cluster has are implied, or files that
@@ -97,10 +108,12 @@ class ClusterSettings(NamedTuple):
     :param kubelet: how pods live that no annotation speaks of.
     :param admission: which plugins do not run.
     :param timeline: how long the cluster remembers what has happened.
+    :param limits: how many objects it takes.
     :param faults: what goes wrong; None: nothing.
     """
 
     clock: datetime | None = None
+    tick: str = NEVER
     seed: int | str | None = None
     reconcile: str = AUTO
     bootstrap: str = MINIMAL
@@ -109,6 +122,7 @@ class ClusterSettings(NamedTuple):
     kubelet: KubeletSettings = KubeletSettings()
     admission: AdmissionSettings = AdmissionSettings()
     timeline: TimelineSettings = TimelineSettings()
+    limits: Limits = Limits()
     faults: FaultSettings | None = None
 
 
@@ -123,6 +137,9 @@ def parse_settings(settings: Mapping[str, Any]) -> ClusterSettings:
         if value is not None:
             values[key] = PARSERS[key](value)
     parsed = ClusterSettings(**values)
+    if parsed.tick == READS and parsed.clock is None:
+        raise invalid("tick", f"{READS} goes with a clock: without one the cluster's time is the system's, which "
+                              "nothing can move")
     if parsed.faults is not None and parsed.faults.seed is None:
         parsed = parsed._replace(faults=parsed.faults._replace(seed=parsed.seed))
     return parsed
@@ -289,6 +306,22 @@ def _timeline(value: Any) -> TimelineSettings:
     return TimelineSettings(seconds)
 
 
+def _limits(value: Any) -> Limits:
+    fields = Limits._fields
+    if not isinstance(value, dict):
+        raise invalid("limits", f"must be a map of {', '.join(fields)}")
+    limits = Limits()
+    for key, number in value.items():
+        if key not in fields:
+            raise invalid(f"limits.{key}", f"unknown setting: must be {', '.join(fields)}")
+        if number is None:
+            continue
+        if isinstance(number, bool) or not isinstance(number, int) or number < 0:
+            raise invalid(f"limits.{key}", f"{quote(str(number))} is not a number of objects such as {Limits().pods}")
+        limits = limits._replace(**{key: number})
+    return limits
+
+
 def _matches(form: str, text: Any) -> bool:
     """Tell whether a text has a form, and no port or a possible one."""
     match = re.fullmatch(form, text) if isinstance(text, str) else None
@@ -297,6 +330,7 @@ def _matches(form: str, text: Any) -> bool:
 
 PARSERS: dict[str, Callable[[Any], Any]] = {
     "clock": _clock,
+    "tick": choice("tick", READS, NEVER),
     "seed": _seed,
     "reconcile": choice("reconcile", AUTO, NEVER),
     "bootstrap": choice("bootstrap", MINIMAL, FULL),
@@ -305,5 +339,6 @@ PARSERS: dict[str, Callable[[Any], Any]] = {
     "kubelet": _kubelet,
     "admission": _admission,
     "timeline": _timeline,
+    "limits": _limits,
     "faults": lambda value: fault_settings.parse_faults("kubepy.yaml: faults", value),
 }

@@ -62,6 +62,8 @@ class RequestTransaction:
         self._implied = implied
         self.memory = None if dry_run else memory
         self.dry_run = dry_run
+        self._recorded_pods: int | None = None  # when the transaction began
+        self._pods_made = 0  # in the transaction, less those that it has deleted
 
     @property
     def revision(self) -> int:
@@ -73,6 +75,12 @@ class RequestTransaction:
         if obj is None and self._implied and key.resource in IMPLIED:
             return self._implied.get(key, self._transaction.list)
         return obj
+
+    def count_pods(self) -> int:
+        """Return the number of pods in all namespaces, with those that this transaction has made."""
+        if self._recorded_pods is None:
+            self._recorded_pods = count_recorded(self._store, PODS)
+        return self._recorded_pods + self._pods_made
 
     def names_given(self, prefix: Key) -> int:
         """Return how many names a prefix of generated names has been given in a cluster with a seed."""
@@ -141,6 +149,8 @@ class RequestTransaction:
 
     def _note(self, event: WatchEvent) -> None:
         self._events.append(event)
+        if event.key.resource == PODS:
+            self._pods_made += (event.old is None) - (event.new is None)
         if self.memory is None:
             return
         if event.key.resource not in (PODS, EVENTS):
@@ -165,6 +175,16 @@ class RequestTransaction:
             implied.note_deletion(key, self._transaction.list)
         self._note(WatchEvent(key, deleted, None))
         return deleted
+
+
+def count_recorded(store: Store, resource: str) -> int:
+    """Return the number of objects of a resource that are recorded; those of a transaction that is open are not."""
+    view = store.view()
+    view.refresh()
+    try:
+        return view.count(resource)
+    finally:
+        view.release()
 
 
 def _meta_name(prefix: Key) -> str:

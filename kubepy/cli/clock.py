@@ -14,7 +14,7 @@ from kubepy.api.clock import CLOCK_YEARS, format_exact_time, later, parse_time
 from kubepy.api.values.goformat import parse_span
 from kubepy.apiserver.settings import FINEST, is_too_exact
 from kubepy.cli.errors import CliError, SilentExit
-from kubepy.cli.runtime.command import command
+from kubepy.cli.runtime.command import command, reading
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.options import Options, output_flag
 from kubepy.cli.runtime.output import document
@@ -22,7 +22,6 @@ from kubepy.controlplane.summary import Summary
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable, quote
 from kubepy.runtime.checkpoint import CHECKPOINT, Pending, latest
-from kubepy.runtime.reconcile import Key
 
 with lazy_imports():
     from kubepy.controlplane import manager as managers
@@ -36,6 +35,7 @@ class ClockOptions(Options):
     output: str = output_flag("json, yaml")
 
 
+@reading
 @command("clock", ClockOptions, examples="""
 # The time of the cluster, and what happens next
 kubepy clock
@@ -73,7 +73,7 @@ def clock(factory: Factory, options: ClockOptions) -> None:
 def _table(due: list[tuple[datetime, Pending]]) -> str:
     from tabulate import tabulate
 
-    rows = [(format_exact_time(at), entry.reconciler, printable(place(entry.key))) for at, entry in due]
+    rows = [(format_exact_time(at), entry.reconciler, printable(entry.key.place)) for at, entry in due]
     return str(tabulate(rows, headers=("TIME", "CONTROLLER", "OBJECT"), tablefmt="plain", disable_numparse=True))
 
 
@@ -208,9 +208,4 @@ def stop_signals() -> Iterator[list[int]]:
 def say_failures(factory: Factory, summary: Summary) -> None:
     """Say which syncs failed (-v)."""
     for failure in summary.failures:
-        factory.say(f"{failure.reconciler}: {place(failure.key)}: {failure.error}")
-
-
-def place(key: Key) -> str:
-    """Return the object of a key for a report: ``pods/web-0 in default``."""
-    return f"{key.resource}/{key.name} in {key.namespace}" if key.namespace else f"{key.resource}/{key.name}"
+        factory.say(f"{failure.reconciler}: {failure.key.place}: {failure.error}")

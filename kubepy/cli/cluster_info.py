@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from kubepy.api.meta import Object
 from kubepy.cli.errors import NO_CONTAINERS, CliError
-from kubepy.cli.runtime.command import command
+from kubepy.cli.runtime.command import command, ticking
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import bool_flag, duration_flag, string_flag, string_slice_flag
 from kubepy.cli.runtime.options import NOTHING, Options, PrintFlags, output_flag
@@ -34,6 +34,7 @@ class DumpOptions(PrintFlags):
     pod_running_timeout: float = duration_flag("pod-running-timeout", default=20.0, help=NOTHING)
 
 
+@ticking
 @command("cluster-info", Options, examples="""
 # Where the cluster is
 kubepy cluster-info
@@ -49,6 +50,7 @@ def cluster_info(factory: Factory, options: Options) -> None:
     factory.print(f"To further debug and diagnose cluster problems, use '{factory.program} cluster-info dump'.")
 
 
+@ticking
 @command("dump", DumpOptions, examples="""
 # Everything in the current namespace and in kube-system
 kubepy cluster-info dump

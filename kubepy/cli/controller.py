@@ -15,7 +15,6 @@ from kubepy.cli.clock import (
     DAY,
     moment_after,
     parse_moment,
-    place,
     require_not_before,
     say_failures,
     stop_signals,
@@ -119,6 +118,7 @@ def _once(factory: Factory, options: ControllerOptions) -> None:
                 summary = settle(factory.progress, build_manager(cluster), options.quiet_for, lambda: bool(received),
                                  skip_waits=True)
                 _report(factory, options, summary)
+                factory.driver.tell(summary)
                 _warn_of_problems(factory, look=False)  # the controllers have looked at everything when they were done
                 factory.notes.unscheduled_pods(factory.client)
                 _say_due(factory, summary.due, summary.failures)
@@ -182,6 +182,7 @@ def _watch(factory: Factory, options: ControllerOptions) -> None:
     def settled(summary: Summary) -> None:
         cluster.store.sync()
         _report(factory, options, summary)
+        factory.driver.tell(summary)
         _warn_of_problems(factory)
 
     def occupied(holder: str) -> None:
@@ -219,7 +220,7 @@ def _say_due(factory: Factory, remaining: Iterable[Due], failures: Iterable[Sync
     now = factory.cluster.clock.now()
     reasons = {(failure.reconciler, failure.key): f"since {failure.error}" for failure in failures}
     rows = [(f"due at {format_time(due.time)}", f"in {max((due.time - now).total_seconds(), 0.0):.0f}s",
-             due.reconciler, place(due.key), reasons.get((due.reconciler, due.key), "")) for due in remaining]
+             due.reconciler, due.key.place, reasons.get((due.reconciler, due.key), "")) for due in remaining]
     if rows:
         factory.say(in_columns(rows))
 

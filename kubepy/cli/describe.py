@@ -9,7 +9,7 @@ from kubepy.cli.describers import describer_for
 from kubepy.cli.describers.writer import ZONE, DescribeContext, PrefixWriter
 from kubepy.cli.errors import CliError, raise_together
 from kubepy.cli.runtime.builder import Builder
-from kubepy.cli.runtime.command import command
+from kubepy.cli.runtime.command import command, ticking
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import bool_flag
 from kubepy.cli.runtime.infos import Info
@@ -59,7 +59,9 @@ class DescribeOptions(KustomizeOptions, SelectorOptions, AllNamespacesOptions, C
                                   "object.")
 
 
-@command("describe (-f FILENAME | TYPE [NAME_PREFIX | -l label] | TYPE/NAME)", DescribeOptions, examples=EXAMPLES)
+@ticking
+@command("describe (-f FILENAME | TYPE [NAME_PREFIX | -l label] | TYPE/NAME)", DescribeOptions,
+         examples=EXAMPLES)
 def describe(factory: Factory, options: DescribeOptions) -> None:
     """Show details of a specific resource or group of resources, and of what belongs to them.
 

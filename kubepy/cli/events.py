@@ -8,7 +8,7 @@ from kubepy.api.clock import parse_time
 from kubepy.api.meta import Object, namespace_of
 from kubepy.cli.errors import CliError, UnprefixedError
 from kubepy.cli.runtime.builder import warn_of_short_name
-from kubepy.cli.runtime.command import command
+from kubepy.cli.runtime.command import command, ticking
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import bool_flag, string_flag, string_slice_flag
 from kubepy.cli.runtime.options import AllNamespacesOptions, ChunkSizeOptions, PrintFlags
@@ -36,6 +36,7 @@ NEVER = datetime.min.replace(tzinfo=UTC)
 HEADERS = "LAST SEEN\tTYPE\tREASON\tOBJECT\tMESSAGE"
 
 
+@ticking
 @command("events [(-o|--output=)FORMAT] [--for TYPE/NAME] [--watch] [--types=Normal,Warning]", EventsOptions,
          examples="""
 # The events of the current namespace

@@ -10,7 +10,7 @@ from kubepy.api.scheme import Resource
 from kubepy.cli.errors import AggregateError, CliError, raise_all, raise_together
 from kubepy.cli.get_flags import GetOptions, object_printer, style_for
 from kubepy.cli.runtime.builder import Builder, objects_of
-from kubepy.cli.runtime.command import command
+from kubepy.cli.runtime.command import command, ticking
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.infos import Result
 from kubepy.cli.runtime.output import ItemStream, requested
@@ -37,6 +37,7 @@ class Group(NamedTuple):
     objects: Iterable[Object]  # which is possible once
 
 
+@ticking
 @command("get [(-o|--output=)FORMAT] (TYPE[.VERSION][.GROUP] [NAME | -l label] | TYPE/NAME ...) [flags]",
          GetOptions, examples="""
 # All DaemonSets, with more columns

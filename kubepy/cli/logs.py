@@ -16,7 +16,7 @@ from kubepy.api.selectors import from_label_selector, from_set
 from kubepy.api.types.special import DecodeError, decode_time
 from kubepy.cli.errors import CliError
 from kubepy.cli.runtime.builder import resource_of
-from kubepy.cli.runtime.command import command
+from kubepy.cli.runtime.command import command, ticking
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import bool_flag, duration_flag, int_flag, string_flag
 from kubepy.cli.runtime.options import Options
@@ -61,6 +61,7 @@ class LogRequest(NamedTuple):
     options: LogOptions
 
 
+@ticking
 @command("logs [-f] [-p] (POD | TYPE/NAME) [-c CONTAINER]", LogsOptions, examples="""
 # What the annotation kubepy.dev/log of the pod says
 kubepy logs web

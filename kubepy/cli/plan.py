@@ -16,7 +16,7 @@ from kubepy.cli import kuberc
 from kubepy.cli.clock import DAY
 from kubepy.cli.errors import CliError, SilentExit, guarded
 from kubepy.cli.names import KUBECTL, KUBEPY
-from kubepy.cli.runtime.command import Line, command, line_of, root_command
+from kubepy.cli.runtime.command import Line, command, line_of, reading, root_command
 from kubepy.cli.runtime.driver import ENDLESS
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import FlagSyntaxError, HelpRequested, int_flag, typed_flag
@@ -81,6 +81,7 @@ class PlanOptions(Options):
                          "times that are ranges spread.")
 
 
+@reading
 @command("plan [--] [COMMAND...]", PlanOptions, interspersed=False, examples="""
 # A rolling update: each step, and what is available meanwhile
 kubepy plan set image ds/log-agent agent=fluent-bit:3.1
@@ -365,7 +366,7 @@ def plan_of(factory: Factory, cluster: clusters.LocalCluster, planned: PlannedCo
             planned.messages = planned.messages or distinct(said, MAX_MESSAGES)
 
     prediction = predictions.predict(cluster, act, limit, settings)
-    run = why.runner(factory) if prediction.cluster.client.count_recorded("pods", FEW_PODS) < FEW_PODS else None
+    run = why.runner(factory) if prediction.cluster.client.count_recorded("pods") < FEW_PODS else None
     return judgement.make_plan(planned.line, cluster, prediction, touched, has_ended=has_ended, run=run)
 
 

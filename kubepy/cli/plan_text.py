@@ -14,6 +14,7 @@ from functools import partial
 from typing import IO, NamedTuple
 
 from kubepy.api.values.goformat import format_duration
+from kubepy.controlplane.manager import WAIT_WRITES
 from kubepy.insight import Course, Step
 from kubepy.insight.availability import at_step, extremes, judge
 from kubepy.insight.plans import Plan, PlannedWorkload, Runs
@@ -279,6 +280,8 @@ class PlanText:
         if self._plan.others:
             names = ", ".join(f"{self._kind(key.resource)} {self._name(key)}" for key in self._plan.others)
             yield from self._sentence(f"not counted, for they did not get on before: {names}", Colour.DIM)
+        for contest in self._plan.prediction.contests:
+            yield from self._sentence(f"note: {contest.sentence}", Colour.RED)
 
     def facts(self, workload: PlannedWorkload) -> Iterator[str]:
         """Yield what there is to say about a workload in its line."""
@@ -329,7 +332,9 @@ class PlanText:
             is_last = duration(last) == duration(plan.finished_after)
             text = f"Finishes {moment(plan.finished_after)}{'' if is_last else f'; the last step is {moment(last)}'}."
             return self._paint(text, Colour.GREEN, Colour.BOLD)
-        if not plan.prediction.settled:
+        if plan.prediction.is_cut:
+            text = f"Does not finish: the controllers write more than {WAIT_WRITES:,} times at one moment."
+        elif not plan.prediction.settled:
             text = f"Does not finish within {duration(plan.prediction.limit)}."
         else:
             text = f"Does not finish: nothing more happens {moment(last, at_once='at all')}."

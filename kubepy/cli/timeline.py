@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from kubepy.api.clock import format_exact_time
 from kubepy.cli.errors import CliError, SilentExit
 from kubepy.cli.runtime.builder import Builder
-from kubepy.cli.runtime.command import command
+from kubepy.cli.runtime.command import command, reading
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import string_flag
 from kubepy.cli.runtime.infos import Info
@@ -35,6 +35,7 @@ class TimelineOptions(SelectorOptions, AllNamespacesOptions):
     output: str = output_flag("text, json, html, svg, trace", "text")
 
 
+@reading
 @command("timeline [TYPE/NAME...]", TimelineOptions, examples="""
 # What happened in the cluster, as far as it is kept
 kubepy timeline

@@ -12,7 +12,7 @@ from kubepy.api.clock import parse_time
 from kubepy.api.meta import Object, name_of, namespace_of
 from kubepy.api.values.quantity import Quantity
 from kubepy.cli.errors import CliError
-from kubepy.cli.runtime.command import command
+from kubepy.cli.runtime.command import command, ticking
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import bool_flag, string_flag
 from kubepy.cli.runtime.options import AllNamespacesOptions, FieldSelectorOptions, SelectorOptions
@@ -98,6 +98,7 @@ def amount_cell(resource: str, amounts: Amounts) -> str:
 # --- pods ---------------------------------------------------------------------------------------------------------
 
 
+@ticking
 @command("pod [NAME | -l label]", TopPodOptions, examples="""
 # All pods of the namespace
 kubepy top pod
@@ -195,6 +196,7 @@ def summed(usages: Iterable[Amounts]) -> dict[str, Quantity]:
 # --- nodes --------------------------------------------------------------------------------------------------------
 
 
+@ticking
 @command("node [NAME | -l label]", TopNodeOptions, examples="""
 # All nodes
 kubepy top node

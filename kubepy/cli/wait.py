@@ -8,7 +8,7 @@ from functools import partial
 from kubepy.api.meta import Object, uid_of
 from kubepy.cli.errors import CliError, raise_all, unless_missing
 from kubepy.cli.runtime.builder import Builder
-from kubepy.cli.runtime.command import command
+from kubepy.cli.runtime.command import command, ticking
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import bool_flag, duration_flag, string_array_flag
 from kubepy.cli.runtime.infos import Info, Result
@@ -55,7 +55,9 @@ TIMED_OUT = "timed out waiting for the condition"
 Check = Callable[[Object | None], bool]
 
 
-@command("wait ([-f FILENAME] | TYPE/NAME | TYPE [(-l label | --all)]) --for=CONDITION", WaitOptions, examples="""
+@ticking
+@command("wait ([-f FILENAME] | TYPE/NAME | TYPE [(-l label | --all)]) --for=CONDITION", WaitOptions,
+         examples="""
 # Until a pod is ready
 kubepy wait --for=condition=Ready pod/task
 
@@ -87,6 +89,7 @@ def wait(factory: Factory, options: WaitOptions) -> None:
     if not checks:
         raise CliError("unrecognized condition: []")
     conditions = {word.lower() for word in options.for_}
+    factory.passes_time = options.timeout == 0  # otherwise time passes with the wait
     deadline = _Deadline(factory, options.timeout if options.timeout >= 0 else WEEK)
     if "create" in conditions:
         _wait_for_creation(factory, options, deadline)

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 
 from kubepy.api.clock import format_exact_time
 from kubepy.api.values.goformat import format_duration, to_json
-from kubepy.cli.clock import place
 from kubepy.cli.errors import CliError, SilentExit
 from kubepy.cli.runtime.builder import Builder
-from kubepy.cli.runtime.command import command
+from kubepy.cli.runtime.command import command, reading
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.infos import Info, printed_kind
 from kubepy.cli.runtime.options import (
@@ -63,6 +62,7 @@ class WhyOptions(KustomizeOptions, SelectorOptions, AllNamespacesOptions):
     output: str = output_flag("text, json, yaml", "text")
 
 
+@reading
 @command("why (-f FILENAME | TYPE NAME | TYPE/NAME | [TYPE] -A)", WhyOptions, examples="""
 # Why a rollout does not finish
 kubepy why deployment/web
@@ -176,7 +176,7 @@ def text_of(factory: Factory, answer: Why, paint: Painter, *, with_namespace: bo
         after = format_duration((answer.next.at - answer.now).total_seconds())
         yield ""
         yield from wrapped(f"Next: in {after} ({format_exact_time(answer.next.at)}), "
-                           f"{answer.next.controller}: {place(answer.next.key)}", "  ")
+                           f"{answer.next.controller}: {answer.next.key.place}", "  ")
 
 
 def word(factory: Factory, key: Key) -> str:

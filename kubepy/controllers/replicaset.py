@@ -265,48 +265,62 @@ def new_status(state: ReplicaSetState, failure: str) -> ReplicaSetStatus:
 # --- scaling down -------------------------------------------------------------------------------------------------
 
 
-class PodRank(NamedTuple):
-    """The traits of a pod that tell which of two goes first (``ActivePodsWithRanks``).
+class PodAge(NamedTuple):
+    """The traits of a pod that tell which of two goes first where their ranks are the same (``ActivePodsWithRanks``).
 
-    ``rank``: progress, deletion cost, and active pods of the same owner on its node (negative), so that the lower goes;
     ``draw`` decides between pods of about the same age.
     """
 
-    rank: tuple[bool, int, bool, int, int]
     ready_since: datetime | None
     restarts: tuple[int, int]
     created: datetime | None
     draw: str
 
 
+Rank = tuple[bool, int, bool, int, int]
+
+
 def pods_to_delete(pods: list[Pod], related: Iterable[Pod], count: int, now: datetime) -> list[Pod]:
     """Return the ``count`` pods to delete of ``pods``; ``related`` are the pods of all ReplicaSets of the same owner.
+
+    Ranks come first: progress, deletion cost, and active pods of the same owner on its node (negative), so that the
+    lower goes.
     """
     if count >= len(pods):
         return pods
     pods_on_node = Counter(node_name(pod) for pod in related if is_pod_active(pod) and node_name(pod))
-    ranks = {
-        uid_of(pod): PodRank(
-            (*progress(pod), deletion_cost(pod), -pods_on_node[node_name(pod)]),
-            pod_ready_time(pod) if is_pod_ready(pod) else None, max_container_restarts(pod), creation_time(pod),
-            uid_of(pod)[-8:])  # upstream compares UIDs, which are random; ours begin with their time and place
+    by_rank: dict[Rank, list[Pod]] = {}
+    for pod in sorted(pods, key=uid_of, reverse=True):  # the youngest first
+        rank = (*progress(pod), deletion_cost(pod), -pods_on_node[node_name(pod)])
+        by_rank.setdefault(rank, []).append(pod)
+    chosen: list[Pod] = []
+    for rank in sorted(by_rank):
+        if len(chosen) < count:
+            chosen += _by_age(by_rank[rank], now)
+    return chosen[:count]
+
+
+def _by_age(pods: list[Pod], now: datetime) -> list[Pod]:
+    """Return pods of one rank in the order in which they go, those of the very same age as they come."""
+    ages = {uid_of(pod): PodAge(
+        pod_ready_time(pod), max_container_restarts(pod), creation_time(pod),
+        uid_of(pod)[-8:])  # upstream compares UIDs, which are random; ours begin with their time and place
         for pod in pods}
+    if len({age[:-1] for age in ages.values()}) == 1:
+        return pods
 
     def compare(pod: Pod, other: Pod) -> int:
-        return _compare(ranks[uid_of(pod)], ranks[uid_of(other)], now)
+        return _compare(ages[uid_of(pod)], ages[uid_of(other)], now)
 
     in_order: list[Pod] = []  # by insertion: what sort() makes of an order with circles depends on Python's version
-    for pod in sorted(pods, key=uid_of, reverse=True):  # the youngest first
+    for pod in pods:
         insort(in_order, pod, key=cmp_to_key(compare))
-    return in_order[:count]
+    return in_order
 
 
-def _compare(pod: PodRank, other: PodRank, now: datetime) -> int:
+def _compare(pod: PodAge, other: PodAge, now: datetime) -> int:
     """Return a negative number if ``pod`` goes first. Pods of the very same age are left in their order."""
-    if pod.rank != other.rank:
-        return -1 if pod.rank < other.rank else 1
-    is_ready = pod.rank[2]
-    if is_ready and pod.ready_since != other.ready_since:
+    if pod.ready_since != other.ready_since:
         return _compare_times(pod.ready_since, other.ready_since, now) or (-1 if pod.draw < other.draw else 1)
     if pod.restarts != other.restarts:
         return -1 if pod.restarts > other.restarts else 1

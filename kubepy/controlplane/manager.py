@@ -25,7 +25,8 @@ from kubepy.api.meta import Object, name_of, namespace_of, uid_of
 from kubepy.apiserver.client import CRDS, Batch, Client
 from kubepy.controlplane.summary import Due, Summary, SyncFailure
 from kubepy.controlplane.users import user_of
-from kubepy.runtime.checkpoint import UNWATCHED, Checkpoint, Pending, dump, parse
+from kubepy.runtime.checkpoint import CONTENTION, EVENTS, UNWATCHED, Checkpoint, Pending, dump, parse
+from kubepy.runtime.contention import Contention, Party
 from kubepy.runtime.reconcile import EVERY_RESOURCE, Handler, Informers, Key, Reconciler, Remembering, WatchEvent
 from kubepy.runtime.workqueue import WorkQueue
 
@@ -48,7 +49,9 @@ MAX_POLL_SECONDS = 1.0
 QUIET_SECONDS = 1.0  # how often it polls where it is known that nothing has changed
 LISTEN_SECONDS = 0.2  # how long it listens for changes before it looks whether it is to stop
 MAX_CONFLICTS = 20  # in a row
-EVENTS = "events"  # the memory of the recorders among those of the reconcilers
+# Writes of controllers without a moment in which nothing is left to do: in a command that reads, after which the rest
+# is left to the next one (some 5,000 pods get ready), and in one that waits or predicts (25,000 pods are replaced).
+READ_WRITES, WAIT_WRITES = 20_000, 300_000
 
 
 class CheckpointStore(NamedTuple):
@@ -125,6 +128,9 @@ class Manager:
         self._conflicts = 0  # batches in a row that failed because another program wrote to the folder meanwhile
         self._users = {reconciler.name: user_of(reconciler.name, informers) for reconciler in reconcilers}
         self._queues = {reconciler.name: reconciler.queue for reconciler in reconcilers}
+        self._contention = Contention(clock.now, self._hold, lambda party: self._queues[party.reconciler].release(
+            party.key))
+        self._acting: Party | None = None  # the sync whose writes are observed
         self._handlers: dict[str, list[Handler]] = {}  # by resource
         self._handlers_of = cache(lambda resource: [  # those of a resource, and those of every resource
             *self._handlers.get(resource, ()), *self._handlers.get(EVERY_RESOURCE, ())])
@@ -144,6 +150,8 @@ class Manager:
         self._stale = False  # the informers cannot be trusted: list everything again
         self._saved: str | None = None  # the checkpoint that was read or written last
         self._summary = Summary()
+        self._written = 0  # objects that were written since the controllers last had nothing to do
+        self._most_writes = math.inf  # the bound of that in this run
         # How far the cluster's own time is moved, and how often in one batch: infinity unless somebody looks at each
         # moment.
         self._horizon, self._moves = Horizon(), 0.0
@@ -151,18 +159,19 @@ class Manager:
     # --- running
 
     def run_until_settled(self, quiet_for: float = 0.0, done: Callable[[], bool] = lambda: False, *,
-                          skip_waits: bool = False) -> Summary:
+                          skip_waits: bool = False, most_writes: float = math.inf) -> Summary:
         """Work until nothing is left to do now, nor falls due within ``quiet_for`` seconds, or ``done()`` holds.
 
         Repeating keys are not waited for, as there would be no end.
         ``skip_waits``: skippable delays are not waited for. ``done`` is asked after each batch.
-        Raises the errors of a transaction: LockTimeoutError, FolderError.
+        ``most_writes``: as for :meth:`go_on`. Raises the errors of a transaction: LockTimeoutError, FolderError.
         """
         patience = quiet_for if self._clock.own else max(quiet_for, RETRY_PATIENCE)
-        return self.go_on(Horizon(settled=patience), stop=done, skip_waits=skip_waits)
+        return self.go_on(Horizon(settled=patience), stop=done, skip_waits=skip_waits, most_writes=most_writes)
 
     def advance(self, until: datetime | None = None, *, settled: bool = False, done: Callable[[], bool] | None = None,
-                stop: Callable[[], bool] = lambda: False, skip_waits: bool = False) -> Summary:
+                stop: Callable[[], bool] = lambda: False, skip_waits: bool = False,
+                most_writes: float = math.inf) -> Summary:
         """Work until a moment, at each moment on the way at which something falls due; None: only what is due now.
 
         The cluster's own time is moved, and stands at ``until`` in the end; the system's is waited for.
@@ -173,20 +182,25 @@ class Manager:
         """
         self._client.take_over_time()
         horizon = Horizon(until or (None if settled else self._clock.now()), math.inf if settled else None)
-        return self.go_on(horizon, done, stop=stop, skip_waits=skip_waits)
+        return self.go_on(horizon, done, stop=stop, skip_waits=skip_waits, most_writes=most_writes)
 
     def go_on(self, horizon: Horizon, done: Callable[[], bool] | None = None, *,
-              stop: Callable[[], bool] = lambda: False, skip_waits: bool = False) -> Summary:
+              stop: Callable[[], bool] = lambda: False, skip_waits: bool = False,
+              most_writes: float = math.inf) -> Summary:
         """Work, and go on with time from one moment at which something falls due to the next.
 
         :param done: ends it. If time is the cluster's own, it is asked whenever the work of a moment is done, otherwise
             after each batch.
         :param stop: ends it between two batches; the rest stays to be done.
         :param skip_waits: skippable delays are not waited for.
+        :param most_writes: about so many objects are written without a moment in which nothing is left to do; then the
+            rest stays to be done, and the summary says so.
 
         Raises the errors of a transaction: LockTimeoutError, FolderError.
         """
         self._summary = Summary()
+        self._written, self._most_writes = 0, most_writes
+        self._contention.noticed.clear()
         start = time.monotonic()
         self._began = self.begun if start - self.begun < SHORT_RUN_SECONDS else start
         self._resume()
@@ -196,7 +210,7 @@ class Manager:
         interval = POLL_SECONDS
         while True:
             self._work(is_over)
-            if is_over() or (done and done()):
+            if is_over() or self._is_spent() or (done and done()):
                 break
             if skip_waits and any(reconciler.queue.skip_waits() for reconciler in self._reconcilers):
                 continue
@@ -209,7 +223,9 @@ class Manager:
                 self._moves = moves_each_time
                 self._run_batch()
         self._moves = 0
+        self._summary.is_cut = self._is_cut()
         self._save()
+        self._summary.contests = list(self._contention.noticed.values())
         due = [Due(due, reconciler.name, key) for reconciler in self._reconcilers
                for key, due in reconciler.queue.pending() if due]
         self._summary.due = sorted(due, key=lambda due: due.time)
@@ -275,12 +291,20 @@ class Manager:
 
     def _work(self, done: Callable[[], bool]) -> None:
         """Run batches until nothing is left to do now, or ``done()`` holds."""
-        while not done():
+        while not done() and not self._is_spent():
             if self._stale or not self.has_work():  # a batch polls by itself when it begins
                 self.poll(self._looked_within())
             if not self.has_work():
                 return
             self._run_batch()
+
+    def _is_spent(self) -> bool:
+        """Tell whether this run has written as much as it may."""
+        return self._written >= self._most_writes
+
+    def _is_cut(self) -> bool:
+        """Tell whether this run leaves work to be done now because it has written as much as it may."""
+        return self._is_spent() and self.has_work()
 
     def has_work(self) -> bool:
         """Return whether something is to be done now."""
@@ -298,8 +322,9 @@ class Manager:
                 patience = BATCH_SECONDS * (1 + BEGIN_SHARE * (time.monotonic() - start))
                 self._observe_outside(batch)
                 passed = 0.0
-                while True:
+                while not self._is_spent():
                     if (picked := self._next()) is None:
+                        self._written = 0
                         if passed > patience or not self._move_clock():
                             break
                         continue
@@ -346,6 +371,7 @@ class Manager:
     def _sync(self, reconciler: Reconciler, key: Key) -> None:
         """Sync one key. An exception of any class, a bug included, must not keep other reconcilers from their work."""
         queue, requester = reconciler.queue, self._client.requester
+        self._acting = Party(reconciler.name, key)
         self._client.requester = self._users[reconciler.name](key)
         try:
             reconciler.sync(key)
@@ -389,6 +415,8 @@ class Manager:
     def _observe_outside(self, batch: Batch) -> None:
         """Take in the changes that others made since the last batch."""
         inbox = self._inbox = [*self._inbox, *batch.drain()]  # kept until the commit, which may fail
+        if any(event.key.resource not in UNWATCHED for event in inbox):
+            self._contention.change_outside()
         if self._stale:
             self._relist(inbox)
         elif not self._loaded:
@@ -476,9 +504,20 @@ class Manager:
                 self._informers.observe(change)
                 self._handle(change)
                 if ours:
-                    self._summary.record(change)
+                    self._note_own(change)
                 if _defines_resource(change):
                     self._deliver_objects(change.key.name)
+
+    def _note_own(self, change: WatchEvent) -> None:
+        """Take notice of a write that a sync has made."""
+        self._written += 1
+        self._summary.record(change)
+        if self._acting is not None:
+            self._contention.note(change, self._acting)
+
+    def _hold(self, party: Party, until: datetime, is_longest: bool) -> None:
+        """Keep a controller from an object until a moment."""
+        self._queues[party.reconciler].hold(party.key, until, repeating=is_longest)
 
     def _deliver_objects(self, resource: str) -> None:
         """Hand over the objects of a custom resource as added: they could not be read before its definition."""
@@ -545,6 +584,7 @@ class Manager:
         for reconciler in self._remembering:
             if memory := checkpoint.memories.get(reconciler.name):
                 reconciler.recall(memory)
+        self._contention.recall(checkpoint.memories.get(CONTENTION, {}))
         for component, recorder in self._client.event_memories.items():
             recorder.recall(checkpoint.memories.get(EVENTS, {}).get(component))
 
@@ -558,8 +598,11 @@ class Manager:
         now, recorders = self._clock.now(), self._client.event_memories
         memories[EVENTS] = {component: memory for component, recorder in recorders.items()
                             if (memory := recorder.remember(now))}
+        if memory := self._contention.remember():
+            memories[CONTENTION] = memory
         turn = (self._turn, self._keys_left) if self._has_keys() else ()
-        text = dump(Checkpoint(self._delivered, (*self._carried, *pending), memories, turn), self._checkpoints.identity)
+        checkpoint = Checkpoint(self._delivered, (*self._carried, *pending), memories, turn, self._is_cut())
+        text = dump(checkpoint, self._checkpoints.identity)
         if text != self._saved:
             self._checkpoints.save(text)
             self._saved = text

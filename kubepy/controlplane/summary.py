@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from kubepy.api.meta import uid_of
+from kubepy.runtime.contention import Contest
 from kubepy.runtime.reconcile import Key, WatchEvent
 
 
@@ -40,11 +41,18 @@ class ObjectChange(NamedTuple):
 
 
 class Summary:
-    """The net changes of a run: an object that was created and deleted again is left out."""
+    """The net changes of a run: an object that was created and deleted again is left out.
+
+    :ivar due: what remains, earliest first.
+    :ivar contests: controllers that undo each other's work, and wait for that reason.
+    :ivar is_cut: the run has ended at the bound of its writes, with work left to be done now.
+    """
 
     def __init__(self) -> None:
         self.failures: list[SyncFailure] = []
-        self.due: list[Due] = []  # what remains, earliest first
+        self.due: list[Due] = []
+        self.contests: list[Contest] = []
+        self.is_cut = False
         self._before: dict[Key, str] = {}  # uid before the run, "" where there was none
         self._after: dict[Key, str] = {}
         self._kinds: dict[Key, str] = {}

@@ -24,6 +24,7 @@ from kubepy.insight.why import Why, why_document
 from kubepy.insight.why.goals import is_done
 from kubepy.insight.why.scene import Scene
 from kubepy.insight.why.verdict import DIAGNOSES, Question, Run, explain
+from kubepy.runtime.contention import Contest, Party
 from kubepy.storage import Key
 
 # What counts as a workload where no other workload controls it.
@@ -184,9 +185,11 @@ class Judge:
                     yield self._after.key(obj)
 
     def is_finished(self, key: Key) -> bool:
-        """Return whether a workload is where it should be at the end: rolled out, complete, or gone if it is to go."""
+        """Return whether a workload is where it should be at the end: rolled out, complete, or gone if it is to go; and
+        no controllers are at odds about it, so that it stays there."""
         obj = self._after.get(*key)
-        return obj is None or is_done(self._after, obj, obj)
+        is_contested = any(contest.subject == key for contest in self._after.contests)
+        return obj is None or (is_done(self._after, obj, obj) and not is_contested)
 
     def counts(self, key: Key) -> bool:
         """Return whether a workload that does not finish makes the plan fail: it is touched, or was finished before."""
@@ -237,8 +240,18 @@ def plan_document(plan: Plan, program: str = "kubepy") -> Object:
         "kind": "Plan", "command": list(plan.command), "startedAt": format_exact_time(prediction.started),
         "settledAfter": format_duration(prediction.settled_after) if prediction.settled else None,
         "finishes": plan.finishes, "workloads": workloads, "steps": document["steps"],
+        "contests": [contest_document(contest) for contest in prediction.contests], "cut": prediction.is_cut,
         "why": [why_document(planned.why, program) for planned in plan.workloads if planned.why is not None],
     }
+
+
+def contest_document(contest: Contest) -> Object:
+    """Return two controllers that undo each other's work as JSON data."""
+    def described(party: Party, does: str) -> Object:
+        return {"controller": party.reconciler, "object": party.key._asdict(), "does": does}
+
+    return {"object": contest.subject._asdict(), "maker": described(contest.maker, contest.work),
+            "undoer": described(contest.undoer, contest.undoing), "rounds": contest.rounds}
 
 
 # --- several runs -------------------------------------------------------------------------------------------------

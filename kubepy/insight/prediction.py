@@ -6,6 +6,7 @@ With the cluster's own clock and a seed they do on the fork exactly what they wo
 
 from __future__ import annotations
 
+import json
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -19,9 +20,11 @@ from kubepy.api.meta import Object, controller_of, uid_of
 from kubepy.api.objects.pods import is_pod_active, is_pod_ready
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.controlplane import build_manager, manager_lock
+from kubepy.controlplane.manager import WAIT_WRITES
 from kubepy.insight import Timeline
 from kubepy.insight.timeline import read_timeline
-from kubepy.runtime.checkpoint import CHECKPOINT, Pending, latest
+from kubepy.runtime.checkpoint import CHECKPOINT, CONTENTION, MEMORIES, Pending, latest
+from kubepy.runtime.contention import Contest, waits_of
 from kubepy.storage import Key
 from kubepy.storage.memory import MemoryStore
 
@@ -42,6 +45,7 @@ class Prediction:
         ``done``.
     :ivar origin: the fork with which it began; ``cluster`` may be a fork of that.
     :ivar settled_after: seconds of the cluster's time from the beginning to the end.
+    :ivar is_cut: the end is the bound of the controllers' writes: they were not done with the work of a moment.
     """
 
     def __init__(self, cluster: LocalCluster, started: datetime, revision: int, limit: float, *, settled: bool) -> None:
@@ -51,12 +55,18 @@ class Prediction:
         self.settled = settled
         self.settled_after = (cluster.clock.now() - started).total_seconds()
         self.origin = cluster
+        self.is_cut = False
         self._revision = revision
 
     def close(self) -> None:
         """Let go of the folder that the fork lies over, after which nothing can be read from the fork. A fork of a fork
         shares the folder with its origin, and does not let go of it."""
         release(self.origin)
+
+    @cached_property
+    def contests(self) -> tuple[Contest, ...]:
+        """The controllers that undo each other's work at the end, without end."""
+        return contests_of(self.cluster)
 
     @cached_property
     def timeline(self) -> Timeline:
@@ -66,7 +76,7 @@ class Prediction:
 
 def predict(cluster: LocalCluster, act: Callable[[LocalCluster], object], limit: float = DAY,
             settings: Mapping[str, Any] = NO_SETTINGS, *,
-            done: Done | None = None) -> Prediction:
+            done: Done | None = None, most_writes: float = WAIT_WRITES) -> Prediction:
     """Predict what happens in a cluster after ``act`` has changed it; the cluster itself is not changed.
 
     A fork of a cluster with the system's time gets a clock of its own, which begins at now. Admission webhooks are
@@ -77,6 +87,7 @@ def predict(cluster: LocalCluster, act: Callable[[LocalCluster], object], limit:
     :param limit: seconds of the cluster's time after which the prediction ends.
     :param settings: replace those of the cluster's ``kubepy.yaml``.
     :param done: ends the prediction; it is asked about the fork when the work of a moment is done.
+    :param most_writes: ends it where the controllers write more than that without an end of their work.
 
     Raises what ``act`` raises, FolderError.
     """
@@ -85,20 +96,20 @@ def predict(cluster: LocalCluster, act: Callable[[LocalCluster], object], limit:
     fork.use_faults(cluster.settings.faults)
     revision = fork.client.revision()
     end = fork.clock.limit = later(started, limit)
-    is_cut, repetition = False, Repetition()
+    is_over_limit, repetition = False, Repetition()
     try:
         act(fork)
     except ClockLimit:
-        is_cut = True
+        is_over_limit = True
     except BaseException:
         release(fork)
         raise
     fork.clock.limit = None
     repetition.watch(fork)
-    work(fork, end, done, repetition)
-    last = tried_again(fork, end, done) if not is_cut and is_settled(fork) else fork
-    prediction = Prediction(last, started, revision, limit, settled=is_settled(last) and not is_cut)
-    prediction.origin = fork
+    is_cut = work(fork, end, done, repetition, most_writes=most_writes)
+    last = tried_again(fork, end, done) if not is_over_limit and is_settled(fork) else fork
+    prediction = Prediction(last, started, revision, limit, settled=is_settled(last) and not is_over_limit)
+    prediction.origin, prediction.is_cut = fork, is_cut
     return prediction
 
 
@@ -149,8 +160,10 @@ class Repetition:
 
 
 def work(fork: LocalCluster, end: datetime, done: Done | None, repetition: Repetition | None = None, *,
-         settled: bool = True) -> None:
+         settled: bool = True, most_writes: float = WAIT_WRITES) -> bool:
     """Let the controllers work on a fork until a moment, or until it is settled before, or repeats itself without end.
+
+    Returns whether they have reached the bound of their writes before that.
     """
     started, seconds = fork.clock.now(), FIRST_LOOK if repetition else math.inf
 
@@ -161,9 +174,9 @@ def work(fork: LocalCluster, end: datetime, done: Done | None, repetition: Repet
         manager = build_manager(fork)
         while True:
             until = min(end, later(started, seconds))
-            manager.advance(until, settled=settled, done=is_over if done else None)
-            if fork.clock.now() < until or until == end or is_over():
-                return
+            summary = manager.advance(until, settled=settled, done=is_over if done else None, most_writes=most_writes)
+            if summary.is_cut or fork.clock.now() < until or until == end or is_over():
+                return summary.is_cut
             seconds *= 4
 
 
@@ -171,6 +184,14 @@ def pending(fork: LocalCluster) -> Sequence[Pending]:
     """Return what the controllers of a fork have to do, now or later."""
     checkpoint = latest(fork.store.meta(CHECKPOINT))
     return checkpoint.pending if checkpoint is not None else ()
+
+
+def contests_of(cluster: LocalCluster) -> tuple[Contest, ...]:
+    """Return the controllers of a cluster that undo each other's work, without end: one contest for each object."""
+    text, now = cluster.store.meta(MEMORIES), cluster.clock.now()
+    memory = json.loads(text).get(CONTENTION, {}) if text else {}
+    waits = [wait for wait in waits_of(memory) if not wait.is_over(now) and not wait.is_released]
+    return tuple({wait.contest.subject: wait.contest for wait in reversed(waits)}.values())
 
 
 def is_settled(fork: LocalCluster) -> bool:

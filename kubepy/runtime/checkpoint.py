@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from kubepy.apiserver.settings import ClusterSettings
     from kubepy.storage.interfaces import Store
 
+EVENTS, CONTENTION = "events", "contention"  # what is no reconciler's among the memories
 CHECKPOINT, MEMORIES = "manager.checkpoint", "manager.memories"  # the names of its two parts in the store
 WITH_MEMORIES = __version__  # the version of a checkpoint of one part, as before there were two
 VERSION = f"{__version__}, two parts"
@@ -51,13 +52,14 @@ class Checkpoint(NamedTuple):
     """``revision``: all changes up to it have been delivered. ``memories``: the memory of each reconciler, as JSON.
 
     ``turn``: the position of the reconciler whose turn it is, and the number of keys that are left to it; () between
-    two rounds.
+    two rounds. ``is_cut``: the last run ended at the bound of its writes, with work left to be done.
     """
 
     revision: int
     pending: tuple[Pending, ...] = ()
     memories: Mapping[str, Any] = {}
     turn: tuple[int, ...] = ()
+    is_cut: bool = False
 
     def is_settled(self, now: datetime, within: float = 0.0) -> bool:
         """Return whether no key falls due within so many seconds, and no repeating one now."""
@@ -78,7 +80,7 @@ def dump(checkpoint: Checkpoint, reconcilers: Sequence[str]) -> str:
     pending = [[reconciler, *key, due.astimezone(UTC).isoformat() if due else None, *flags]
                for reconciler, key, due, *flags in checkpoint.pending]
     head = {"version": VERSION, "reconcilers": list(reconcilers), "revision": checkpoint.revision,
-            "pending": pending, "memories": None, "turn": checkpoint.turn}
+            "pending": pending, "memories": None, "turn": checkpoint.turn, "cut": checkpoint.is_cut}
     return "\n".join(json.dumps(part, separators=(",", ":"), sort_keys=True) for part in (head, checkpoint.memories))
 
 
@@ -142,6 +144,12 @@ def settled_checkpoint(cluster: LocalCluster, within: float = 0.0, *, of_this_ve
     return checkpoint if all(change.key.resource in UNWATCHED for change in changes) else None
 
 
+def was_cut(store: Store) -> bool:
+    """Return whether the last run of the controllers ended at the bound of its writes, with work left to be done."""
+    text = store.meta(CHECKPOINT)
+    return bool(text and json.loads(text).get("cut"))
+
+
 def latest(text: str | None) -> Checkpoint | None:
     """Read a checkpoint of any version without its memories, or None where there is none."""
     return _read(json.loads(text)) if text else None
@@ -151,4 +159,4 @@ def _read(record: Mapping[str, Any]) -> Checkpoint:
     pending = tuple(Pending(owner, Key(resource, namespace, name), parse_time(due) if due else None, *flags)
                     for owner, resource, namespace, name, due, *flags in record["pending"])
     return Checkpoint(record["revision"], pending, record["memories"] or {},
-                      tuple(record.get("turn", ())))
+                      tuple(record.get("turn", ())), bool(record.get("cut")))

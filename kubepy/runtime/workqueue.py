@@ -16,7 +16,7 @@ K = TypeVar("K", bound=Hashable)
 BASE_DELAY = 0.005  # seconds; the default controller rate limiter's exponential part
 MAX_DELAY = 1000.0
 LAST_YEAR = 2261  # of a clock: Go counts nanoseconds in 64 bits
-BURST = 10_000.0  # more than a rollout of 1,000 pods takes, one pod after the other and each in no time
+BURST = 100_000.0  # more than a rollout of 25,000 pods takes, one pod after the other and each in no time
 MOST_STALE = 64  # entries of the heap that do not count any more, beside as many as there are others
 
 
@@ -25,8 +25,8 @@ class WorkQueue(Generic[K]):
 
     A key that is handed out is not put off any more: its sync decides anew when it falls due next.
     ``now`` is the cluster's time: delays are counted in it. ``delays``: the first back-off and the longest, in seconds.
-    ``burst``: a key that is handed out so many times more often than once a second waits for a second. Controllers that
-    undo each other's work would otherwise never let a time go on that moves only when nothing is left to do.
+    ``burst``: a key that is handed out so many times more often than once a second waits for a second: the last resort
+    against work without end, which would never let a time go on that moves only when nothing is left to do.
     """
 
     def __init__(self, now: Callable[[], datetime], delays: tuple[float, float] = (BASE_DELAY, MAX_DELAY),
@@ -43,6 +43,7 @@ class WorkQueue(Generic[K]):
         self._due: dict[K, tuple[datetime, int]] = {}  # when, and which entry of the heap says so
         self._skippable: set[K] = set()  # delayed keys that need not wait
         self._repeating: set[K] = set()  # delayed keys that come again and again
+        self._held: dict[K, tuple[datetime, bool]] = {}  # not handed out before then; whether that repeats
         self._failures: dict[K, int] = {}
         self._order = 0
 
@@ -91,6 +92,17 @@ class WorkQueue(Generic[K]):
         self._skippable.discard(key)
         self._repeating.discard(key)
 
+    def hold(self, key: K, until: datetime, *, repeating: bool = False) -> None:
+        """Hand a key out no earlier than at a moment, whoever adds it. ``repeating``: as for :meth:`add_at`."""
+        self._held[key] = until, repeating
+
+    def release(self, key: K) -> None:
+        """Let a key that is held be handed out; now, if it was ready and has been put off."""
+        until, _ = self._held.pop(key, (None, False))
+        if key in self._due and self._due[key][0] == until:
+            self.cancel(key)
+            self.add(key)
+
     def skip_waits(self) -> bool:
         """Add the keys now whose delay is skippable; return whether there were any."""
         skipped = sorted(self._skippable & self._due.keys(), key=lambda key: self._due[key])
@@ -131,11 +143,23 @@ class WorkQueue(Generic[K]):
         self._promote()
         while self._ready:
             key = next(iter(self._ready))
+            if key in self._held and self._put_off(key):
+                continue
             if self._is_in_time(key):
                 return self._take(key)
             del self._ready[key]
             self.add_after(key, 1.0)
         return None
+
+    def _put_off(self, key: K) -> bool:
+        """Put off a ready key that is held; return whether it still is."""
+        until, is_repeating = self._held[key]
+        if until <= self._now():
+            del self._held[key]
+            return False
+        del self._ready[key]
+        self.add_at(key, until, repeating=is_repeating)
+        return True
 
     def _take(self, key: K) -> K:
         del self._ready[key]

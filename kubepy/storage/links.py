@@ -185,6 +185,9 @@ class RecordedView(Protocol):
     def keys(self, resource: str, limit: int | None = None) -> Keys:
         """Return the keys of the objects of a resource, at most so many, in key order."""
 
+    def count(self, resource: str) -> int:
+        """Return the number of objects of a resource, without reading them."""
+
     def names(self, resource: str, namespace: str, prefix: str) -> Names:
         """Return the names of the objects of a resource in a namespace that begin so (with ASCII), in order."""
 

@@ -178,6 +178,10 @@ class ObjectTable:
         """Return the names of all objects, None where they are still with the source."""
         return None if self._merged is None else [name for name, _ in self._merged.items()]
 
+    def size(self) -> int | None:
+        """Return the number of objects, None where some are still with the source."""
+        return None if self._merged is None else len(self._merged)
+
     def changes(self) -> Iterable[tuple[str, MemoryRecord]]:
         """Yield what was changed over the source, by name; a record without JSON is of a deleted object."""
         return self._changed.items()
@@ -246,6 +250,13 @@ class StoreState(NamedTuple):
                 present = {*by_namespace.get(namespace, ()), *changes}
                 names = [name for name in sorted(present) if name not in changes or changes[name].json is not None]
             yield from (Key(resource, namespace, name) for name in names)
+
+    def count(self, resource: str) -> int:
+        """Return the number of objects of a resource."""
+        sizes = [table.size() for table in self.tables.get(resource, {}).values()]
+        if None in sizes:  # the source knows
+            return sum(1 for _ in self.keys(resource))
+        return sum(size for size in sizes if size is not None)
 
     def find(self, name: str, value: str, resource: str | None = None,
              namespace: str | None = None) -> list[MemoryRecord]:
@@ -703,6 +714,9 @@ class MemoryView:
 
     def keys(self, resource: str, limit: int | None = None) -> Keys:
         return list(islice(self._state.keys(resource), limit))
+
+    def count(self, resource: str) -> int:
+        return self._state.count(resource)
 
     def names(self, resource: str, namespace: str, prefix: str) -> Names:
         return [key.name for key in self._state.keys(resource)

@@ -30,6 +30,11 @@ class Key(NamedTuple):
     namespace: str
     name: str
 
+    @property
+    def place(self) -> str:
+        """The object as a report names it: ``pods/web-0 in default``."""
+        return f"{self.resource}/{self.name} in {self.namespace}" if self.namespace else f"{self.resource}/{self.name}"
+
 
 Object = dict[str, Any]
 Objects = list[Object]

@@ -192,3 +192,34 @@ def test_moment_that_no_clock_reaches_is_never_due():
     hands.queue.add_at("later", datetime(2262, 1, 1, tzinfo=UTC))
     hands.queue.add_at("in time", datetime(2261, 12, 31, tzinfo=UTC))
     assert [key for key, _ in hands.queue.pending()] == ["in time"]
+
+
+def test_held_key_is_handed_out_at_its_moment_whoever_adds_it():
+    hands = Hands()
+    hands.queue.hold("a", START + timedelta(seconds=5), repeating=True)
+    hands.queue.add("a")
+    hands.queue.add("b")
+    assert hands.ready() == ["b"]
+    assert hands.queue.pending() == [("a", START + timedelta(seconds=5))]
+    assert hands.queue.is_repeating("a")
+    hands.pass_time(4)
+    hands.queue.add("a")
+    assert hands.ready() == []
+    hands.pass_time(1)
+    assert hands.ready() == ["a"]
+    hands.queue.add("a")
+    assert hands.ready() == ["a"]
+
+
+def test_released_key_is_handed_out_now_if_it_had_been_put_off():
+    hands = Hands()
+    for key in ("waits", "later"):
+        hands.queue.hold(key, START + timedelta(seconds=9))
+    hands.queue.add("waits")
+    hands.queue.add_after("later", 2)
+    assert hands.ready() == []
+    for key in ("waits", "later", "unknown"):
+        hands.queue.release(key)
+    assert hands.ready() == ["waits"]
+    hands.pass_time(2)
+    assert hands.ready() == ["later"]

@@ -12,6 +12,7 @@ from kubepy.api import errors
 from kubepy.api.meta import Object
 from kubepy.apiserver.kinds import AdmissionPlugin, kind_of
 from kubepy.apiserver.server import Attributes, RequestScope
+from kubepy.apiserver.transaction import PODS
 from kubepy.lazy import lazy_imports
 from kubepy.storage import Key
 
@@ -89,6 +90,17 @@ def charge_quotas(attributes: Attributes) -> Sequence[tuple[Object, Object]]:
     if not attributes.namespace or not attributes.transaction.list(QUOTAS, attributes.namespace):
         return []
     return quota.charge(attributes)
+
+
+def check_limits(scope: RequestScope, name: str) -> None:
+    """Refuse another object of a kind of which the cluster has as many as ``limits`` in ``kubepy.yaml`` allows, as a
+    quota would. Raises Forbidden."""
+    if scope.resource.key != PODS:
+        return
+    limit, used = scope.server.settings.limits.pods, scope.transaction.count_pods()
+    if used >= limit:
+        raise errors.forbidden(PODS, name, f"exceeded limit: limits.pods of kubepy.yaml, requested: pods=1, used: "
+                                           f"pods={used}, limited: pods={limit}")
 
 
 def check_namespace(attributes: Attributes) -> None:

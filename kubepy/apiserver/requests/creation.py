@@ -133,6 +133,7 @@ def create_decoded(scope: RequestScope, new: Object, managed_fields: Callable[[]
     server.warn_all(strategy.warnings_on_create(new))
     attributes = Attributes(scope, new)
     admission.validate(attributes)
+    admission.check_limits(scope, metadata["name"])
     charges = admission.charge_quotas(attributes)
     stored = scope.create(new)
     if names_given:

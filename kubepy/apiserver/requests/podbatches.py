@@ -108,6 +108,7 @@ def create_alike(scope: RequestScope, memory: BatchMemory, mark: bytes, body: Ob
     transaction, server = scope.transaction, scope.server
     prefix, node = body["metadata"]["generateName"], node_of(body["spec"])
     name, names_given = generate(scope, prefix)
+    admission.check_limits(scope, name)
     metadata = {**example["metadata"], "name": name, "creationTimestamp": server.clock.timestamp(),
                 "uid": server.ids.uid(*scope.key_of(name), revision=transaction.revision)}
     del metadata["resourceVersion"]

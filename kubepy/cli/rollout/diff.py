@@ -22,7 +22,7 @@ from kubepy.cli.rollout.revisions import (
     revisions_of,
 )
 from kubepy.cli.rollout.undo import KEPT_ANNOTATIONS, find_revision
-from kubepy.cli.runtime.command import command
+from kubepy.cli.runtime.command import command, ticking
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import int_flag
 from kubepy.cli.runtime.infos import Info
@@ -45,6 +45,7 @@ class RolloutDiffOptions(RolloutOptions):
                                 "revision).")
 
 
+@ticking
 @command("diff (TYPE NAME | TYPE/NAME)", RolloutDiffOptions, examples="""
 # What the last rollout of a DaemonSet changed
 kubepy rollout diff ds/log-agent

@@ -13,7 +13,7 @@ from kubepy.cli.describers.writer import PADDING, PrefixWriter
 from kubepy.cli.errors import CliError
 from kubepy.cli.rollout import RolloutOptions, latest_objects
 from kubepy.cli.rollout.revisions import Revision, RevisionPair, require_revisions, revisions_of
-from kubepy.cli.runtime.command import command
+from kubepy.cli.runtime.command import command, ticking
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import int_flag
 from kubepy.cli.runtime.infos import Info
@@ -34,6 +34,7 @@ class HistoryOptions(RolloutOptions, PrintFlags):
     revision: int = int_flag("revision", help="See the details, including podTemplate of the revision specified.")
 
 
+@ticking
 @command("history (TYPE NAME | TYPE/NAME)", HistoryOptions, examples="""
     # The revisions of a DaemonSet and what caused each
     kubepy rollout history ds/log-agent

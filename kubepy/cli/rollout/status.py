@@ -14,7 +14,7 @@ from kubepy.api.objects.deployments import revision_of
 from kubepy.api.scheme import Resource
 from kubepy.cli.errors import CliError, unless_missing
 from kubepy.cli.rollout import RolloutOptions, latest_objects
-from kubepy.cli.runtime.command import command
+from kubepy.cli.runtime.command import command, ticking
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import bool_flag, duration_flag, int_flag
 from kubepy.cli.runtime.infos import Info
@@ -33,6 +33,7 @@ class StatusOptions(RolloutOptions):
                                    "Any other values should contain a corresponding time unit (e.g. 1s, 2m, 3h).")
 
 
+@ticking
 @command("status (TYPE NAME | TYPE/NAME)", StatusOptions, examples="""
     # Wait until a DaemonSet is rolled out; the controllers run meanwhile
     kubepy rollout status ds/log-agent

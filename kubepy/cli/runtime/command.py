@@ -60,6 +60,8 @@ class Command(click.Group):
 
     interspersed = True  # flags may stand behind other words; False: the first other word ends them (pflag)
     creates = False  # whether it may make new objects, and so the cluster that is to hold them
+    reads = False  # whether it shows what is there, and writes nothing itself
+    ticks = False  # whether time goes on when it reads, in a cluster that says so
     flag_error_status = 1  # the exit status for flags that cannot be read; others than 1 also change the message
     entries: Mapping[str, Entry] = {}
     help_on_stdout = False
@@ -151,6 +153,7 @@ class Command(click.Group):
             if flag.deprecated and options.changed(flag.long):
                 factory.say(f"Flag --{flag.long} has been deprecated, {flag.deprecated}")
         factory.use(self.global_options_of(values), may_create=self.creates)
+        factory.reads, factory.passes_time = self.reads, self.ticks
         factory.chunk_size = getattr(options, "chunk_size", 0)
         (self.run or self._run_group)(factory, options)
         factory.finish()
@@ -198,6 +201,18 @@ def root_command() -> Command:
     root = click.get_current_context().find_root().command
     assert isinstance(root, Command)
     return root
+
+
+def reading(command: Command) -> Command:
+    """Mark a command as one that shows what is there, and writes nothing itself."""
+    command.reads = True
+    return command
+
+
+def ticking(command: Command) -> Command:
+    """Mark a command as one that reads, and with which time goes on in a cluster that says so."""
+    command.reads = command.ticks = True
+    return command
 
 
 class Line(NamedTuple):

@@ -27,11 +27,14 @@ if TYPE_CHECKING:
     from kubepy.controlplane.manager import Horizon, Manager
     from kubepy.controlplane.summary import Summary
     from kubepy.runtime.checkpoint import Checkpoint
+    from kubepy.storage import Key
 
 WAIT_PATIENCE = 366 * 86400.0  # own time's seconds: how long a wait lets things repeat before others are due
 NOTE_SECONDS = 2  # after which a user at a terminal is told why pods have no node
-READ_SECONDS = 10.0  # how long a command that reads lets the controllers work: some never come to rest
+MOST_CONTESTS = 5  # controllers that undo each other's work that are named
 TAKE_OVER_SECONDS = 1.0  # how soon a waiting command notices that the process that ran the controllers has ended
+TICK_SECONDS = 1.0  # of the cluster's time that pass with a command that reads, where the cluster says so
+OTHERS_WORK_SECONDS = 10.0  # how long such a command waits until another process has done the work of that time
 OTHERS_SECONDS = 2.0  # how long a command that must not run the controllers waits for another process to do so
 ENDLESS = ("this would wait for ever: nothing is due in the cluster's own time that could bring about what is waited "
            "for")
@@ -39,14 +42,14 @@ NOT_WRITABLE = (errno.EROFS, errno.EACCES, errno.EPERM)
 
 
 def settle(progress: Progress, manager: Manager, quiet_for: float = 0.0, stop: Callable[[], bool] = lambda: False, *,
-           skip_waits: bool = False) -> Summary:
+           skip_waits: bool = False, most_writes: float = math.inf) -> Summary:
     """Run :meth:`Manager.run_until_settled`, showing the progress on a terminal."""
     def is_over() -> bool:
         changed, waiting = manager.workload()
         progress.show(f"{changed} objects changed, {waiting} to do")
         return stop()
 
-    return manager.run_until_settled(quiet_for, is_over, skip_waits=skip_waits)
+    return manager.run_until_settled(quiet_for, is_over, skip_waits=skip_waits, most_writes=most_writes)
 
 
 def is_unwritable(error: FolderError) -> bool:
@@ -90,14 +93,16 @@ class Driver:
         self._has_settled = False
         self.has_given_up = False  # a wait has ended without what it was for
         self.before_time_passes: Callable[[], None] = lambda: None
+        self._told: set[Key] = set()  # the objects about which controllers are said to undo each other's work
+        self._has_told_cut = False
         self._others_run_until = 0.0  # when to look again whether another process runs the controllers
 
     def react(self, watch: Callable[[], None] | None = None) -> bool:
         """Let the controllers do what is due now, as they would have done by now in a cluster; wait for nothing.
 
-        Returns whether there was work. What takes longer than READ_SECONDS is left to the next command, unless time is
-        the cluster's own: then the same is done on any machine. Work stays undone where another process runs the
-        controllers or writes, where git is in the midst of changing the folder, and where the folder cannot be written.
+        Returns whether there was work. What takes more than READ_WRITES is left to the next command. Work stays undone
+        where another process runs the controllers or writes, where git is in the midst of changing the folder, and
+        where the folder cannot be written.
 
         :param watch: shows what has changed, after the turn of each controller.
         """
@@ -114,22 +119,49 @@ class Driver:
 
         def burst(manager: Manager) -> Summary:
             manager.commits_each_turn = watch is not None
-            clock = self._cluster.clock
-            deadline = clock.real_monotonic() + READ_SECONDS
 
-            def is_over() -> bool:
+            def show() -> bool:
                 if watch:
                     watch()
-                return clock.own is None and clock.real_monotonic() >= deadline
+                return False
 
-            summary = settle(self._progress, manager, stop=is_over)
-            if self._progress.is_watched and not watch and manager.has_work():
-                self._say(f"note: the controllers are not done after {READ_SECONDS:g} s; this is how far they are")
-            return summary
+            return settle(self._progress, manager, stop=show, most_writes=managers.READ_WRITES)
 
+        return self._try(lambda: self._run(burst))
+
+    def tick(self) -> bool:
+        """Move the cluster's own time to the next moment at which something falls due, by TICK_SECONDS at most.
+
+        Returns whether it was moved. As for :meth:`react`, what is in the way of that is no error. Beside a process
+        that runs the controllers it waits until that one has done the work of the moment.
+        """
+        if running.is_git_amid_changes(self._folder):
+            return False
+        cluster, clock = self._cluster, self._cluster.clock
+        cluster.client.take_over_time()
+        begin, deadline = clock.now(), clock.real_monotonic() + OTHERS_WORK_SECONDS
+        horizon = managers.Horizon(later(begin, TICK_SECONDS))
+
+        def has_moved() -> bool:
+            return clock.now() > begin
+
+        def burst(manager: Manager) -> Summary:
+            return manager.go_on(horizon, has_moved, most_writes=managers.READ_WRITES)
+
+        def move() -> bool:
+            if not self._run(burst):
+                self.accompany(horizon, has_moved, stop=lambda: clock.real_monotonic() > deadline)
+            return has_moved()
+
+        return self._try(move)
+
+    def _try(self, work: Callable[[], bool]) -> bool:
+        """Do work of the controllers in a command that only reads; return whether it was done. It waits for no lock,
+        and a folder that cannot be written is no error."""
+        store = self._cluster.store
         patience, store.lock_timeout = store.lock_timeout, 0.0
         try:
-            return self._run(burst)
+            return work()
         except LockTimeoutError:
             return False  # another process writes: the command reads what stands
         except NoClusterError:
@@ -170,7 +202,8 @@ class Driver:
             return deadline is not None and clock.monotonic() >= deadline
 
         def burst(manager: Manager) -> Summary:
-            return manager.run_until_settled(done=lambda: done() or is_over(), skip_waits=True)
+            return self._checked(manager.run_until_settled(done=lambda: done() or is_over(), skip_waits=True,
+                                                           most_writes=managers.WAIT_WRITES))
 
         pause = managers.POLL_SECONDS
         is_first, reason = True, "--reconcile=never"
@@ -214,7 +247,7 @@ class Driver:
                 self._find_others(done)
             until = min((moment for moment in (deadline, retry()) if moment is not None), default=None)
             horizon = managers.Horizon(until) if deadline else managers.Horizon(until, math.inf, WAIT_PATIENCE)
-            is_idle = self.advance(horizon, done, about=about).is_idle
+            is_idle = self._wait_for(horizon, done, about).is_idle
             if until is None and not is_idle and not done() and self._has_stopped(horizon):
                 raise CliError("this would wait for more than a year, in which nothing is due but what is tried again "
                                "and again: --timeout says how long to wait")
@@ -224,8 +257,22 @@ class Driver:
                     self._note_unscheduled(owner, at_once=True)
                     raise CliError(ENDLESS)
                 tried = revision
-                self.advance(managers.Horizon(until), done, about=about)
+                self._wait_for(managers.Horizon(until), done, about)
         return True
+
+    def _wait_for(self, horizon: Horizon, done: Callable[[], bool], about: str) -> Advance:
+        """Let time go on in a command that waits. Raises CliError at the bound of its writes."""
+        end = self.advance(horizon, done, about=about, most_writes=managers.WAIT_WRITES)
+        if end.summary is not None and not done():
+            self._checked(end.summary)
+        return end
+
+    def _checked(self, summary: Summary) -> Summary:
+        """Raise CliError for a run that has ended at its bound: the wait ends as well."""
+        if summary.is_cut:
+            raise CliError(f"the controllers have written {managers.WAIT_WRITES:,} times and are not done: "
+                           f'"{self._notes.program} controller --once" lets them go on')
+        return summary
 
     def _has_stopped(self, horizon: Horizon) -> bool:
         """Tell whether time goes no further, and not only the lock of the controllers was lost."""
@@ -243,7 +290,8 @@ class Driver:
             clock.sleep(managers.POLL_SECONDS)
 
     def advance(self, horizon: Horizon, done: Callable[[], bool] | None = None, *,
-                stop: Callable[[], bool] = lambda: False, about: str = "") -> Advance:
+                stop: Callable[[], bool] = lambda: False, about: str = "",
+                most_writes: float = math.inf) -> Advance:
         """Let time go on with the controllers (:meth:`Manager.go_on`).
 
         Where another process runs them, the cluster's own time is moved for it to each moment, and its work awaited.
@@ -259,8 +307,9 @@ class Driver:
                 if is_lost is not None:
                     manager = self._open_manager()
                     summary = manager.go_on(horizon, done, stop=lambda: is_over() or is_lost(),
-                                            skip_waits=done is not None)
+                                            skip_waits=done is not None, most_writes=most_writes)
                     self._has_settled = True
+                    self.tell(summary)
                     return Advance(manager.is_settled(), summary)
             if (checkpoint := self.accompany(horizon, done, stop=is_over)) or is_over():
                 return Advance(checkpoint is not None and checkpoint.next_due(single=True) is None)
@@ -304,9 +353,22 @@ class Driver:
             if is_lost is None:
                 self._others_run_until = clock.real_monotonic() + TAKE_OVER_SECONDS
                 return False
-            burst(self._open_manager())
+            self.tell(burst(self._open_manager()))
             self._has_settled = True
             return True
+
+    def tell(self, summary: Summary) -> None:
+        """Say, once, what kept the controllers from their work: others that undo it, or the bound of a read."""
+        contests = [contest for contest in summary.contests if contest.subject not in self._told]
+        self._told.update(contest.subject for contest in contests)
+        for contest in contests[:MOST_CONTESTS]:
+            self._say(f"note: {contest.sentence}")
+        if len(contests) > MOST_CONTESTS:
+            self._say(f"note: controllers undo each other's work about {len(contests) - MOST_CONTESTS} more objects")
+        if summary.is_cut and not self._has_told_cut:
+            self._has_told_cut = True
+            self._say(f"note: the controllers have written {managers.READ_WRITES:,} times and are not done: the next "
+                      f'command lets them go on, "{self._notes.program} controller --once" to the end')
 
     def _open_manager(self) -> Manager:
         """Return the manager of this command."""

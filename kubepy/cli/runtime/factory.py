@@ -27,6 +27,7 @@ with lazy_imports():
     from kubepy.apiserver import client as clients
     from kubepy.apiserver import cluster as clusters
     from kubepy.apiserver import roundtrips
+    from kubepy.apiserver import settings as cluster_settings
     from kubepy.cli.runtime import driver as drivers
     from kubepy.cli.runtime import faults, notes
     from kubepy.cli.runtime import kubeconfig as kubeconfigs
@@ -70,6 +71,8 @@ class Factory:
         self.may_create = False
         self.adds_node = True  # to a cluster that the command has made; False: the command chooses the nodes
         self.catches_up = True  # False for commands that never write, such as diff
+        self.reads = False  # the command shows what is there, and writes nothing itself
+        self.passes_time = False  # it is one with which time goes on in a cluster whose kubepy.yaml says so
         self._is_dry_run = False
         self._warned: dict[str, None] = {}
         self._logged: set[tuple[str, str]] = set()
@@ -299,7 +302,9 @@ class Factory:
     def catch_up(self, reads: Iterable[Key] | None = None) -> bool:
         """Let the controllers do what is due, before a command reads the cluster for the first time.
 
-        Returns whether they did: what was read before may be stale.
+        Returns whether they did: what was read before may be stale. Where an earlier command had to leave work to
+        others, a command that writes does so first. In a cluster with ``tick: reads`` time goes on with a command that
+        reads.
 
         :param reads: the objects that the command reads, if it is about some alone.
         """
@@ -308,10 +313,14 @@ class Factory:
         self.catches_up = False
         if not self.reconciles:
             return False
+        if self.passes_time and self.cluster.settings.tick == cluster_settings.READS:
+            return self.driver.tick()
         if self.cluster.store.holder(checkpoints.MANAGER_LOCK) is not None:  # that process sees all edits by itself
             self.client.take_over_time()
             return False
         if checkpoints.settled_checkpoint(self.cluster, reads=reads):
+            return False
+        if not self.reads and checkpoints.was_cut(self.cluster.store):
             return False
         return self.driver.react()
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 from kubepy.api.clock import format_micro_time, parse_time
 from kubepy.api.errors import NotFound, Status
 from kubepy.api.meta import AnyObject, controller_of, is_being_deleted, name_of, namespace_of, uid_of
-from kubepy.api.objects.pods import is_pod_ready
+from kubepy.api.objects.pods import is_pod_ready, phase_of
 from kubepy.api.selectors import LabelSelector
 from kubepy.controllers.job import status
 from kubepy.controllers.job.backoff import BackoffRecord
@@ -58,6 +58,7 @@ class JobController:
         self._backoffs: dict[str, BackoffRecord] = {}  # by the Job's uid
         self.queue = context.new_queue()
         self._owners = Ownership(context.informers, JOBS, "Job", self.queue)
+        self._members = context.informers.add_index(PODS, self._index_pod, self._owners.queries_of_group)
 
     def remember(self) -> Any:
         return {uid: [record.failures, format_micro_time(record.last_failure)]
@@ -116,8 +117,22 @@ class JobController:
     def observe(self, key: Key, job: Job, selector: LabelSelector) -> JobState:
         """Gather the state of a Job; its pods are claimed. Raises Status, AdoptionError."""
         manager = RefManager(self._client, PODS, JOBS, job, finalizers=(FINALIZER,))
-        pods = manager.claim(self._pods.claimable_by(job), selector)
+        to_claim = self._owners.to_claim(PODS, job, self._members)
+        claimed = manager.claim(self._pods.at(to_claim), selector) if to_claim else []
+        pods = sorted([*self._members.group(uid_of(job)).values(), *claimed], key=name_of)
         return new_job_state(key, job, pods, self._backoffs.get(uid_of(job), BackoffRecord()), self._clock.now())
+
+    def _index_pod(self, pod: Pod) -> tuple[str, Pod] | None:
+        """Group the pods that Jobs control by the Job's uid; those that are to be claimed are apart.
+
+        A pod that has succeeded and is counted matters no more: a Job may have any number of them.
+        """
+        controller = controller_of(pod)
+        if controller is None or controller["kind"] != "Job":
+            return None
+        group = self._owners.index_group(pod, controller["uid"])
+        is_done = phase_of(pod) == "Succeeded" and not has_tracking_finalizer(pod)
+        return None if is_done and group == controller["uid"] else (group, pod)
 
     def _sync_job(self, state: JobState) -> None:
         """Act, count the pods that have ended, and write the status, whatever failed before. Raises Status."""

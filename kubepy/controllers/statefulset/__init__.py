@@ -23,9 +23,9 @@ from kubepy.controllers.statefulset.decide import PodAction, StatefulSetActions,
 from kubepy.controllers.statefulset.pod_control import ClaimError, StatefulPodControl
 from kubepy.controllers.statefulset.pods import (
     Replica,
+    considered_ordinals,
     is_ordered,
     new_stateful_pod,
-    ordinals,
     parent_name_and_ordinal,
     read_replica,
 )
@@ -142,7 +142,8 @@ class StatefulSetController:
         if not stateful_set["spec"].get("volumeClaimTemplates"):
             return {}
         namespace = namespace_of(stateful_set)
-        names = {name for ordinal in {*ordinals(stateful_set), *(replica.ordinal for replica in pods)}
+        present = {replica.ordinal for replica in pods}
+        names = {name for ordinal in {*considered_ordinals(stateful_set, present), *present}
                  for name in claim_names(stateful_set, ordinal)}
         return {name: claim for name in names if (claim := self._claims.get(namespace, name)) is not None}
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from kubepy.api.meta import is_being_deleted
 from kubepy.controllers.statefulset.pods import (
     Replica,
+    considered_ordinals,
     is_made_at_current_revision,
     is_ordered,
     is_rolling,
@@ -78,16 +79,17 @@ def decide(state: StatefulSetState) -> StatefulSetActions:
             phases[-1].append(step)
             if ordered and not may_go_on:
                 return StatefulSetActions(phases, None, status, status)
-    update = pod_to_update(state, replicas) if is_rolling(state.stateful_set) else None
+    is_whole = len(replicas) == len(ordinals(state.stateful_set))  # else the highest pods are still to be made
+    update = pod_to_update(state, replicas) if is_whole and is_rolling(state.stateful_set) else None
     return StatefulSetActions(phases, update, status, with_one_less_current(status))
 
 
 def split_by_range(state: StatefulSetState) -> tuple[list[Replica], list[Replica]]:
-    """Return the replicas, the missing ones among them, by ordinal, and the condemned pods, the highest first."""
+    """Return the replicas by ordinal, the first missing ones among them, and the condemned pods, the highest first."""
     by_ordinal = {replica.ordinal: replica for replica in state.pods}
     in_range = ordinals(state.stateful_set)
     replicas = []
-    for ordinal in in_range:
+    for ordinal in considered_ordinals(state.stateful_set, by_ordinal):
         replica = by_ordinal.get(ordinal)
         if replica is None:
             is_current = is_made_at_current_revision(state.current_set, ordinal)

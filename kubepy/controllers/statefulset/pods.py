@@ -6,8 +6,9 @@ Upstream: ``stateful_set_utils.go``.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from kubepy.api.clock import later
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 POD_NAME_LABEL = "statefulset.kubernetes.io/pod-name"
 POD_INDEX_LABEL = "apps.kubernetes.io/pod-index"
 REVISION_LABEL = "controller-revision-hash"
+MOST_MISSING = 500  # missing pods that one sync looks at: replicas may be any number of 32 bits
 POD_NAME = re.compile(r"(.*)-([0-9]+)")
 
 
@@ -93,6 +95,14 @@ def ordinals(stateful_set: StatefulSet) -> range:
     """Return the ordinals that the set is to have."""
     start = start_ordinal(stateful_set)
     return range(start, start + stateful_set["spec"].get("replicas", 1))
+
+
+def considered_ordinals(stateful_set: StatefulSet, present: Collection[int]) -> list[int]:
+    """Return the ordinals that a sync looks at, in order: those that have pods, and the first that lack them, of which
+    an ordered set makes one."""
+    in_range, most = ordinals(stateful_set), 1 if is_ordered(stateful_set) else MOST_MISSING
+    missing = islice((ordinal for ordinal in in_range if ordinal not in present), most)
+    return sorted([*missing, *(ordinal for ordinal in present if ordinal in in_range)])
 
 
 def pod_name(stateful_set: StatefulSet, ordinal: int) -> str:

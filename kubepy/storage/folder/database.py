@@ -459,6 +459,14 @@ class Database:
             "ORDER BY resource, namespace, name LIMIT ?", (resource, -1 if limit is None else limit))
         return list(map(Key._make, selected))
 
+    def count(self, resource: str) -> int:
+        """Return the number of live rows of a resource, from indexes alone."""
+        (count,) = self.connection.execute(
+            "SELECT (SELECT count(*) FROM objects WHERE resource = ?1) - "
+            "(SELECT count(*) FROM objects INDEXED BY tombstones WHERE json IS NULL AND resource = ?1)",
+            (resource,)).fetchone()
+        return int(count)
+
     def names_from(self, resource: str, namespace: str, prefix: str) -> list[str]:
         """Return the names of the live rows of a resource in a namespace that begin so, in order."""
         end = f"{prefix[:-1]}{chr(ord(prefix[-1]) + 1)}" if prefix else chr(0x10FFFF)

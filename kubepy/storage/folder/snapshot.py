@@ -308,6 +308,9 @@ class IndexView:
     def keys(self, resource: str, limit: int | None = None) -> Keys:
         return self._read(lambda index: index.keys(resource, limit))
 
+    def count(self, resource: str) -> int:
+        return self._read(lambda index: index.count(resource))
+
     def names(self, resource: str, namespace: str, prefix: str) -> Names:
         return self._read(lambda index: index.names_from(resource, namespace, prefix))
 

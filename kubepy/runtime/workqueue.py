@@ -44,6 +44,7 @@ class WorkQueue(Generic[K]):
         self._skippable: set[K] = set()  # delayed keys that need not wait
         self._repeating: set[K] = set()  # delayed keys that come again and again
         self._held: dict[K, tuple[datetime, bool]] = {}  # not handed out before then; whether that repeats
+        self._resting: dict[K, tuple[datetime, float]] = {}  # since when, and the period in seconds
         self._failures: dict[K, int] = {}
         self._order = 0
 
@@ -65,6 +66,7 @@ class WorkQueue(Generic[K]):
         anything has changed or not. Who waits until there is nothing to do does not wait for it. A key that is put off
         for another reason as well does not count as repeating. A moment that no clock reaches is none.
         """
+        self._end_rest(key)
         if due <= self._now():
             self.add(key)
             return
@@ -86,8 +88,32 @@ class WorkQueue(Generic[K]):
             if len(heap) > 2 * len(self._due) + MOST_STALE:
                 heap[:] = sorted(set(filter(self._counts, heap)))
 
+    def rest(self, key: K, period: float) -> None:
+        """Put off a key that would come again after every period of so many seconds, and find nothing to do.
+
+        It is not handed out before somebody adds it again, and then no later than at the end of the period in which
+        that happens. It counts as repeating, and as pending at the end of the present period.
+        """
+        self._resting[key] = self._now(), period
+
+    def _end_rest(self, key: K) -> None:
+        """Let a key that rests come again at the end of the present period."""
+        due = self._end_of_period(key)
+        if due is not None:
+            del self._resting[key]
+            self.add_at(key, due, repeating=True)
+
+    def _end_of_period(self, key: K) -> datetime | None:
+        """Return when the present period of a resting key ends, now if it does so now; None for any other key."""
+        if key not in self._resting:
+            return None
+        since, period = self._resting[key]
+        periods = math.ceil((self._now() - since).total_seconds() / period)
+        return later(since, period * max(periods, 1))
+
     def cancel(self, key: K) -> None:
         """Drop a key that ``add_after`` has put off; one that is ready stays."""
+        self._resting.pop(key, None)
         self._due.pop(key, None)
         self._skippable.discard(key)
         self._repeating.discard(key)
@@ -115,7 +141,7 @@ class WorkQueue(Generic[K]):
         return key in self._skippable
 
     def is_repeating(self, key: K) -> bool:
-        return key in self._repeating
+        return key in self._repeating or key in self._resting
 
     def add_rate_limited(self, key: K, patience: float = 0.0) -> None:
         """Add the key after its back-off, which doubles with every failure since ``forget``: 5 ms to 1000 s.
@@ -198,8 +224,9 @@ class WorkQueue(Generic[K]):
     def pending(self) -> list[tuple[K, datetime | None]]:
         """Return every key that is waiting and when it falls due, None for now; keys in progress count as waiting."""
         now = dict.fromkeys([*self._ready, *self._again, *self._processing])
-        later = sorted(entry for entry in self._delayed if self._counts(entry))
-        return [*((key, None) for key in now), *((key, due) for due, _, key in later)]
+        delayed = [(due, order, key) for due, order, key in self._delayed if self._counts((due, order, key))]
+        resting = [(due, 0, key) for key in self._resting if (due := self._end_of_period(key)) is not None]
+        return [*((key, None) for key in now), *((key, due) for due, _, key in sorted([*delayed, *resting]))]
 
     def _first(self, heap: list[tuple[datetime, int, K]]) -> datetime | None:
         while heap and not self._counts(heap[0]):

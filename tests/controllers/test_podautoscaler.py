@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from kubepy import Cluster
 from kubepy.api.clock import parse_time
 from kubepy.api.meta import Object
+from kubepy.controllers.podautoscaler import HorizontalController
 from kubepy.controllers.podautoscaler.normalization import ReplicaLimits, ScalingHistory, SizeChange, normalize
 from kubepy.controlplane import build_manager
 from tests.controllers.conftest import NOW, Lab
@@ -474,3 +476,44 @@ def test_round_is_not_waited_for_after_a_change_that_it_does_not_read(hpa: HpaLa
     hpa.lab.change("deployments.apps", "other", lambda obj: obj["spec"].update(replicas=3), "default")
     build_manager(hpa.lab.cluster).advance(settled=True)
     assert hpa.lab.now == before
+
+
+# --- rounds that are left out -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def steady() -> Cluster:
+    """A cluster in which an autoscaler keeps three pods, and has done so for two hours."""
+    cluster = Cluster.temporary(nodes=1)
+    template = {"metadata": {"labels": {"app": "web"}, "annotations": {"kubepy.dev/cpu": "100m"}},
+                "spec": {"containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "200m"}}}]}}
+    cluster.client.create({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {
+        "name": "web", "namespace": "default"}, "spec": {
+            "replicas": 3, "selector": {"matchLabels": {"app": "web"}}, "template": template}})
+    cluster.run("autoscale deploy web --min=2 --max=9 --cpu=50%", check=True)
+    cluster.advance("2h")
+    return cluster
+
+
+def size(cluster: Cluster) -> int:
+    return int(cluster.client.get("deploy/web")["spec"]["replicas"])
+
+
+def test_rounds_of_a_steady_autoscaler_are_not_run(steady: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    rounds: list[object] = []
+    reconcile = HorizontalController._reconcile
+    monkeypatch.setattr(HorizontalController, "_reconcile",
+                        lambda self, run: (rounds.append(run), reconcile(self, run)))
+    steady.advance("30d")
+    assert len(rounds) <= 2
+    steady.run("annotate pods --all kubepy.dev/cpu=200m --overwrite", check=True)
+    steady.advance("15s")
+    assert size(steady) == 6
+
+
+def test_window_counts_recommendations_of_rounds_that_were_not_run(steady: Cluster) -> None:
+    steady.run("annotate pods --all kubepy.dev/cpu=60m --overwrite", check=True)
+    steady.advance("4m45s")
+    assert size(steady) == 3
+    steady.advance("30s")
+    assert size(steady) == 2

@@ -6,7 +6,8 @@ the Scale and the autoscaler's status. This module alone writes. Upstream: ``pkg
 
 An autoscaler is looked at every 15 seconds. Who does not watch time pass need not wait for the first time, nor for the
 first one after a change of its spec. A round repeats for ever if the one before found nothing that will change by
-itself, and nothing that it read has changed since.
+itself, and nothing that it read has changed since. Where it has not written anything either, it is not run before
+something changes: it would do as little.
 """
 
 from __future__ import annotations
@@ -131,6 +132,7 @@ class HorizontalController:
         if autoscaler is None:
             return
         history = self._histories.setdefault((key.namespace, key.name), ScalingHistory())
+        history.end_rest(self._clock.now(), SYNC_PERIOD)
         reconciliation = Reconciliation(autoscaler, history, self._clock.now(), self._recorder)
         try:
             self._reconcile(reconciliation)
@@ -139,7 +141,12 @@ class HorizontalController:
         finally:
             if (status := reconciliation.status) != (autoscaler.get("status") or {}):
                 self._autoscaler_client.update_status(autoscaler, status)
-            self.queue.add_after(key, SYNC_PERIOD, repeating=reconciliation.is_steady)
+                reconciliation.is_silent = False
+            if reconciliation.is_steady and reconciliation.is_silent:
+                self.queue.rest(key, SYNC_PERIOD)  # the next round would find, write and say the same: nothing
+                history.rests = True
+            else:
+                self.queue.add_after(key, SYNC_PERIOD, repeating=reconciliation.is_steady)
 
     def _reconcile(self, run: Reconciliation) -> None:
         """Bring the target to the size that it is to have (``reconcileAutoscaler``). Raises ReconcileError."""
@@ -268,6 +275,7 @@ class Reconciliation:
 
     :ivar metrics: the ``currentMetrics`` of this look.
     :ivar is_steady: the next looks will find the same unless something changes: no time is waited for.
+    :ivar is_silent: nothing was written, and no event told.
     """
 
     def __init__(self, autoscaler: HorizontalPodAutoscaler, history: ScalingHistory, now: datetime,
@@ -276,7 +284,7 @@ class Reconciliation:
         self.history = history
         self.now = now
         self.metrics: list[Object] | None = None
-        self.is_steady = True
+        self.is_steady = self.is_silent = True
         self.status: Object = {**cast(Object, autoscaler.get("status") or {})}
         self._recorder = recorder
 
@@ -311,6 +319,7 @@ class Reconciliation:
                        "desiredReplicas": self.status.get("desiredReplicas", 0) if desired is None else desired}
 
     def warn(self, reason: str, message: str) -> None:
+        self.is_silent = False
         self._recorder.event(self.autoscaler, "Warning", reason, message)
 
     def failed_get_scale(self, message: str) -> ReconcileError:

@@ -38,16 +38,17 @@ class ScalingHistory:
         self.scale_ups: list[SizeChange] = []
         self.scale_downs: list[SizeChange] = []
         self.selector: str | None = None
+        self.rests = False  # rounds are left out that would find what the last one has found
 
     def to_json(self) -> Any:
         changes = ([[change.replicas, format_micro_time(change.time)] for change in kept]
                    for kept in (self.recommendations, self.scale_ups, self.scale_downs))
-        return [*changes, self.selector]
+        return [*changes, self.selector, self.rests]
 
     @classmethod
     def from_json(cls, kept: Any) -> ScalingHistory:
         history = cls()
-        *changes, history.selector = kept
+        *changes, history.selector, history.rests = kept if len(kept) == 5 else [*kept, False]  # of an earlier version
         history.recommendations, history.scale_ups, history.scale_downs = (
             [SizeChange(replicas, parse_time(time)) for replicas, time in entries] for entries in changes)
         return history
@@ -62,6 +63,18 @@ class ScalingHistory:
     def record_initial_recommendation(self, replicas: int, now: datetime) -> None:
         if not self.recommendations:
             self.recommendations = [SizeChange(replicas, now)]
+
+    def end_rest(self, now: datetime, period: float) -> None:
+        """Record what the last of the rounds that were left out would have recommended: the same as the one before.
+
+        ``period``: seconds between two rounds.
+        """
+        if self.rests and self.recommendations:
+            replicas, time = self.recommendations[-1]
+            left_out = math.ceil((now - time).total_seconds() / period) - 1
+            if left_out > 0:
+                self.recommendations.append(SizeChange(replicas, time + timedelta(seconds=left_out * period)))
+        self.rests = False
 
     def recommend(self, replicas: int, now: datetime, cutoff: datetime) -> None:
         """Record a recommendation, and forget those before ``cutoff``."""

@@ -177,7 +177,9 @@ class WebToken(NamedTuple):
 
 
 def _decoded(part: str) -> bytes:
-    """Decode a part of a token. Raises ValueError."""
+    """Decode a part of a token, which has no padding. Raises ValueError."""
+    if "=" in part:
+        raise ValueError("a part of a token is padded")
     try:
         return base64.b64decode(part + "=" * (-len(part) % 4), altchars=b"-_", validate=True)
     except binascii.Error as error:

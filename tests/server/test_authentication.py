@@ -90,6 +90,19 @@ def test_token_of_administrator_is_accepted_as_go_reads_it(api: Api, header: str
     assert who(api) == {"username": "kubernetes-admin", "groups": ["kubeadm:cluster-admins", "system:authenticated"]}
 
 
+@pytest.mark.parametrize("padding", ["=", "=="])
+def test_padded_token_is_unauthorized(api: Api, padding: str) -> None:
+    path = "/api/v1/namespaces/default/serviceaccounts"
+    assert api.post(path, {"metadata": {"name": "bot"}}).status == 201
+    request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+    token = api.post(f"{path}/bot/token", request).json()["status"]["token"]
+    assert api.get("/api/v1/namespaces", token=token).status == 200
+    head, claims, signature = token.split(".")
+    for padded in (f"{head}.{claims}.{signature}{padding}", f"{head}.{claims}{padding}.{signature}",
+                   f"{head}{padding}.{claims}.{signature}"):
+        assert api.get("/api/v1/namespaces", token=padded).status == 401
+
+
 # --- impersonation --------------------------------------------------------------------------------------------------
 
 

@@ -177,6 +177,17 @@ def test_service_of_another_name_has_no_address(client: Client) -> None:
         "externalName": "example.com", "sessionAffinity": "None", "type": "ExternalName"}
 
 
+@pytest.mark.parametrize("is_new", [True, False])
+def test_service_that_is_a_name_elsewhere_has_no_internal_traffic_policy(client: Client, is_new: bool) -> None:
+    if not is_new:
+        serve(client, "web")
+    other = {**service("web"), "spec": {"type": "ExternalName", "externalName": "example.com",
+                                        "internalTrafficPolicy": "Cluster"}}
+    write = client.create if is_new else client.update
+    assert write("services", other, namespace="default")["spec"] == {
+        "externalName": "example.com", "sessionAffinity": "None", "type": "ExternalName"}
+
+
 # --- deletion, names, selection -----------------------------------------------------------------------------------
 
 

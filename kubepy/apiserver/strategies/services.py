@@ -31,9 +31,11 @@ class ServiceStrategy(Strategy):
         return {"loadBalancer": {}}
 
     def begin_create(self, obj: Object, list_objects: ListObjects) -> None:
+        _drop_internal_traffic_policy(obj)
         service_allocation.allocate_on_create(obj, list_objects(self.resource.key), self._subnet)
 
     def begin_update(self, obj: Object, old: Object, list_objects: ListObjects) -> None:
+        _drop_internal_traffic_policy(obj)
         service_allocation.allocate_on_update(obj, old, list_objects(self.resource.key), self._subnet)
 
     @property
@@ -67,6 +69,12 @@ class ServiceStrategy(Strategy):
 
     def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
         return self.warnings_on_create(obj)
+
+
+def _drop_internal_traffic_policy(obj: Object) -> None:
+    """Drop what a Service that is a name elsewhere never shows (``defaultOnReadInternalTrafficPolicy``)."""
+    if obj["spec"].get("type") == "ExternalName":
+        obj["spec"].pop("internalTrafficPolicy", None)
 
 
 def _drop_type_dependent_fields(obj: Object, old: Object) -> None:

@@ -81,18 +81,8 @@ def remove_leftovers(root: str) -> None:
     """Remove the temporary files in ``.kubepy/`` of processes that died; each is named ``NAME.PID.tmp``."""
     own = os.path.join(root, OWN)
     for name in os.listdir(own):
-        if name.endswith(".tmp") and not _is_alive(name.split(".")[-2]):
+        if name.endswith(".tmp") and not origin.is_alive(name.split(".")[-2]):
             os.unlink(os.path.join(own, name))
-
-
-def _is_alive(pid: str) -> bool:
-    try:
-        os.kill(int(pid), 0)
-    except (ValueError, OverflowError, ProcessLookupError):
-        return False
-    except PermissionError:  # of another user
-        return True
-    return True
 
 
 def open_existing(root: str) -> Database | None:

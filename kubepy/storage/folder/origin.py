@@ -18,6 +18,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import stat
 from _thread import get_ident
 from collections.abc import Iterator
@@ -350,8 +351,9 @@ def make(root: str, *, network: bool = False) -> bool:
     ``network``: its webhooks may be called. Raises OSError, FolderError.
     """
     own = os.path.join(root, OWN)
+    for left in _left_by_the_dead(root):
+        _remove_unfinished(left)
     unfinished = f"{own}.{os.getpid()}-{get_ident()}.tmp"
-    _remove_unfinished(unfinished)
     os.mkdir(unfinished, 0o700)  # a state folder that is gone must not come back empty
     try:
         if _has_key() or not is_trusted_by_request(root):
@@ -377,6 +379,23 @@ def sync_folder(path: str) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _left_by_the_dead(root: str) -> list[str]:
+    """Return the paths of the ``.kubepy/`` that processes had begun to make when they died."""
+    found = (re.fullmatch(rf"{re.escape(OWN)}\.(\d+)-(\d+)\.tmp", name) for name in os.listdir(root))
+    return [os.path.join(root, match[0]) for match in found if match and not is_alive(match[1])]
+
+
+def is_alive(pid: str) -> bool:
+    """Return whether there is a process of a number."""
+    try:
+        os.kill(int(pid), 0)
+    except (ValueError, OverflowError, ProcessLookupError):
+        return False
+    except PermissionError:  # of another user
+        return True
+    return True
 
 
 def _remove_unfinished(path: str) -> None:

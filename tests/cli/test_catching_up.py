@@ -269,7 +269,7 @@ def test_watch_ends_when_its_reader_is_gone(web: Kubepy) -> None:
 
 
 def test_controllers_that_never_rest_do_not_keep_read_waiting(web: Kubepy, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kubepy.cli.runtime.driver.READ_SECONDS", 0.0)
+    monkeypatch.setattr("kubepy.controlplane.manager.READ_WRITES", 0)
     assert web("get", "deploy", "-o", "name").out == "deployment.apps/web\n"
     assert web(*READY, "--reconcile=never").out == ""
 

@@ -157,7 +157,8 @@ def test_encoding_without_blocks_gets_plain_characters() -> None:
 
 def test_document_has_plan_steps_and_workloads() -> None:
     document = plan(rolled_out(), "kubectl set image deploy/web web=web:2")
-    assert list(document) == ["kind", "command", "startedAt", "settledAfter", "finishes", "workloads", "steps", "why"]
+    assert list(document) == ["kind", "command", "startedAt", "settledAfter", "finishes", "workloads", "steps",
+                              "contests", "cut", "why"]
     assert document["command"] == ["set", "image", "deploy/web", "web=web:2"]
     assert (document["startedAt"], document["settledAfter"]) == ("2026-01-01T00:00:05Z", "18s")
     [workload] = document["workloads"]

@@ -259,8 +259,7 @@ class Factory:
         node = furnishing.add_first_node(cluster.controller_client)
         cluster.finish()
         if node:
-            folder = os.path.realpath(self.folder)
-            self.say(f"note: made a cluster in {folder} with one node, {node}, as kubepy init does")
+            self.say(f"note: made a cluster in {self.folder} with one node, {node}, as kubepy init does")
 
     @property
     def client(self) -> clients.Client:

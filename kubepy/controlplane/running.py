@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from kubepy.controlplane import MANAGER_LOCK, manager_lock
 from kubepy.controlplane.manager import POLL_SECONDS
 from kubepy.storage import FolderError, LockTimeoutError
+from kubepy.storage.folder.gitindex import find_worktree
 
 if TYPE_CHECKING:
     from kubepy.apiserver.cluster import LocalCluster
@@ -50,11 +51,11 @@ def _holds_any(*conditions: Callable[[], bool]) -> bool:
 
 def is_git_at_work(folder: str) -> bool:
     """Return whether git is changing the working tree around a folder: it holds the lock of its index."""
-    directory = _git_directory(os.path.realpath(folder))
-    if directory is None:
+    worktree = find_worktree(os.path.realpath(folder))
+    if worktree is None:
         return False
     try:
-        return time.time() - os.stat(os.path.join(directory, "index.lock")).st_mtime < LOCK_SECONDS
+        return time.time() - os.stat(os.path.join(worktree.directory, "index.lock")).st_mtime < LOCK_SECONDS
     except OSError:
         return False
 
@@ -63,21 +64,6 @@ def is_git_amid_changes(folder: str) -> bool:
     """Return whether git is changing the working tree around a folder, or waits for a merge or rebase to be ended."""
     if not folder:  # a cluster in memory
         return False
-    directory = _git_directory(os.path.realpath(folder))
+    worktree = find_worktree(os.path.realpath(folder))
     return is_git_at_work(folder) or (
-        directory is not None and any(os.path.lexists(os.path.join(directory, name)) for name in UNDER_WAY))
-
-
-def _git_directory(folder: str) -> str | None:
-    """Return the directory with the index of the working tree around a folder, without running git."""
-    path = os.path.join(folder, ".git")
-    if not os.path.lexists(path):
-        parent = os.path.dirname(folder)
-        return _git_directory(parent) if parent != folder else None
-    if os.path.isdir(path):
-        return path
-    try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:  # of a linked worktree, or a submodule
-            return os.path.join(folder, file.read().removeprefix("gitdir:").strip())
-    except OSError:
-        return None
+        worktree is not None and any(os.path.lexists(os.path.join(worktree.directory, name)) for name in UNDER_WAY))

@@ -36,7 +36,17 @@ from kubepy.storage.model import (
 
 with lazy_imports():
     from kubepy.storage import memory, timeline
-    from kubepy.storage.folder import commit_files, copying, fsck, locks, misplaced, origin, snapshot, transaction
+    from kubepy.storage.folder import (
+        commit_files,
+        copying,
+        fsck,
+        gitindex,
+        locks,
+        misplaced,
+        origin,
+        snapshot,
+        transaction,
+    )
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -151,10 +161,12 @@ class FolderStore:
 
     def sync(self) -> None:
         """Make durable on its own what this store has committed: from then on the files are the truth, also after
-        another start of the machine. Until then the index can restore it. Raises FolderError."""
+        another start of the machine. Until then the index can restore it. A git repository that keeps intent only
+        learns of it too. Raises FolderError."""
         if self._is_unsynced:
             self._access.sync()
             self._is_unsynced = False
+            gitindex.compare_by_content(self._folder.root)
 
     def set_warn(self, warn: Callable[[str], None]) -> None:
         """Take a function for lines to the user: a damaged index had to be rebuilt, others have made the folder."""

@@ -73,6 +73,17 @@ class Caller(NamedTuple):
     faults: FaultSettings | None
 
 
+class Claim(NamedTuple):
+    """An object whose file says that its controller has observed it, which is not taken for true.
+
+    :param admitted: the object as it counts: with a generation that nothing has observed.
+    :param as_filed: the object as its file has it, and as it would count if nothing were known of it.
+    """
+
+    admitted: Object
+    as_filed: Object
+
+
 class LocalCluster:
     """An open store, whichever it is. Made by :meth:`open` from a state folder, or by :meth:`in_memory`; everything is
     lazy, so that opening costs next to nothing."""
@@ -80,6 +91,7 @@ class LocalCluster:
     def __init__(self, store: Store) -> None:
         self.store = store  # outside this package only for fsck and the composition root
         self.keeps_timeline = False  # all of it, however long it gets
+        self.claims: dict[Key, Claim] = {}  # of edits that were seen since the last look at them
         store.connect(self._admit, self._removed, self._now, self._new_recorder, object_links)
         self.settings = parse_settings(store.settings())
         self.clock = Clock(self.settings.clock)
@@ -266,7 +278,13 @@ class LocalCluster:
         return self.clock.now().timestamp()
 
     def _admit(self, key: Key, obj: Object, modified: float, old: Object | None) -> Object:
-        return handwritten.complete(self._server, key, obj, modified, old, self._others)
+        admitted = handwritten.complete(self._server, key, obj, modified, old, self._others)
+        self.claims.pop(key, None)
+        if old is not None and handwritten.claims_observation(self._server, key, obj, old):
+            as_filed = handwritten.complete(self._server, key, obj, modified, None, self._others)
+            if as_filed != admitted:
+                self.claims[key] = Claim(admitted, as_filed)
+        return admitted
 
     @cached_property
     def _others(self) -> other_objects.OtherObjects:

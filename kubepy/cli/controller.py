@@ -95,6 +95,7 @@ def controller(factory: Factory, options: ControllerOptions) -> None:
         _go_on(factory, options, horizon)
     else:
         (_once if options.once else _watch)(factory, options)
+    factory.cluster.claims.clear()  # the controllers have taken in what was edited meanwhile
 
 
 # --- once
@@ -113,6 +114,7 @@ def _once(factory: Factory, options: ControllerOptions) -> None:
             _say_due(factory, sorted(due, key=lambda work: work.time))
             _say_stuck(factory)
             return
+        factory.believe_checkouts()
         with manager_lock(cluster) as is_lost, stop_signals() as received:
             if is_lost is not None:
                 summary = settle(factory.progress, build_manager(cluster), options.quiet_for, lambda: bool(received),
@@ -152,6 +154,7 @@ def _horizon(factory: Factory, options: ControllerOptions) -> managers.Horizon:
 
 def _go_on(factory: Factory, options: ControllerOptions, horizon: managers.Horizon) -> None:
     """Run the controllers as far as the horizon; beside a process that runs them, move the time for it."""
+    factory.look_for_checkouts()
     with stop_signals() as received:
         end = factory.driver.advance(horizon, stop=lambda: bool(received))
     if end.summary:

@@ -92,6 +92,20 @@ def _edit_error(status: errors.Status) -> EditError:
     return EditError(field, "; ".join(causes) or status.message)
 
 
+def claims_observation(server: Server, key: Key, obj: Object, old: Object) -> bool:
+    """Tell whether the file of an edited object says that its controller has observed it.
+
+    An edit of the spec alone does not: no controller can have observed that.
+    """
+    metadata = obj.get("metadata") or {}
+    generation, observed = _number(metadata.get("generation")), _number(_observed(obj))
+    resource = server.scheme.built_in(key.resource)
+    if generation == 0 or generation != observed or resource is None or not server.strategy(resource).has_observer:
+        return False
+    is_spec_alone = (generation, obj["status"]) == (old["metadata"].get("generation"), old.get("status"))
+    return not is_spec_alone or metadata.get("uid") != old["metadata"].get("uid")
+
+
 def _check_place(key: Key, obj: Object, resource: Resource) -> None:
     """Raise ValueError for an object that is not of the kind of its folder, or in a namespace that it cannot have."""
     if (kind := obj.get("kind", resource.kind)) != resource.kind:

@@ -51,6 +51,7 @@ def status(factory: Factory, options: StatusOptions) -> None:
         raise CliError(f"revision must be a positive integer: {options.revision}")
     count = 0
     factory.catches_up = not options.watch
+    factory.look_for_checkouts()
 
     def follow(info: Info) -> None:
         nonlocal count

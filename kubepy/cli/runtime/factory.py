@@ -32,7 +32,7 @@ with lazy_imports():
     from kubepy.cli.runtime import faults, notes
     from kubepy.cli.runtime import kubeconfig as kubeconfigs
     from kubepy.cli.runtime import progress as progresses
-    from kubepy.controlplane import furnishing
+    from kubepy.controlplane import checkouts, furnishing
     from kubepy.runtime import checkpoint as checkpoints
     from kubepy.storage import errors as storage_errors
     from kubepy.storage.folder import origin as origins
@@ -246,6 +246,7 @@ class Factory:
             else:
                 with closing(cluster):
                     self._furnish(cluster)
+                    self.believe_checkouts()  # what the command met when it wrote
         if "_scratch" in self.__dict__:
             self._scratch.cleanup()
 
@@ -310,18 +311,35 @@ class Factory:
         if not self.catches_up or not self.has_cluster:
             return False
         self.catches_up = False
-        if not self.reconciles:
-            return False
-        if self.passes_time and self.cluster.settings.tick == cluster_settings.READS:
+        if self.reconciles and self.passes_time and self.cluster.settings.tick == cluster_settings.READS:
             return self.driver.tick()
         if self.cluster.store.holder(checkpoints.MANAGER_LOCK) is not None:  # that process sees all edits by itself
             self.client.take_over_time()
             return False
+        if not self.reconciles:
+            return self.look_for_checkouts(reads)
         if checkpoints.settled_checkpoint(self.cluster, reads=reads):
             return False
         if not self.reads and checkpoints.was_cut(self.cluster.store):
             return False
+        self.believe_checkouts()
         return self.driver.react()
+
+    def look_for_checkouts(self, reads: Iterable[Key] | None = None) -> bool:
+        """Look for edits, and take a state that git has checked out for settled if it is.
+
+        Returns whether objects have changed by that.
+
+        :param reads: the objects that the command reads, if it is about some alone.
+        """
+        self.client.changes(self.client.revision(), reads=reads)
+        return self.believe_checkouts()
+
+    def believe_checkouts(self) -> bool:
+        """Find out which edits git's checkouts are, unless a process that runs the controllers has taken them in."""
+        if not self.cluster.claims or self.cluster.store.holder(checkpoints.MANAGER_LOCK) is not None:
+            return False
+        return checkouts.believe_checkouts(self.cluster)
 
     def note_subjects(self, keys: Iterable[Key]) -> None:
         """Hear which objects the command works on, whether it writes them or not: a plan of it is about them."""

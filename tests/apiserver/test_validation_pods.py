@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -281,6 +282,28 @@ def test_pod_update_that_removes_toleration_is_refused() -> None:
     errors = update_refusals("pods", pod(tolerations=[{"key": "b", "operator": "Exists"}]), old)
     assert errors[0] == ("spec.tolerations: Forbidden: existing toleration can not be modified except its "
                          "tolerationSeconds")
+
+
+def spread(keys: list[str]) -> list[str]:
+    """Return the errors of a pod that is spread over the values of some labels."""
+    return wrong({"spec.topologySpreadConstraints": [
+        {"maxSkew": 1, "topologyKey": key, "whenUnsatisfiable": "DoNotSchedule"} for key in keys]})
+
+
+def test_repeated_spread_constraint_is_named_where_another_one_follows() -> None:
+    assert spread(["a", "b", "a", "a"]) == [
+        f"spec.topologySpreadConstraints[{index}].{{topologyKey, whenUnsatisfiable}}: Duplicate value: "
+        '"{a, DoNotSchedule}"' for index in (0, 2)]
+
+
+def test_many_spread_constraints_cost_in_proportion() -> None:
+    def cost(count: int) -> float:
+        begun = time.process_time()
+        assert spread([f"k{number}" for number in range(count)]) == []
+        return time.process_time() - begun
+
+    few = min(cost(1000) for _ in range(3))
+    assert cost(10_000) < 40 * few  # ten times as much; each with each other would be a hundred times
 
 
 # --- what comes with creation -------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import lru_cache
 
 from kubepy.api.errors import duplicate, forbidden_field, invalid_value, not_supported, required
@@ -185,18 +186,22 @@ def validate_match_label_keys(term: Object, path: str, errors: Errors) -> None:
 # --- topology spread ----------------------------------------------------------------------------------------------
 
 
+def _key_and_action(constraint: Object) -> tuple[str, str]:
+    """Return what no two constraints of a pod may have in common."""
+    return constraint.get("topologyKey", ""), constraint.get("whenUnsatisfiable", "")
+
+
 def validate_topology_spread(constraints: list[Object], options: PodOptions, path: str, errors: Errors) -> None:
+    to_come = Counter(_key_and_action(constraint) for constraint in constraints)
     for index, constraint in enumerate(constraints):
         at = f"{path}[{index}]"
         validate_positive(constraint.get("maxSkew", 0), f"{at}.maxSkew", errors)
         if not constraint.get("topologyKey"):
             errors.append(required(f"{at}.topologyKey", "can not be empty"))
-        action = constraint.get("whenUnsatisfiable", "")
+        key, action = _key_and_action(constraint)
         validate_optional_choice(action, ("DoNotSchedule", "ScheduleAnyway"), f"{at}.whenUnsatisfiable", errors)
-        key = constraint.get("topologyKey", "")
-        later = [(other.get("topologyKey", ""), other.get("whenUnsatisfiable", ""))
-                 for other in constraints[index + 1:]]
-        if (key, action) in later:
+        to_come[key, action] -= 1
+        if to_come[key, action]:  # another one follows
             errors.append(duplicate(at + ".{topologyKey, whenUnsatisfiable}", f"{{{key}, {action}}}"))
         if (domains := constraint.get("minDomains")) is not None:
             validate_positive(domains, f"{at}.minDomains", errors)

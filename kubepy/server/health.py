@@ -26,6 +26,7 @@ with lazy_imports():
 Check = Callable[[Call | None], str]  # returns what is wrong, "" if nothing is; None: the cluster cannot be opened
 
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}  # Go's names of machines
+LEAST_ROOM = 256 * 1024  # bytes on a disk below which writes fail: of the index, and of the files of a commit
 NO_SNIFFING = (("X-Content-Type-Options", "nosniff"),)
 KEYS_TYPE = "application/jwk-set+json"
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores"
@@ -167,6 +168,20 @@ def _check_storage(call: Call | None) -> str:
     return ""
 
 
+def _check_room(call: Call | None) -> str:
+    """Check that the cluster can be read, and that its disk has room for a write."""
+    if problem := _check_storage(call):
+        return problem
+    folder = call.cluster.store.folder if call is not None else ""
+    if not folder:
+        return ""
+    disk = os.statvfs(folder)
+    blocks = disk.f_bfree if os.geteuid() == 0 else disk.f_bavail  # some are kept for root
+    if disk.f_blocks and blocks * disk.f_frsize < LEAST_ROOM:  # a file system without blocks does not tell
+        return f"no space left on the disk of {folder}"
+    return ""
+
+
 def _check_shutdown(call: Call | None) -> str:
     """Check that the server has not been asked to end."""
     application = call.application if call else None
@@ -174,7 +189,7 @@ def _check_shutdown(call: Call | None) -> str:
 
 
 _ALWAYS = {"ping": _succeed, "log": _succeed, "etcd": _check_storage}
-_READY = {"etcd-readiness": _check_storage, "informer-sync": _succeed}
+_READY = {"etcd-readiness": _check_room, "informer-sync": _succeed}
 _STARTED = dict.fromkeys((
     "poststarthook/start-apiextensions-controllers", "poststarthook/crd-informer-synced",
     "poststarthook/start-system-namespaces-controller", "poststarthook/rbac/bootstrap-roles",

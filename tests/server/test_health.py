@@ -56,6 +56,16 @@ def test_readiness_ends_when_the_folder_is_gone(api: Api) -> None:
     assert ping.body == b"ok"
 
 
+@pytest.mark.parametrize(("free", "status"), [(0, 500), (63, 500), (64, 200)])
+def test_readiness_ends_when_the_disk_is_full(
+        api: Api, monkeypatch: pytest.MonkeyPatch, free: int, status: int) -> None:
+    block = 4096
+    disk = os.statvfs_result((block, block, 1000, free, free, 1000, 1000, 1000, 0, 255))
+    monkeypatch.setattr(os, "statvfs", lambda path: disk)
+    assert api.get("/readyz").status == status
+    assert api.get("/livez").status == 200
+
+
 def test_version_is_that_of_a_server(api: Api) -> None:
     answer = api.get("/version")
     version = answer.json()

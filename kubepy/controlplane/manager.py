@@ -314,8 +314,10 @@ class Manager:
         return any(len(reconciler.queue) for reconciler in self._reconcilers)
 
     def _run_batch(self) -> None:
-        """Run one transaction. When it fails nothing was written, but informers have observed it: they become stale."""
+        """Run one transaction. When it fails nothing was written, but informers have observed it: they become stale.
+        The revisions of a failed transaction are given again, to the writes of others."""
         start = time.monotonic()
+        before = self._revision, self._delivered, self._saved
         try:
             self._client.observe_from(self._revision)
             with self._client.batch(looked_within=max(LOOK_SECONDS, self._looked_within())) as batch:
@@ -345,6 +347,7 @@ class Manager:
             self._view.refresh()
         except Status as error:
             self._stale = True
+            self._revision, self._delivered, self._saved = before
             self._began = time.monotonic()  # somebody has edited a file since
             self._conflicts += 1
             if not isinstance(error, (AlreadyExists, Conflict, Expired)) or self._conflicts > MAX_CONFLICTS:
@@ -352,6 +355,7 @@ class Manager:
             self._clock.sleep(POLL_SECONDS)
         except BaseException:
             self._stale = True
+            self._revision, self._delivered, self._saved = before
             raise
         else:
             self._conflicts = 0

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,6 +29,7 @@ from kubepy.runtime.checkpoint import (
     settled_checkpoint,
 )
 from kubepy.runtime.reconcile import EVERY_RESOURCE, Context, Handler, Informers, Key, WatchEvent
+from kubepy.storage import ConflictError
 from tests.controllers.conftest import Lab
 
 CONFIG_MAPS = "configmaps"
@@ -272,6 +275,32 @@ def test_deletion_of_object_never_read_is_handed_over_after_failed_batch(lab, mo
     toy.copier.events.clear()
     toy.manager.run_until_settled()
     assert ("a", True, False) in toy.copier.events
+
+
+def test_write_of_another_after_commit_that_fails_is_heard_of(lab, monkeypatch):
+    """Let another process delete an object whose deletion gets the revision of a write that was never committed."""
+    lab.config_map("a")
+    lab.config_map("b")
+    Toy(lab).manager.run_until_settled()
+    toy = Toy(lab)
+    toy.manager.run_until_settled()
+    begin = lab.cluster.store.transaction
+
+    @contextmanager
+    def fail_and_delete(**options: Any) -> Iterator[Any]:
+        monkeypatch.undo()
+        with suppress(RuntimeError), begin(**options) as changes:
+            yield changes
+            raise RuntimeError("the disk is full")
+        lab.client.delete(CONFIG_MAPS, "b", namespace="default")
+        raise ConflictError("another process was faster")
+
+    lab.client.delete(CONFIG_MAPS, "copy-of-a", namespace="default")
+    toy.copier.queue.add(Key(CONFIG_MAPS, "default", "a"))
+    monkeypatch.setattr(lab.cluster.store, "transaction", fail_and_delete)
+    toy.manager.run_until_settled()
+    assert ("b", True, False) in toy.copier.events
+    assert copies(lab) == ["copy-of-a", "copy-of-b"]
 
 
 def test_cluster_without_its_own_folder_is_listed_anew(tmp_path):

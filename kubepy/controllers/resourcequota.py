@@ -16,6 +16,7 @@ from kubepy.api.errors import NotFound
 from kubepy.api.meta import AnyObject, Object, name_of, namespace_of
 from kubepy.api.objects import quotas
 from kubepy.api.objects.pods import is_pod_terminal
+from kubepy.apiserver.requests.deletion import CRDS
 from kubepy.runtime.informers import PERSISTENT_VOLUME_CLAIMS, PODS, RESOURCE_QUOTAS, SERVICES, ResourceClient
 from kubepy.runtime.reconcile import EVERY_RESOURCE, Context, Handler, Key, WatchEvent
 
@@ -47,7 +48,17 @@ class ResourceQuotaController:
         self.queue = context.new_queue()
 
     def handlers(self) -> Mapping[str, Handler]:
-        return {RESOURCE_QUOTAS: self._quota_changed, EVERY_RESOURCE: self._object_changed}
+        return {
+            RESOURCE_QUOTAS: self._quota_changed,
+            CRDS: self._definition_changed,
+            EVERY_RESOURCE: self._object_changed,
+        }
+
+    def _definition_changed(self, event: WatchEvent) -> None:
+        """Reconcile the quotas that limit the objects of a definition, which may be served from now on: usage that is
+        not known refuses every creation. Upstream calculates all quotas every five minutes for that."""
+        if event.new is not None:
+            self._enqueue_measuring(event.key.name, self._quotas.list(None))
 
     def _quota_changed(self, event: WatchEvent) -> None:
         old, new = cast("ResourceQuota | None", event.old), cast("ResourceQuota | None", event.new)

@@ -101,3 +101,14 @@ def test_service_that_changes_its_type_frees_what_it_used(lab: Lab) -> None:
     lab.cluster.client.update("services", {**service, "spec": {**service["spec"], "type": "ClusterIP", "ports": ports}},
                               namespace="default")
     assert lab.used() == {"services.nodeports": "0"}
+
+
+def test_quota_of_objects_that_are_served_from_now_on_gets_their_count(lab: Lab) -> None:
+    lab.make_quota(**{"count/boats.example.org": "5"})
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    lab.cluster.client.create("customresourcedefinitions.apiextensions.k8s.io", {
+        "metadata": {"name": "boats.example.org"},
+        "spec": {"group": "example.org", "scope": "Namespaced", "versions": [version],
+                 "names": {"plural": "boats", "kind": "Boat"}}})
+    assert lab.used() == {"count/boats.example.org": "0"}

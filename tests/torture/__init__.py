@@ -6,6 +6,9 @@ restart   the machine started anew after commands that ended normally, and files
 damage    a damaged index
 edits     files edited while commands of several processes run
 linear    eight writers and readers over a few objects, their histories checked for linearizability
+served    clients and watchers of ``kubepy serve`` while it is killed, and files change under it
+histories random histories of writes beside a manager that restarts and fails
+pairs     two writes that follow each other at once, beside controllers in another process
 
 Every section names its points, so that each can be repeated alone; a loss is printed with the command that repeats it.
 """

@@ -14,12 +14,12 @@ import os
 import sys
 import time
 
-from . import damage, edits, histories, kill, linear, power, restart, served
+from . import damage, edits, histories, kill, linear, pairs, power, restart, served
 from .runner import Options, Report, Section, repeat, run_section, tell
 
 SECTIONS: dict[str, Section] = {section.name: section for section in (
     kill.SECTION, power.SECTION, restart.SECTION, damage.SECTION, edits.SECTION, linear.SECTION,
-    served.SECTION, histories.SECTION)}
+    served.SECTION, histories.SECTION, pairs.SECTION)}
 MINUTES = 28.0
 LEAST_SECONDS = 10.0  # the least time of a section, however long those before it took
 SAMPLE_SEED = 1
@@ -35,6 +35,7 @@ SAMPLE: dict[str, tuple[int, tuple[str, ...]]] = {
     "linear": (8, ()),
     "served": (5, ()),
     "histories": (16, ()),
+    "pairs": (6, ()),
 }
 
 

@@ -101,6 +101,11 @@ class Resource(NamedTuple):
         return "events" if self.key == "events.events.k8s.io" else self.key
 
     @property
+    def is_stored(self) -> bool:
+        """Whether its objects are kept, and under its own name."""
+        return "list" in self.verbs and not self.computed_from and self.storage_key == self.key
+
+    @property
     def listed_verbs(self) -> tuple[str, ...]:
         """The verbs as discovery lists them; while the definition is being deleted, writes are not among them."""
         return tuple(verb for verb in self.verbs

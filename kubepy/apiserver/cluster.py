@@ -36,7 +36,7 @@ with lazy_imports():
     from kubepy.api.objects import rbac
     from kubepy.api.schema import customresources
     from kubepy.api.values import goformat
-    from kubepy.apiserver import bootstrap, views
+    from kubepy.apiserver import bootstrap, edit_admission, unserved, views
     from kubepy.apiserver.requests import handwritten, other_objects
     from kubepy.storage import links, memory, timeline
     from kubepy.storage.folder import copying
@@ -92,6 +92,7 @@ class LocalCluster:
         self.store = store  # outside this package only for fsck and the composition root
         self.keeps_timeline = False  # all of it, however long it gets
         self.claims: dict[Key, Claim] = {}  # of edits that were seen since the last look at them
+        self._edits: dict[Key, edit_admission.EditedObject] = {}  # that were seen, and that nobody has judged yet
         store.connect(self._admit, self._removed, self._now, self._new_recorder, object_links)
         self.settings = parse_settings(store.settings())
         self.clock = Clock(self.settings.clock)
@@ -254,8 +255,27 @@ class LocalCluster:
             self.use_faults(faults)
 
     def problems(self, *, look: bool = True) -> list[Problem]:
-        """Return the files that cannot be objects. ``look``: as for :meth:`Store.problems`."""
-        return self.store.problems(look=look)
+        """Return the files that cannot be objects, and those that nothing reads, by path. ``look``: as for
+        :meth:`Store.problems`."""
+        if not isinstance(self.store, FolderStore):
+            return []
+        problems = [unserved.with_place(self.scheme, problem) for problem in self.store.problems(look=look)]
+        return sorted([*problems, *(problem for folder in unserved.unserved_folders(self.store, self.scheme)
+                                    for problem in folder.problems())])
+
+    def known_problems(self) -> dict[str, str]:
+        """Return the problems that are recorded, without a look at files that have none: by the path of a file, or of
+        a folder that nothing reads, a line for a warning."""
+        store = self.store
+        if not isinstance(store, FolderStore):
+            return {}
+        lines = {problem.path: store.describe(unserved.with_place(self.scheme, problem))
+                 for problem in store.known_problems()}
+        resources = map(self.scheme.built_in, store.recorded_resources())
+        if any(resource is None or not resource.is_stored for resource in resources):
+            lines |= {folder.path: f"{store.folder}/{folder}"
+                      for folder in unserved.unserved_folders(store, self.scheme)}
+        return lines
 
     def folders_without_namespace(self) -> list[Problem]:
         """Return the folders of objects whose namespace is missing, as a clone or a merge can leave them."""
@@ -280,11 +300,31 @@ class LocalCluster:
     def _admit(self, key: Key, obj: Object, modified: float, old: Object | None) -> Object:
         admitted = handwritten.complete(self._server, key, obj, modified, old, self._others)
         self.claims.pop(key, None)
+        self._note_edit(key, obj, old, admitted)
         if old is not None and handwritten.claims_observation(self._server, key, obj, old):
             as_filed = handwritten.complete(self._server, key, obj, modified, None, self._others)
             if as_filed != admitted:
                 self.claims[key] = Claim(admitted, as_filed)
         return admitted
+
+    def _note_edit(self, key: Key, obj: Object, old: Object | None, admitted: Object) -> None:
+        """Keep an edit for admission to judge: of a known object, or the first file of one that no server has made."""
+        is_manifest = not (obj.get("metadata") or {}).get("uid")
+        if (old is not None or is_manifest) and cast("FolderStore", self.store).knows_files():
+            earlier = self._edits.get(key)
+            edit = edit_admission.EditedObject(earlier.old if earlier is not None else old, admitted)
+            self._edits[key] = edit
+
+    def edit_warnings(self) -> list[str]:
+        """Return a line for each edit that admission would have refused, of those that were seen since the last call.
+        Raises StorageError."""
+        edits = {key: edit for key, edit in self._edits.items() if not edit.is_of_status_alone()}
+        self._edits.clear()
+        if not edits:
+            return []
+        fork, folder = self.fork(), cast("FolderStore", self.store).folder
+        return [f"{os.path.join(folder, path_of(key))}: counts, though a server would have refused it: {refusal}"
+                for key, refusal in edit_admission.refusals(fork.store, fork.client, edits)]
 
     @cached_property
     def _others(self) -> other_objects.OtherObjects:

@@ -186,15 +186,17 @@ def _watch(factory: Factory, options: ControllerOptions) -> None:
         cluster.store.sync()
         _report(factory, options, summary)
         factory.driver.tell(summary)
-        _warn_of_problems(factory)
+        files.look()
 
     def occupied(holder: str) -> None:
         if re.search(r"\b(controller\b.* (--watch|-\w*w)|serve)\b", holder):
             raise CliError(f"the controllers of {factory.folder} are run by {holder} already")
 
+    files = running.FileReporter(cluster, factory.warn_again, factory.say)
+    factory.tells_problems = False
     with stop_signals() as received:
         manager = build_manager(cluster)
-        manager.listen = cluster.store.wait_for_change
+        manager.listen, manager.polled = cluster.store.wait_for_change, files.look
         running.run_controllers(cluster, manager, lambda: bool(received), settled, failed, occupied=occupied)
     if received == [signal.SIGINT]:  # SIGTERM is how a watch is meant to end
             raise SilentExit(128 + signal.SIGINT)
@@ -214,8 +216,11 @@ def _report(factory: Factory, options: ControllerOptions, summary: Summary) -> N
 
 def _warn_of_problems(factory: Factory, *, look: bool = True) -> None:
     """Warn of files that cannot be objects, and are ignored; each once."""
-    for problem in factory.cluster.problems(look=look):
-        factory.warn(factory.cluster.store.describe(problem))
+    cluster = factory.cluster
+    for problem in cluster.store.problems(look=look):
+        if "/" not in problem.path:  # beside the folders of objects
+            factory.warn(cluster.store.describe(problem))
+    factory.warn_of_files()
 
 
 def _say_due(factory: Factory, remaining: Iterable[Due], failures: Iterable[SyncFailure] = ()) -> None:

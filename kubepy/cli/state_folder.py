@@ -142,11 +142,16 @@ class FsckOptions(Options):
     """The flags of ``fsck``."""
 
     repair: bool = bool_flag("repair", help="Repair what can be repaired safely, and list each repair.")
+    v: int = int_flag("v", "v", no_value="1", bits=32, help="List all other files in the folders of objects as well: "
+                      "notes, copies, what editors leave.")
 
 
-@command("fsck [--repair]", FsckOptions, examples="""
+@command("fsck [--repair] [-v]", FsckOptions, examples="""
 # Check the folder after a merge
 kubepy fsck
+
+# List files that are no manifests as well
+kubepy fsck -v
 
 # Another folder
 kubepy --state /srv/lab/state fsck
@@ -158,21 +163,27 @@ def fsck(factory: Factory, options: FsckOptions) -> None:
     """Check the state folder: files that cannot be objects, folders without their namespace, and whether files and
     index agree.
 
-    Exits with 1 if anything is wrong. Nothing is changed unless --repair is given. A file that cannot be an object is
-    never changed: edit or remove it."""
+    Every file below cluster/ and namespaces/ whose name ends in .yaml, .yml or .json must be that of an object. Exits
+    with 1 if anything is wrong. Nothing is changed unless --repair is given. A file that cannot be an object is never
+    changed: edit or remove it."""
     options.require_no_args()
     factory.require_folder()
+    factory.tells_problems = False
     if options.repair:
         for line in factory.cluster.store.repair():
             factory.print(printable(line))
-    problems = [*factory.cluster.problems(), *factory.cluster.folders_without_namespace()]
-    for problem in problems:
-        factory.print(printable(str(problem)))
+    store, problems = factory.folder_store, [*factory.cluster.problems(), *factory.cluster.folders_without_namespace()]
+    manifests, others = store.other_files()
+    lines = [*map(str, problems), *(f"{path}: is not read: it is no object's file" for path in manifests)]
+    for line in lines:
+        factory.print(printable(line))
+    for path in others if options.v else ():
+        factory.print(printable(f"{path}: is not read"))
     disagreements = factory.cluster.store.check()
     for line in disagreements:
         factory.print(printable(line))
     if disagreements and not options.repair:
         factory.say('run "kubepy fsck --repair" to repair what can be repaired safely')
-    if problems or disagreements:
+    if lines or disagreements:
         raise SilentExit(1)
     factory.print(printable(f"{factory.folder}: no problems"))

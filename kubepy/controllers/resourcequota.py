@@ -16,6 +16,7 @@ from kubepy.api.errors import NotFound
 from kubepy.api.meta import AnyObject, Object, name_of, namespace_of
 from kubepy.api.objects import quotas
 from kubepy.api.objects.pods import is_pod_terminal
+from kubepy.apiserver.requests import handwritten
 from kubepy.apiserver.requests.deletion import CRDS
 from kubepy.runtime.informers import PERSISTENT_VOLUME_CLAIMS, PODS, RESOURCE_QUOTAS, SERVICES, ResourceClient
 from kubepy.runtime.reconcile import EVERY_RESOURCE, Context, Handler, Key, WatchEvent
@@ -75,7 +76,7 @@ class ResourceQuotaController:
         if event.key.resource == PODS:
             self.queue.cancel(event.key)
             self._await_deletion(event.key, event.new)
-        if frees_usage(event):
+        if frees_usage(event) or is_uncharged(event):
             self._enqueue_measuring(event.key.resource, in_namespace)
 
     def _await_deletion(self, key: Key, pod: AnyObject | None) -> None:
@@ -115,6 +116,11 @@ class ResourceQuotaController:
         for pod in objects if resource == PODS else ():
             self._await_deletion(Key(PODS, namespace, name_of(pod)), pod)
         return objects
+
+
+def is_uncharged(event: WatchEvent) -> bool:
+    """Tell whether an object is new that no request has made, and so no quota was charged for: that of a file."""
+    return event.old is None and event.new is not None and handwritten.is_handwritten(event.key, event.new)
 
 
 def frees_usage(event: WatchEvent) -> bool:

@@ -122,6 +122,7 @@ class Manager:
         # Waits until a file has changed, at most so many seconds; returns False, at once, where that cannot be told.
         self.listen: Callable[[float], bool] = lambda seconds: False
         self.is_awaited: Callable[[], bool] = lambda: False  # another writer waits: a batch ends after a sync
+        self.polled: Callable[[], None] = lambda: None  # is called when a wait has looked for changes
         # When the command that runs this manager began (time.monotonic), and when the present run did: while that is
         # not long ago, a look at all files since then is recent enough.
         self.begun = self._began = -math.inf
@@ -284,6 +285,7 @@ class Manager:
             self._rest = 0.0
             return LISTEN_SECONDS if listens else shortest
         self.poll()
+        self.polled()
         self._polled = start
         cost = time.perf_counter() - start
         self._rest = POLL_COST_RATIO * cost if listens else 0.0

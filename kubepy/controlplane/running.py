@@ -45,6 +45,35 @@ def run_controllers(cluster: LocalCluster, manager: Manager, stop: Callable[[], 
                         paused=lambda: is_git_at_work(cluster.store.folder))
 
 
+class FileReporter:
+    """Warns once of each file that is no object, or is one no more, and says when it is in order again.
+
+    :param warn: takes a warning.
+    :param say: takes the good news.
+    """
+
+    def __init__(self, cluster: LocalCluster, warn: Callable[[str], None], say: Callable[[str], None]) -> None:
+        self._cluster = cluster
+        self._warn = warn
+        self._say = say
+        self._told: dict[str, str] = {}
+
+    def look(self) -> None:
+        """Compare what is known of the files with what was told. No file without a problem is looked at."""
+        for text in self._cluster.edit_warnings():
+            self._warn(text)
+        problems = self._cluster.known_problems()
+        if problems == self._told:
+            return
+        for path, text in problems.items():
+            if self._told.get(path) != text:
+                self._warn(text)
+        for path in self._told.keys() - problems.keys():
+            is_there = os.path.lexists(os.path.join(self._cluster.store.folder, path))
+            self._say(f"note: {self._cluster.store.folder}/{path}: is {'in order again' if is_there else 'gone'}")
+        self._told = problems
+
+
 def _holds_any(*conditions: Callable[[], bool]) -> bool:
     return any(condition() for condition in conditions)
 

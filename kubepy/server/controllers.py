@@ -17,7 +17,7 @@ from contextlib import closing, suppress
 
 from kubepy.apiserver.cluster import LocalCluster
 from kubepy.controlplane import NAMES, OF_SERVER, build_manager
-from kubepy.controlplane.running import run_controllers
+from kubepy.controlplane.running import FileReporter, run_controllers
 from kubepy.controlplane.summary import Summary
 from kubepy.storage import NoClusterError, RemovedError, StorageError
 from kubepy.terminal import guard_process
@@ -128,17 +128,19 @@ def main(folder: str, verbosity: int, among: Sequence[str]) -> None:
     while not pipe.is_over():
         try:
             with closing(LocalCluster.open(folder)) as cluster:
-                def settled(summary: Summary, cluster: LocalCluster = cluster) -> None:
+                files = FileReporter(cluster, lambda text: say(f"Warning: {text}"), say)
+
+                def settled(summary: Summary, cluster: LocalCluster = cluster, files: FileReporter = files) -> None:
                     told_failures = summary.failures if verbosity > 0 else ()
                     for failure in told_failures:
                         say(f"{failure.reconciler}: {failure.key.resource}/{failure.key.name}: {failure.error}")
-                    for problem in cluster.problems():
-                        say_once(f"Warning: {cluster.store.describe(problem)}")
+                    files.look()
                     cluster.store.sync()
 
                 cluster.clock.pause = pipe.wait
                 manager = build_manager(cluster, among)
                 manager.commits_each_turn, manager.is_awaited = True, pipe.is_awaited
+                manager.polled = files.look
                 run_controllers(cluster, manager, pipe.is_over, settled, failed,
                                 occupied=lambda holder: pipe.wait(RETRY_SECONDS))
         except StorageError as error:

@@ -248,14 +248,14 @@ def test_fsck_names_file_and_reason_and_fails(palette: Kubepy, folder: Path) -> 
 # --- files that cannot be objects ---------------------------------------------------------------------------------
 
 
-def test_files_that_cannot_be_objects_are_warned_of_by_lists_and_reconciles(palette: Kubepy, folder: Path) -> None:
+def test_files_that_cannot_be_objects_are_warned_of_by_every_command(palette: Kubepy, folder: Path) -> None:
     file = folder / "state/namespaces/default/configmaps/palette.yaml"
     file.write_text("<<<<<<< HEAD\n" + file.read_text())
     warning = f"Warning: {file.relative_to(folder)}:1: has merge conflict markers: this file is left out\n"
     assert palette("get", "cm") == Done("", warning + "No resources found in default namespace.\n", 0)
     assert palette("get", "cm", "palette").status == 1
     assert palette("controller", "--once") == Done("", warning, 0)
-    assert palette("get", "ns", "default", "-o", "name") == Done("namespace/default\n", "", 0)
+    assert palette("get", "ns", "default", "-o", "name") == Done("namespace/default\n", warning, 0)
 
 
 def test_folder_that_lost_its_settings_becomes_cluster_again_with_all_that_is_in_it(palette: Kubepy,

@@ -127,13 +127,21 @@ def _refuse_unknown(key: Key, fields: list[str], others: OtherObjects, *, is_new
 
 def _validate_new(strategy: Strategy, obj: Object, others: OtherObjects) -> None:
     """Check a manifest that never went through the API as its creation would. Raises EditError."""
-    if type(strategy).begin_create is not Strategy.begin_create:  # it would get an address, or its names accepted
-        obj = clone(obj)
     try:
-        strategy.begin_create(obj, others.list)
-        creation.validate_new(strategy, obj)
+        creation.validate_new(strategy, _begun(strategy, obj, others))
     except errors.Status as status:
         raise _edit_error(status) from None
+
+
+def _begun(strategy: Strategy, obj: Object, others: OtherObjects) -> Object:
+    """Return an object as a creation would validate it, where that begins with what depends on other objects: it would
+    get an address, or its names accepted. Raises Status."""
+    if type(strategy).begin_create is Strategy.begin_create:
+        return obj
+    begun: Object = clone(obj)
+    strategy.begin_create(begun, others.list)
+    strategy.prepare_for_create(begun)
+    return begun
 
 
 def removed(key: Key, obj: Object, now: float) -> Object | None:
@@ -157,7 +165,7 @@ def _with_metadata(key: Key, obj: Object, created: datetime) -> Object:
     if key.namespace:
         system["namespace"] = key.namespace
     if not metadata.get("uid"):
-        system["uid"] = str(uuid.uuid5(_UIDS, "/".join(key)))
+        system["uid"] = _uid(key)
     if not metadata.get("creationTimestamp"):
         system["creationTimestamp"] = format_time(created)
     return {**obj, "metadata": {**metadata, **system}}
@@ -174,6 +182,15 @@ def _with_readable_managers(obj: Object, old: Object | None) -> Object:
     if old and "managedFields" in old["metadata"]:
         metadata["managedFields"] = old["metadata"]["managedFields"]
     return {**obj, "metadata": metadata}
+
+
+def is_handwritten(key: Key, obj: Object) -> bool:
+    """Tell whether an object was first seen in a file without a uid: no request has made it."""
+    return bool(obj["metadata"]["uid"] == _uid(key))
+
+
+def _uid(key: Key) -> str:
+    return str(uuid.uuid5(_UIDS, "/".join(key)))
 
 
 def _is_another(new: Object, old: Object) -> bool:

@@ -10,9 +10,9 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import cached_property
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, cast
 
 from kubepy import KUBERNETES_VERSION
 from kubepy.cli.errors import CliError, SilentExit
@@ -41,6 +41,9 @@ if TYPE_CHECKING:
     from tempfile import TemporaryDirectory
 
     from kubepy.storage import Key
+    from kubepy.storage.folder.store import FolderStore
+
+MAX_FILES = 20  # of which one command warns
 
 
 class Factory:
@@ -73,6 +76,7 @@ class Factory:
         self.catches_up = True  # False for commands that never write, such as diff
         self.reads = False  # the command shows what is there, and writes nothing itself
         self.passes_time = False  # it is one with which time goes on in a cluster whose kubepy.yaml says so
+        self.tells_problems = True  # False for commands that list all files with problems themselves
         self._is_dry_run = False
         self._warned: dict[str, None] = {}
         self._logged: set[tuple[str, str]] = set()
@@ -241,6 +245,7 @@ class Factory:
             self._progress.clear()
         if "cluster" in self.__dict__:
             cluster = self.cluster
+            self.warn_of_files()
             if self.open_cluster:
                 cluster.work_for(self._as_found)
             else:
@@ -261,6 +266,12 @@ class Factory:
         cluster.finish()
         if node:
             self.say(f"note: made a cluster in {self.folder} with one node, {node}, as kubepy init does")
+
+    @property
+    def folder_store(self) -> FolderStore:
+        """The store of the cluster, which is a folder. Raises CliError for a cluster in memory."""
+        self.require_folder()
+        return cast("FolderStore", self.cluster.store)
 
     @property
     def client(self) -> clients.Client:
@@ -311,10 +322,17 @@ class Factory:
         if not self.catches_up or not self.has_cluster:
             return False
         self.catches_up = False
+        has_changed = self._react(reads)
+        self.warn_of_files()
+        return has_changed
+
+    def _react(self, reads: Iterable[Key] | None) -> bool:
+        """Look for edits of files, and let the controllers do what is due; return whether they did anything."""
+        client = self.client
         if self.reconciles and self.passes_time and self.cluster.settings.tick == cluster_settings.READS:
             return self.driver.tick()
         if self.cluster.store.holder(checkpoints.MANAGER_LOCK) is not None:  # that process sees all edits by itself
-            self.client.take_over_time()
+            client.take_over_time()
             return False
         if not self.reconciles:
             return self.look_for_checkouts(reads)
@@ -402,9 +420,12 @@ class Factory:
 
     def warn(self, text: str) -> None:
         """``Warning: …`` on stderr, each only once in a command, as client-go's warning writer does."""
-        if text in self._warned:
-            return
-        self._warned[text] = None
+        if text not in self._warned:
+            self._warned[text] = None
+            self.warn_again(text)
+
+    def warn_again(self, text: str) -> None:
+        """``Warning: …`` on stderr, whether or not it was written before."""
         head = "Warning:"
         if self.stderr.isatty():
             head = terminal.Painter(self.stderr)(head, terminal.Colour.YELLOW, terminal.Colour.BOLD)
@@ -417,8 +438,23 @@ class Factory:
         self._logged.add((place, text))
         self.say(f"{klog.header('W', self.cluster.clock, place)} {text}")
 
+    def warn_of_files(self) -> None:
+        """Warn of the files of the cluster that are known not to be objects, if the command has opened it."""
+        if not self.tells_problems or "cluster" not in self.__dict__:
+            return
+        with suppress(storage_errors.StorageError):  # of which the command says more
+            for text in self.cluster.edit_warnings():
+                self.warn(text)
+            lines = list(self.cluster.known_problems().values())
+            for text in lines[:MAX_FILES]:
+                self.warn(text)
+            if len(lines) > MAX_FILES:
+                self.warn(f'{self.folder}: {len(lines) - MAX_FILES} more files have problems: "kubepy fsck" lists them')
+
     def finish(self) -> None:
-        """Fail a command that succeeded with warnings, when warnings count as errors."""
+        """Warn of files; fail a command that succeeded with warnings, when warnings count as errors."""
+        self.warn_of_files()
+        self.tells_problems = False
         if self.options.warnings_as_errors and self._warned:
             count = len(self._warned)
             self.say(f"error: {count} warning{'s' if count > 1 else ''} received")

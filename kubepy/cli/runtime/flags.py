@@ -113,8 +113,9 @@ def string_flag(long: str, short: str = "", default: str = "", help: str = "", *
 
 
 def int_flag(long: str, short: str = "", default: int = 0, help: str = "", bits: int = 64, **more: Any) -> Any:
-    """Declare an integer of so many ``bits``."""
-    return Flag(long, short, default, FlagKind(lambda text: parse_int(text, bits)), help, **more)
+    """Declare an integer of so many ``bits``; ``no_value="1"``: see FlagKind."""
+    kind = FlagKind(lambda text: parse_int(text, bits), more.pop("no_value", None))
+    return Flag(long, short, default, kind, help, **more)
 
 
 def duration_flag(long: str, short: str = "", default: float = 0.0, help: str = "", **more: Any) -> Any:

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, TypeVar
 from kubepy.lazy import lazy_imports
 from kubepy.storage.errors import FolderError, LockTimeoutError, RemovedIndexError
 from kubepy.storage.folder import index, origin, settings
-from kubepy.storage.folder.compare import UNFORESEEN, Examiner, digest_of
+from kubepy.storage.folder.compare import UNFORESEEN, Examiner, digest_of, has_hidden_folder
 from kubepy.storage.folder.database import DamagedError, Database, Row, Stamp, is_damage
 from kubepy.storage.folder.files import StateFolder, UnreadableError, is_racy
 from kubepy.storage.folder.manifest import ContentError
-from kubepy.storage.folder.paths import is_folder_path, path_of
+from kubepy.storage.folder.paths import path_of
 from kubepy.storage.folder.scan import EVERYTHING, Extents
 from kubepy.storage.model import Admit, Key, Object, Removal
 
@@ -288,7 +288,7 @@ class Access:
         settings.finish(database, self.folder)  # before the rows, by which the next process knows that there is work
         is_usual = not was_left and database.is_built() and self.is_same_boot(database)
         recovery.Recovery(database, self.folder, self.boot).run(unclean=was_left)
-        if not is_usual or any(map(is_folder_path, database.problems())):  # folders may be within reach again
+        if not is_usual or has_hidden_folder(database.problems()):  # which may be within reach again
             extents = EVERYTHING
         is_all = callable(extents) or extents == EVERYTHING
         extents = extents() if callable(extents) else extents
@@ -369,8 +369,8 @@ class Access:
         """Return where there may be edits from outside that are not recorded: where the watch names files; without one,
         and where the index may not have what was recorded, everywhere."""
         database = self.opened()
-        if self.watch is None or database.in_memory or not self.is_same_boot(database) or any(
-                map(is_folder_path, database.problems())):
+        if self.watch is None or database.in_memory or not self.is_same_boot(database) or has_hidden_folder(
+                database.problems()):
             return EVERYTHING
         return self.watch.changed()
 

@@ -19,10 +19,19 @@ from kubepy.storage.errors import EditError
 from kubepy.storage.folder.database import PENDING, WRITTEN, KnownProblems, Row, Stamp
 from kubepy.storage.folder.files import MANAGED, DeniedError, StateFolder, UnreadableError
 from kubepy.storage.folder.manifest import ContentError, check_place, parse
-from kubepy.storage.folder.paths import SUFFIX, ancestors_of, decode, encode, is_cut, parent_of, path_of
+from kubepy.storage.folder.paths import (
+    SUFFIX,
+    ancestors_of,
+    decode,
+    encode,
+    is_cut,
+    is_folder_path,
+    parent_of,
+    path_of,
+)
 from kubepy.storage.folder.scan import (
+    NO_PLACE,
     FolderScan,
-    Obstacles,
     ScannedFile,
     find_obstacle,
     scan_object,
@@ -208,10 +217,22 @@ def find_known_problem(difference: Difference, known: KnownState) -> InvalidFile
     return InvalidFile(problem, stamp, difference.row) if stamp == difference.file.stamp else None
 
 
-def problems_of(obstacles: Obstacles, rows: Iterable[Row]) -> list[InvalidFile]:
-    """Return the obstacles that the user is to see as problems."""
-    problems = (Problem(printable(obstacle.path), 0, obstacle.reason) for obstacle in obstacles.to_report(rows))
-    return [InvalidFile(problem, UNKNOWN, None) for problem in problems]
+def problems_of(scan: FolderScan, rows: Iterable[Row]) -> list[InvalidFile]:
+    """Return the obstacles that the user is to see, and the strays, as problems."""
+    obstacles = [(Problem(printable(obstacle.path), 0, obstacle.reason), UNKNOWN)
+                 for obstacle in scan.obstacles.to_report(rows)]
+    strays = [(Problem(printable(stray.path), 0, stray.reason), stray.stamp) for stray in scan.strays]
+    return [InvalidFile(problem, stamp, None) for problem, stamp in (*obstacles, *strays)]
+
+
+def hides_folder(problem: Problem) -> bool:
+    """Return whether a problem is about a folder of objects, or one above, and not about a file."""
+    return is_folder_path(problem.path) and problem.reason != NO_PLACE
+
+
+def has_hidden_folder(problems: KnownProblems) -> bool:
+    """Return whether objects may be out of reach."""
+    return any(hides_folder(problem) for _, problem in problems.values())
 
 
 # --- examining ---

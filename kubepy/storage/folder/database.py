@@ -232,6 +232,15 @@ ON CONFLICT (resource, namespace, name) DO UPDATE SET
 """
 
 
+# SQLite's index is entered once for each resource.
+_RESOURCES = """
+WITH RECURSIVE steps (step) AS (
+    SELECT min(resource) FROM objects
+    UNION ALL SELECT (SELECT min(resource) FROM objects WHERE resource > step) FROM steps WHERE step IS NOT NULL
+)
+SELECT step FROM steps WHERE EXISTS (SELECT 1 FROM objects WHERE resource = step AND json IS NOT NULL)
+"""
+
 SUM = "files:"  # in ``internal``, before a place: the sum of its files' hashes, as its rows have them
 SUMS = "sums"  # the counter that follows "revision" as long as all that write keep the sums
 _SUM_MASK = 2**64 - 1
@@ -565,6 +574,10 @@ class Database:
                 break
             places.append(place)
         return places
+
+    def resources(self) -> list[str]:
+        """Return the resources that there are live rows of, in order."""
+        return [name for (name,) in self.connection.execute(_RESOURCES)]
 
     # --- sums of files ---
 

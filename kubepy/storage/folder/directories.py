@@ -15,9 +15,10 @@ import os
 import time
 from collections.abc import Iterable
 
+from kubepy.storage.folder.compare import has_hidden_folder
 from kubepy.storage.folder.database import Database
 from kubepy.storage.folder.files import MANAGED, StateFolder, is_racy, stamp_of
-from kubepy.storage.folder.paths import CLUSTER, NAMESPACES, is_folder_path
+from kubepy.storage.folder.paths import CLUSTER, NAMESPACES
 from kubepy.storage.folder.scan import EVERYTHING, Extents, extent_of
 
 FOLDERS = "folders"  # the name of the value
@@ -30,7 +31,7 @@ Times = dict[str, str]  # by path
 def find_changed(database: Database, folder: StateFolder) -> Extents:
     """Return the extents in which files may have been added, removed or replaced since they were looked through."""
     text = database.value("internal", FOLDERS)
-    if text is None or any(map(is_folder_path, database.problems())):
+    if text is None or has_hidden_folder(database.problems()):
         return EVERYTHING
     known: Times = json.loads(text)
     changed = [path for path, times in known.items() if times == UNKNOWN or times != times_of(folder, path)]

@@ -139,7 +139,7 @@ class OutsideEdits:
         rows = read_summaries(self._database, self._folder, extents, unchanged)
         rows, scan = leave_out(unchanged, rows, scan)
         self._sums = sums_of(rows, scan)
-        outcomes: list[Outcome] = [*problems_of(scan.obstacles, rows)]
+        outcomes: list[Outcome] = [*problems_of(scan, rows)]
         differences = compare(rows, scan, self._folder, known)
         for difference in sorted(differences, key=lambda difference: difference.path):
             outcome: Outcome | None = find_known_problem(difference, known)

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable
 from enum import Enum, auto
 
 from kubepy.lazy import NamedTuple, lazy_imports
+from kubepy.quoting import printable
 from kubepy.storage.errors import CompactedError
 from kubepy.storage.folder.access import Access
 from kubepy.storage.folder.compare import (
@@ -41,6 +42,7 @@ from kubepy.storage.folder.scan import (
     Extent,
     Extents,
     FolderScan,
+    extent_at,
     find_unchanged,
     leave_out,
     read_summaries,
@@ -97,6 +99,16 @@ class _Comparison(NamedTuple):
     recorded: list[Row]
     obstacles: list[InvalidFile]
     sums: dict[Place, int]
+    extents: Extents
+
+    def solved(self) -> bool:
+        """Return whether there is a known problem no more."""
+        if not self.known.problems:
+            return False
+        present = {printable(difference.path) for difference in self.differences}
+        present.update(obstacle.problem.path for obstacle in self.obstacles)
+        return any(path not in present and any(extent.has(path) for extent in self.extents)
+                   for path in self.known.problems)
 
 
 class Reader:
@@ -183,6 +195,11 @@ class Reader:
             for key in keys:
                 self._compare_with_newest((Extent(*key),))
 
+    def look_at(self, paths: Iterable[str]) -> None:
+        """Record what has become of some files."""
+        extents = {extent_at(path) for path in paths}
+        self._compare_with_newest(EVERYTHING if Extent() in extents else tuple(_without_overlaps(extents)))
+
     def _view(self, extents: Extents, read_rows: ReadRows | None = None) -> FolderView:
         comparison = self._compare_with_newest(extents, read_rows)
         rows = {row.key: row for row in comparison.rows if row.json is not None}
@@ -230,7 +247,7 @@ class Reader:
             recorded = [row for difference, cause in causes
                         if cause is DifferenceCause.RECORDED and (row := self._current_row(difference))]
             comparison = _Comparison(revision, rows, known, differences, recorded,
-                                     problems_of(folder_scan.obstacles, rows), sums_of(compared, folder_scan))
+                                     problems_of(folder_scan, rows), sums_of(compared, folder_scan), extents)
             if all(cause is not DifferenceCause.OVERTAKEN for _, cause in causes):
                 break
         return comparison
@@ -269,7 +286,8 @@ class Reader:
         known = comparison.known
         if any(find_known_problem(difference, known) is None for difference in comparison.differences):
             return True
-        if any(obstacle.problem.path not in known.problems for obstacle in comparison.obstacles):
+        if comparison.solved() or any(
+                obstacle.problem.path not in known.problems for obstacle in comparison.obstacles):
             return True
         return not known.same_boot or any(not is_settled(row, known) for row in comparison.rows)
 
@@ -284,6 +302,12 @@ def _confirm(unchanged: frozenset[Place], rows: Iterable[Row], scan: FolderScan)
             files.setdefault(row[:2], set()).add(encode(row.name) + SUFFIX)
     return frozenset(listing.place for listing in scan.listings
                      if listing.place in unchanged and listing.files.keys() == files.get(listing.place, set()))
+
+
+def _without_overlaps(extents: set[Extent]) -> list[Extent]:
+    """Return extents without the objects of folders that are among them."""
+    return sorted((extent for extent in extents if extent.name is None or extent._replace(name=None) not in extents),
+                  key=str)
 
 
 def _apply(outcome: Outcome, rows: dict[Key, Row], problems: list[Problem], revision: int) -> None:

@@ -11,6 +11,7 @@ import stat
 from collections.abc import Iterable, Iterator, Sequence
 
 from kubepy.lazy import NamedTuple
+from kubepy.quoting import quote
 from kubepy.storage.folder.database import Database, Place, Row, Stamp, file_hash, managers_hash, sum_of, sum_of_rows
 from kubepy.storage.folder.files import MANAGED, StateFolder, stamp_of
 from kubepy.storage.folder.paths import (
@@ -21,6 +22,7 @@ from kubepy.storage.folder.paths import (
     decode,
     encode,
     folder_of,
+    is_cut,
     parent_of,
     path_of,
 )
@@ -28,6 +30,9 @@ from kubepy.storage.model import Key
 
 LINK = "is a symbolic link"
 NO_FOLDER = "is not a folder"
+NO_PLACE = f"is not where an object's file can be ({CLUSTER}/RESOURCE/ or {NAMESPACES}/NAMESPACE/RESOURCE/)"
+NOT_YAML = f"is not read: the name of an object's file ends in {SUFFIX}"
+MANIFEST_SUFFIXES = (SUFFIX, ".yml", ".json")
 
 
 class ResourceDirectory(NamedTuple):
@@ -87,6 +92,14 @@ class Obstacle(NamedTuple):
     reason: str
 
 
+class Stray(NamedTuple):
+    """A file that may be meant for an object and is not where one is looked for: its path, the reason, its stamp."""
+
+    path: str
+    reason: str
+    stamp: Stamp
+
+
 class Obstacles:
     """All obstacles of a scan; false when there are none."""
 
@@ -118,10 +131,11 @@ class Obstacles:
 
 
 class FolderScan(NamedTuple):
-    """The object files of the folders that were scanned, and the obstacles that were met."""
+    """The object files of the folders that were scanned, and the obstacles and strays that were met."""
 
     listings: list[Listing]
     obstacles: Obstacles
+    strays: Sequence[Stray] = ()
 
 
 class Extent(NamedTuple):
@@ -149,22 +163,40 @@ class Extent(NamedTuple):
         return "" if self.resource is None or self.namespace is None else folder_of(self.resource, self.namespace)
 
     def has(self, path: str) -> bool:
-        """Return whether the file at a path is in the extent."""
+        """Return whether the file at a path is in the extent, or below a folder of it."""
         if self.key:
             return path == path_of(self.key)
-        directory = parent_of(path)
-        if not self.directory:
-            return self.resource is None or directory.rpartition("/")[2] == encode(self.resource)
-        return directory == self.directory
+        if self.directory:
+            return path.startswith(f"{self.directory}/")
+        if self.resource is None:
+            return True
+        place = extent_of("/".join(path.split("/")[:_depth_of(path)]))
+        return place is not None and place.resource == self.resource
 
 
 def extent_of(path: str) -> Extent | None:
-    """Return the extent of a folder of objects, None for a folder above such a one."""
+    """Return the extent of a folder of objects, None for a folder above such a one, and for one of no resource."""
     parent, *names = path.split("/")
-    if len(names) != (2 if parent == NAMESPACES else 1):
+    decoded = [name for name in map(decode, names) if name is not None]
+    if parent not in (CLUSTER, NAMESPACES) or len(names) + 1 != _depth_of(path) or len(decoded) < len(names):
         return None
-    decoded = [decode(name) or "" for name in names]
-    return Extent(decoded[-1], decoded[0] if parent == NAMESPACES else "")
+    return Extent(decoded[-1], decoded[0] if len(decoded) == 2 else "")
+
+
+def extent_at(path: str) -> Extent:
+    """Return the extent of the file of an object; that of its folder where only the object can tell its name, and
+    everything for a file that is in no folder of objects."""
+    directory, _, file = path.rpartition("/")
+    place = extent_of(directory)
+    if place is None or not file.endswith(SUFFIX):
+        return place or Extent()
+    component = file.removesuffix(SUFFIX)
+    return place._replace(name=None if is_cut(component) else decode(component))
+
+
+def _depth_of(path: str) -> int:
+    """Return the number of names in the path of a folder of objects, the first of which a path has."""
+    return 3 if path.startswith(f"{NAMESPACES}/") else 2
 
 
 EVERYTHING = (Extent(),)
@@ -179,7 +211,8 @@ def scan_extents(folder: StateFolder, extents: Extents) -> FolderScan:
     if len(scans) == 1:
         return scans[0]
     return FolderScan([listing for scan in scans for listing in scan.listings],
-                      Obstacles(obstacle for scan in scans for obstacle in scan.obstacles))
+                      Obstacles(obstacle for scan in scans for obstacle in scan.obstacles),
+                      [stray for scan in scans for stray in scan.strays])
 
 
 def read_summaries(database: Database, folder: StateFolder, extents: Extents,
@@ -234,7 +267,7 @@ def scan_objects(folder: StateFolder, resource: str | None = None, namespace: st
     """List the object files of a resource (None: of all) in a namespace (None: in all)."""
     scanner = _Scanner(folder)
     listings = list(scanner.listings(resource, namespace))
-    return FolderScan(listings, Obstacles(scanner.obstacles))
+    return FolderScan(listings, Obstacles(scanner.obstacles), scanner.strays)
 
 
 def scan_object(folder: StateFolder, key: Key) -> FolderScan:
@@ -269,15 +302,25 @@ def find_obstacle(folder: StateFolder, path: str) -> Obstacle | None:
     return scanner.obstacles[0] if scanner.obstacles else None
 
 
+def not_read(folder: str, parent: str) -> str:
+    """Return the reason why the files of a folder are not read: no resource has its name; or no namespace, where the
+    folder above it is that of the namespaces."""
+    kind = "namespace" if parent == NAMESPACES else "resource"
+    return f"is not read: {quote(folder)} is not the folder name of any {kind}"
+
+
 class _Scanner:
-    """Lists folders, and notes the obstacles that it meets."""
+    """Lists folders, and notes the obstacles and strays that it meets."""
 
     def __init__(self, folder: StateFolder) -> None:
         self._folder = folder
+        self._is_of_all = False  # strays above the folders of objects count
         self.obstacles: list[Obstacle] = []
+        self.strays: list[Stray] = []
 
     def listings(self, resource: str | None, namespace: str | None) -> Iterator[Listing]:
         """List the folders of a resource (None: of all) in a namespace (None: in all)."""
+        self._is_of_all = resource is None
         for directory in self._directories(resource, namespace):
             listing = Listing(directory, {}, {})
             try:
@@ -292,6 +335,7 @@ class _Scanner:
     def _list(self, listing: Listing) -> None:
         """List the files of a folder. Raises OSError."""
         flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+        others: list[str] = []
         descriptor = os.open(self._folder.absolute(listing.directory.path), flags)
         try:
             for name in os.listdir(descriptor):  # with the stats at half the cost of os.scandir
@@ -302,11 +346,17 @@ class _Scanner:
                         continue
                 elif name == MANAGED:
                     self._add_managers(listing)
+                elif name[0] != ".":
+                    others.append(name)
         finally:
             os.close(descriptor)
+        for name in others:
+            self._note_stray(f"{listing.directory.path}/{name}", NOT_YAML)
 
     def _add_managers(self, listing: Listing) -> None:
         path = f"{listing.directory.path}/{MANAGED}"
+        if not self._folder.is_directory(path) and (stamp := self._folder.stamp(path)):
+            self.strays.append(Stray(path, NO_FOLDER, stamp))
         try:
             names = os.listdir(self._folder.absolute(path)) if self._folder.is_directory(path) else []
         except OSError:  # unreadable managers must not hide the objects
@@ -339,8 +389,11 @@ class _Scanner:
         volatile = self._folder.volatile
         if resource is None:
             for name in self._subfolder_names(parent):
+                path = f"{parent}/{encode(name)}"
                 if name not in volatile:
-                    yield ResourceDirectory(name, namespace, f"{parent}/{encode(name)}")
+                    yield ResourceDirectory(name, namespace, path)
+                else:
+                    self._note_strays_below(path, f"is not read: {name} are not kept in files")
         elif resource not in volatile and self._is_folder(path := folder_of(resource, namespace)):
             yield ResourceDirectory(resource, namespace, path)
 
@@ -350,19 +403,41 @@ class _Scanner:
         try:
             with os.scandir(self._folder.absolute(path)) as entries:
                 for entry in entries:
-                    name = None if entry.name.startswith(".") else decode(entry.name)
-                    if name is None:
+                    if entry.name.startswith("."):
                         continue
-                    if entry.is_dir(follow_symlinks=False):
+                    name, place = decode(entry.name), f"{path}/{entry.name}"
+                    is_folder = entry.is_dir(follow_symlinks=False)
+                    if name is not None and is_folder:
                         names.append(name)
-                    else:
-                        reason = LINK if entry.is_symlink() else NO_FOLDER
-                        self.obstacles.append(Obstacle(f"{path}/{entry.name}", reason))
+                    elif is_folder and self._is_of_all:
+                        self._note_strays_below(place, not_read(entry.name, path))
+                    elif not is_folder and entry.name.endswith(MANIFEST_SUFFIXES) and not entry.is_symlink():
+                        if self._is_of_all:
+                            self._note_stray(place, NO_PLACE)
+                    elif name is not None:
+                        self.obstacles.append(Obstacle(place, LINK if entry.is_symlink() else NO_FOLDER))
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:
             self._note(path, error)
         return sorted(names)
+
+    def _note_stray(self, path: str, reason: str) -> None:
+        """Note what may be meant for an object at a path where none is looked for, or below."""
+        status = self.status(path)
+        if status is not None and stat.S_ISDIR(status.st_mode):
+            self._note_strays_below(path, NO_PLACE)
+        elif status is not None and path.endswith(MANIFEST_SUFFIXES):
+            self.strays.append(Stray(path, reason, stamp_of(status)))
+
+    def _note_strays_below(self, path: str, reason: str) -> None:
+        """Note the strays in a folder of no objects and below, but for hidden ones."""
+        for directory, folders, files in os.walk(self._folder.absolute(path)):
+            folders[:] = sorted(name for name in folders if not name.startswith("."))
+            relative = path + directory[len(self._folder.absolute(path)):]
+            for name in sorted(files):
+                if name.endswith(MANIFEST_SUFFIXES) and not name.startswith("."):
+                    self._note_stray(f"{relative}/{name}", reason)
 
     def has_folders(self, path: str) -> bool:
         """Return whether a path leads through real folders only."""

@@ -16,10 +16,11 @@ from kubepy.storage.errors import FolderError, LockTimeoutError
 from kubepy.storage.folder import index
 from kubepy.storage.folder import settings as cluster_settings
 from kubepy.storage.folder.access import Access
+from kubepy.storage.folder.compare import hides_folder
 from kubepy.storage.folder.database import DamagedError, Row
 from kubepy.storage.folder.files import StateFolder
 from kubepy.storage.folder.manifest import Decoder
-from kubepy.storage.folder.paths import is_folder_path, path_of
+from kubepy.storage.folder.paths import path_of
 from kubepy.storage.folder.reader import FolderView, Reader, read_changes, read_logged_changes
 from kubepy.storage.model import (
     Admit,
@@ -108,7 +109,6 @@ class FolderStore:
         self._meta_writes: dict[str, str | None] | None = None  # of the transaction under way
         self._settings_writes: Object = {}  # likewise
         self._is_unsynced = False
-        self._misplaced: tuple[int, Problems] = 0, []  # when the watch of the folder had a number
         self._views: Views | None = None  # they have connections of their own
         self._listener: Callable[[CommittedChanges], None] | None = None
 
@@ -215,9 +215,23 @@ class FolderStore:
         """Return an object as its file is at this moment; None without a file, or if it cannot be an object."""
         return self._access.object_of_file(key)
 
+    def recorded_resources(self) -> Names:
+        """Return the resources of which the index has objects with files, sorted, without a look at files."""
+        return [name for name in self._access.database().resources() if name not in self._volatile]
+
+    def is_recorded(self, key: Key) -> bool:
+        """Return whether the index has an object, or a problem with its file."""
+        database = self._access.database()
+        row = database.row(key)
+        return (row is not None and row.json is not None) or path_of(key) in database.problems()
+
     def recorded(self, resource: str) -> Objects:
         """Return the objects of a resource as the index has them, without a look at their files."""
         return self._decoder.objects(self._access.recorded(resource), kept=False)
+
+    def knows_files(self) -> bool:
+        """Return whether the files were read before: not while an index is made anew."""
+        return self._access.opened().is_built()
 
     def warn_of_file(self, key: Key, text: str) -> None:
         """Tell the user something about the file of an object."""
@@ -344,16 +358,26 @@ class FolderStore:
         """
         if (look or self._reader.problems is None) and not self._reader.look_watched():
             self._reader.view_all()
-        problems = [*self._misplaced_files(), *(self._reader.problems or ())]
+        problems = [*misplaced.beside_folders(self._folder), *(self._reader.problems or ())]
         return sorted({problem.path: problem for problem in problems}.values())
 
-    def _misplaced_files(self) -> Problems:
-        """Return the files that no object can have; with a watch they are looked for when it names such a file."""
-        watch = self._access.watch
-        arrangement = watch.arrangement if watch is not None and watch.is_sure else 0
-        if not arrangement or self._misplaced[0] != arrangement:
-            self._misplaced = arrangement, list(misplaced.find_misplaced(self._folder))
-        return self._misplaced[1]
+    @_reads
+    def known_problems(self) -> Problems:
+        """Return the problems that are recorded, each as its file is now, by path; without a look at other files."""
+        database = self._access.database()
+        problems = database.problems()
+        if changed := [path for path, (stamp, _) in problems.items() if self._folder.stamp(path) != stamp]:
+            self._reader.look_at(changed)
+            problems = self._access.database().problems()
+        return [problem for _, problem in problems.values()]
+
+    def other_files(self) -> tuple[Names, Names]:
+        """Return the paths of files below the folders of objects that are neither an object's nor a problem of their
+        own: those with the ending of a manifest, and all others."""
+        known = {path_of(row.key) for row in self._access.database().row_summaries()
+                 if row.json is not None and row.expires is None}
+        known.update(problem.path for problem in self.problems(look=False))
+        return misplaced.other_files(self._folder, known)
 
     def watch_files(self) -> None:
         """Let the operating system name the files that change, as long as this store is open: then a look for edits
@@ -372,7 +396,7 @@ class FolderStore:
     def describe(self, problem: Problem) -> str:
         """Return a problem with the whole path of its file, and what follows from it, as warnings have it."""
         consequence = "this file is left out"
-        if is_folder_path(problem.path):
+        if hides_folder(problem):
             consequence = "its objects count as they last were"
         if problem.keeps_object:
             consequence = "the object counts as it last was"

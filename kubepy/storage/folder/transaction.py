@@ -10,10 +10,11 @@ from math import inf
 from kubepy.storage.errors import FolderError
 from kubepy.storage.folder.access import Access
 from kubepy.storage.folder.commit_files import Commit, ObjectWrite
+from kubepy.storage.folder.compare import hides_folder
 from kubepy.storage.folder.database import DamagedError, Database, Row
 from kubepy.storage.folder.manifest import Decoder
 from kubepy.storage.folder.outside_edits import ObservedEdits
-from kubepy.storage.folder.paths import is_folder_path, path_of
+from kubepy.storage.folder.paths import path_of
 from kubepy.storage.folder.reader import read_changes
 from kubepy.storage.folder.scan import Extent, Obstacle, Obstacles
 from kubepy.storage.folder.settings import SettingsEdit
@@ -47,7 +48,7 @@ class FolderTransaction(BufferedTransaction[Row]):
         self._problems = {problem.path: problem for problem in problems}
         self._obstacles = Obstacles(
             Obstacle(problem.path, problem.reason) for problem in self._problems.values()
-            if is_folder_path(problem.path))
+            if hides_folder(problem))
 
     def database(self) -> Database:
         """Return the index, which is another one after damage to it has shown.

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING
 
 from kubepy.storage.folder.files import MANAGED, StateFolder
 from kubepy.storage.folder.index import OWN
-from kubepy.storage.folder.paths import CLUSTER, NAMESPACES, SUFFIX, decode, is_cut
-from kubepy.storage.folder.scan import EVERYTHING, Extent, Extents, extent_of
+from kubepy.storage.folder.paths import CLUSTER, NAMESPACES, SUFFIX, decode
+from kubepy.storage.folder.scan import EVERYTHING, MANIFEST_SUFFIXES, Extent, Extents, extent_at, extent_of
 
 if TYPE_CHECKING:
     from inotify_simple import Event, INotify
@@ -42,10 +42,7 @@ MOUNTS = "/proc/self/mountinfo"
 
 
 class FolderWatch:
-    """The changes to the files of a folder since they were looked at.
-
-    :ivar arrangement: another number after any change that may not be one of an object's file in its place.
-    """
+    """The changes to the files of a folder since they were looked at."""
 
     def __init__(self, folder: StateFolder) -> None:
         self._folder = folder
@@ -59,7 +56,6 @@ class FolderWatch:
         self._pending: set[Extent] = set(EVERYTHING)
         self._due = 0.0  # when everything is to be looked at
         self._asked: float | None = None  # when it was, and nobody has confirmed it yet
-        self.arrangement = 0
         self._begin()
 
     @property
@@ -131,7 +127,6 @@ class FolderWatch:
         self.close()
         self.doubt()
         self._heard = time.monotonic()
-        self.arrangement += 1
         self._paths.clear()
         self._tried = time.monotonic()
         try:
@@ -218,13 +213,10 @@ class FolderWatch:
         if last == MANAGED:
             path = folder
         place = extent_of(path)
-        is_folder = bool(event.mask & ISDIR)
-        if is_folder or not (place and event.name.endswith(SUFFIX)):
-            self.arrangement += not event.name.startswith(".")
         if place is not None and last != MANAGED:
             return self._take_in_folder(path, place, event.name, event.mask)
         if place is not None:
-            self._pending.add(_object(place, event.name))
+            self._pending.add(extent_at(f"{path}/{event.name}"))
             return True
         return self._take_above(f"{path}/{event.name}" if path else event.name, event.mask)
 
@@ -235,13 +227,17 @@ class FolderWatch:
                 return False
             self._watch_below(path)
         elif name.endswith(SUFFIX) and not name.startswith("."):
-            self._pending.add(_object(place, name))
+            self._pending.add(extent_at(f"{path}/{name}"))
+        elif not name.startswith(".") and (mask & ISDIR or name.endswith(MANIFEST_SUFFIXES)):
+            self._pending.add(place)  # no object's, but the user is to hear of it
         return True
 
     def _take_above(self, path: str, mask: int) -> bool:
         """Note something in a folder above those of objects."""
         if self._is_other(path):
-            return True
+            parent, *names = path.split("/")
+            may_be_stray = bool(mask & ISDIR) or path.endswith(MANIFEST_SUFFIXES)
+            return parent not in (CLUSTER, NAMESPACES) or names[-1:] == [] or names[-1][0] == "." or not may_be_stray
         place = extent_of(path)
         if mask & ISDIR and mask & CREATE:
             self._watch_below(path)
@@ -250,13 +246,6 @@ class FolderWatch:
             self._pending.add(place)
             return True
         return False
-
-
-def _object(place: Extent, file: str) -> Extent:
-    """Return the extent of an object's file, that of its folder where only the object can tell its name."""
-    component = file.removesuffix(SUFFIX)
-    name = None if is_cut(component) else decode(component)
-    return place._replace(name=name)
 
 
 def is_local(root: str) -> bool:

@@ -98,6 +98,8 @@ def find_resource(scheme: Scheme, info: RequestInfo) -> Resource:
         raise errors.no_such_resource() if is_built_in else path_not_found()
     if not _is_scoped_as(resource, info) or (info.subresource_path and info.subresource != "proxy"):
         raise errors.no_such_resource()
+    if "" in info.parts and info.subresource != "proxy":  # a name or a namespace is empty
+        raise errors.no_such_resource()
     if info.subresource and info.subresource not in resource.subresources:
         raise errors.not_found(resource.key, info.name) if resource.custom else errors.no_such_resource()
     return resource.at(info.api_version)

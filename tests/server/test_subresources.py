@@ -207,6 +207,15 @@ def test_path_that_goes_on_after_a_subresource_is_not_found(running: Api) -> Non
     assert running.get("/api/v1/bindings").status == 404
 
 
+@pytest.mark.parametrize(("method", "path"), [
+    ("POST", f"{PODS}//eviction"), ("PUT", f"{PODS}//status"),
+    ("GET", "/api/v1/namespaces//pods"), ("DELETE", "/api/v1/namespaces//pods"), ("POST", "/api/v1/namespaces//pods"),
+])
+def test_path_with_an_empty_name_is_not_found(running: Api, method: str, path: str) -> None:
+    answer = running.request(method, path, {}, {"content-type": "application/json"})
+    assert refusal(answer) == (404, "the server could not find the requested resource")
+
+
 def test_namespace_is_finalized_by_put_alone(api: Api) -> None:
     assert refusal(api.get(f"{NAMESPACE}/finalize")) == NOT_ALLOWED
     assert api.get(f"{NAMESPACE}/status").json()["kind"] == "Namespace"

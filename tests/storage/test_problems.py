@@ -219,6 +219,14 @@ def test_file_in_place_of_all_folders_is_reported(store: FolderStore, folder: Pa
     (folder / "cluster").unlink()
 
 
+def test_folder_that_goes_during_the_look_is_no_problem(store: FolderStore, folder: Path,
+                                                        monkeypatch: pytest.MonkeyPatch) -> None:
+    listdir = os.listdir
+    monkeypatch.setattr(os, "listdir", lambda path: [*listdir(path), *(["cluster"] if path == str(folder) else [])])
+    assert not (folder / "cluster").exists()
+    assert store.problems() == []
+
+
 def test_syntax_error_names_its_line_once(store: FolderStore, folder: Path) -> None:
     file_of(folder, "bad").write_text(GOOD + "x: [\n")
     (problem,) = store.list("configmaps").problems

@@ -421,7 +421,8 @@ def daemonset_and_revision(writer: Writer, name: str) -> Check:
 
 
 def job_and_suspension(writer: Writer, name: str) -> Check:
-    writer.create(JOBS, _job(name))
+    template = _template(name, restartPolicy="Never", nodeSelector={name: "yes"})  # else it may be over before
+    writer.create(JOBS, _job(name, template=template))
     writer.patch(JOBS, name, {"spec": {"suspend": True}})
 
     def suspended() -> object:

@@ -49,8 +49,8 @@ def _map_problems(value: Any, schema: Schema, path: str) -> Iterator[tuple[str, 
     for name in sorted(value):
         if child(schema, name) is None and not takes_anything(schema):
             yield f"{path}.{name}", "field not declared in schema"
-        else:
-            yield from _problems(value[name], child(schema, name), f"{path}.{name}")
+            return  # as upstream, which goes through a map no further
+        yield from _problems(value[name], child(schema, name), f"{path}.{name}")
 
 
 def takes_anything(schema: Schema) -> bool:

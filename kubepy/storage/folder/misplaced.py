@@ -27,10 +27,15 @@ def beside_folders(folder: StateFolder) -> Iterator[Problem]:
         return  # that is a problem itself
     for name in names:
         mode = _mode(folder, name)
-        if name in _PARENTS and not os.path.isdir(folder.absolute(name)):
+        if name in _PARENTS and _is_no_folder(folder, name, mode):
             yield Problem(printable(name), 0, NO_FOLDER)
         elif name.endswith((".yaml", ".yml")) and name != settings.FILE and stat.S_ISREG(mode):
             yield Problem(printable(name), 0, "is not where an object's file can be")
+
+
+def _is_no_folder(folder: StateFolder, name: str, mode: int) -> bool:
+    """Tell whether something else is where a folder should be; not if another process has just removed the folder."""
+    return mode != 0 and not stat.S_ISDIR(mode) and not os.path.isdir(folder.absolute(name))
 
 
 def _mode(folder: StateFolder, path: str) -> int:

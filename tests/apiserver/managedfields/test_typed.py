@@ -157,6 +157,9 @@ def test_items_that_leave_key_out_go_by_default_of_their_schema() -> None:
 
 @pytest.mark.parametrize(("change", "why"), [
     ({"colour": 1}, ".spec.colour: field not declared in schema"),
+    ({"colour": 1, "replicas": "x", "shape": 2}, ".spec.colour: field not declared in schema"),
+    ({"paused": "x", "shape": 2}, 'errors:\n  .spec.paused: expected boolean, got &value.valueUnstructured{Value:"x"}\n'
+     "  .spec.shape: field not declared in schema"),
     ({"replicas": "x"}, ".spec.replicas: expected numeric (int or float), got string"),
     ({"paused": "x"}, '.spec.paused: expected boolean, got &value.valueUnstructured{Value:"x"}'),
     ({"selector": []}, ".spec.selector: expected map, got &{[]}"),

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from kubepy.api import errors
 from kubepy.api.clock import Clock, Ids, format_exact_time
@@ -38,7 +38,16 @@ from kubepy.apiserver.server import Rehearsal, RequestScope, Server
 from kubepy.apiserver.settings import MINIMAL, ClusterSettings
 from kubepy.apiserver.transaction import IMPLIED, BatchMemory, RequestTransaction, count_recorded, with_implied
 from kubepy.lazy import NamedTuple, lazy_imports
-from kubepy.storage import Change, CompactedError, ConflictError, Key, ObjectStream, Problem, Snapshot
+from kubepy.storage import (
+    Change,
+    CompactedError,
+    ConflictError,
+    Key,
+    ObjectStream,
+    Problem,
+    Snapshot,
+    StorageError,
+)
 
 if TYPE_CHECKING:
     from kubepy.storage.interfaces import Store, Transaction
@@ -97,6 +106,16 @@ class Batch:
         return drained
 
 
+class MakeRoom(Protocol):
+    """Makes room on the disk where an error has come of a full one; returns whether there is some now."""
+
+    def __call__(self, error: StorageError, *, for_deletion: bool) -> bool: ...
+
+
+def _no_room(error: StorageError, *, for_deletion: bool) -> bool:
+    return False
+
+
 class Client:
     """The API of one cluster."""
 
@@ -108,6 +127,7 @@ class Client:
         self.event_memories: dict[str, Any] = {}  # of recorders of events, by component; the manager keeps them
         self._since: int | None = None
         self._tokens: tokens.Tokens | None = None
+        self.make_room: MakeRoom = _no_room
 
     @property
     def clock(self) -> Clock:
@@ -412,7 +432,9 @@ class Client:
         if request.subresource == "eviction":
             options = request.write_options
             request = request._replace(options=options._replace(dry_run=pods.is_dry_run(body, options.dry_run)))
-        self._write(request, create_subresource)
+            self._with_room(lambda: self._write(request, create_subresource))
+        else:
+            self._write(request, create_subresource)
         return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
 
     def _of_object(self, request: Request, obj: Object) -> Request:
@@ -437,9 +459,22 @@ class Client:
         return self._write(request, lambda scope: patching.patch_object(scope, patch))
 
     def _delete(self, request: Request) -> Object:
-        return self._write(request, lambda scope: deletion.delete(scope))
+        return self._with_room(lambda: self._write(request, lambda scope: deletion.delete(scope)))
+
+    def _with_room(self, free: Callable[[], T]) -> T:
+        """Make a request that makes room in the cluster; once more if there was none on the disk to write it, and some
+        could be made."""
+        try:
+            return free()
+        except StorageError as error:
+            if self._batch or not self.make_room(error, for_deletion=True):
+                raise
+        return free()
 
     def _delete_collection(self, request: Request) -> Objects:
+        return self._with_room(lambda: self._delete_all(request))
+
+    def _delete_all(self, request: Request) -> Objects:
         options = request.options if isinstance(request.options, CollectionOptions) else CollectionOptions()
         resource = self._server.scheme.get(request.resource.group_resource)
         if resource is not None and resource.namespaced and not request.namespace:

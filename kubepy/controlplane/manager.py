@@ -29,6 +29,7 @@ from kubepy.runtime.checkpoint import CONTENTION, EVENTS, UNWATCHED, Checkpoint,
 from kubepy.runtime.contention import Contention, Party
 from kubepy.runtime.reconcile import EVERY_RESOURCE, Handler, Informers, Key, Reconciler, Remembering, WatchEvent
 from kubepy.runtime.workqueue import WorkQueue
+from kubepy.storage import StorageError
 
 if TYPE_CHECKING:
     from kubepy.storage.links import RecordedView
@@ -126,6 +127,8 @@ class Manager:
         # When the command that runs this manager began (time.monotonic), and when the present run did: while that is
         # not long ago, a look at all files since then is recent enough.
         self.begun = self._began = -math.inf
+        self._is_short_of_room = False  # the disk was full: a batch is one sync
+        self._batches_without_room = 0  # that have failed in a row
         self._conflicts = 0  # batches in a row that failed because another program wrote to the folder meanwhile
         self._users = {reconciler.name: user_of(reconciler.name, informers) for reconciler in reconcilers}
         self._queues = {reconciler.name: reconciler.queue for reconciler in reconcilers}
@@ -335,6 +338,8 @@ class Manager:
                     self._sync(*picked)
                     self._observe(batch.drain(), ours=True)
                     passed = time.monotonic() - start
+                    if self._is_short_of_room:
+                        break  # what is deleted makes room for the next one
                     is_turn_over = not (self._keys_left and len(self._reconcilers[self._turn].queue))
                     if self.commits_each_turn:  # watchers see the same states on a slow machine
                         if is_turn_over or self.is_awaited():
@@ -355,12 +360,20 @@ class Manager:
             if not isinstance(error, (AlreadyExists, Conflict, Expired)) or self._conflicts > MAX_CONFLICTS:
                 raise
             self._clock.sleep(POLL_SECONDS)
+        except StorageError as error:
+            self._stale = True
+            self._revision, self._delivered, self._saved = before
+            self._is_short_of_room = True
+            self._batches_without_room += 1
+            self._view.release()
+            if self._batches_without_room > 2 or not self._client.make_room(error, for_deletion=False):
+                raise
         except BaseException:
             self._stale = True
             self._revision, self._delivered, self._saved = before
             raise
         else:
-            self._conflicts = 0
+            self._conflicts = self._batches_without_room = 0
 
     def _next(self) -> tuple[Reconciler, Key] | None:
         """Return the next key of the reconciler whose turn it is, or of the next one that has any."""

@@ -15,8 +15,10 @@ from unittest import mock
 
 import pytest
 
+from kubepy.apiserver.cluster import LocalCluster
+from kubepy.apiserver.request import CollectionOptions, ListOptions, Patch
 from kubepy.storage import FolderError
-from kubepy.storage.folder import locks, renames
+from kubepy.storage.folder import locks, renames, reserve
 from kubepy.storage.folder.commit_files import DONE_NEVERTHELESS
 from kubepy.storage.folder.store import FolderStore
 from tests.copies import copy_with_index
@@ -163,3 +165,67 @@ def full_at_replace() -> Iterator[None]:
 
     with mock.patch.object(renames, "renameat2", full):
         yield
+
+
+# --- deletions ------------------------------------------------------------------------------------------------------
+
+
+class ReservedDisk(Disk):
+    """A disk that is full as long as the room for deletions is taken."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(0)
+        self._reserve = folder / ".kubepy" / reserve.NAME
+
+    def is_full(self) -> bool:
+        return self._reserve.exists()
+
+
+@pytest.fixture
+def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalCluster]:
+    """Make a cluster on a disk that has no room any more for a second reserve."""
+    made = LocalCluster.make(tmp_path / "state", {"clock": "2026-11-20T10:00:00Z"})
+    for name in ("a", "b"):
+        made.client.create("configmaps", {"metadata": {"name": name}}, namespace="default")
+    made.close()
+    opened = LocalCluster.open(tmp_path / "state")
+    monkeypatch.setattr(reserve, "NEEDED", 1 << 62)
+    yield opened
+    opened.close()
+
+
+def names_of(cluster: LocalCluster) -> list[str]:
+    return [obj["metadata"]["name"] for obj in cluster.client.list_stored("configmaps", "default")]
+
+
+def test_deletion_works_on_full_disk(cluster: LocalCluster, tmp_path: Path) -> None:
+    with ReservedDisk(tmp_path / "state").in_use():
+        with pytest.raises(FolderError, match=FULL):
+            cluster.client.create("configmaps", {"metadata": {"name": "c"}}, namespace="default")
+        with pytest.raises(FolderError, match=FULL):
+            cluster.client.patch("configmaps", "a", Patch("application/merge-patch+json", {"data": {"x": "y"}}),
+                                 namespace="default")
+        assert "a" in names_of(cluster)
+        cluster.client.delete("configmaps", "a", namespace="default")
+        assert "a" not in names_of(cluster)
+    assert cluster.store.check() == []
+
+
+def test_deletion_of_collection_works_on_full_disk(cluster: LocalCluster, tmp_path: Path) -> None:
+    before = names_of(cluster)
+    with ReservedDisk(tmp_path / "state").in_use():
+        options = CollectionOptions(ListOptions(field_selector="metadata.name!=b"))
+        cluster.client.delete_collection("configmaps", namespace="default", options=options)
+    assert names_of(cluster) == ["b"] != before
+
+
+def test_room_for_deletions_is_made_again_when_there_is_much_more(cluster: LocalCluster, tmp_path: Path,
+                                                                 monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "state" / ".kubepy" / reserve.NAME
+    assert file.stat().st_size == reserve.BYTES
+    file.unlink()
+    cluster.client.create("configmaps", {"metadata": {"name": "c"}}, namespace="default")
+    assert not file.exists()
+    monkeypatch.setattr(reserve, "NEEDED", 0)
+    cluster.client.create("configmaps", {"metadata": {"name": "d"}}, namespace="default")
+    assert file.stat().st_size == reserve.BYTES

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from kubepy.lazy import lazy_imports
-from kubepy.storage.errors import FolderError, LockTimeoutError, RemovedIndexError
+from kubepy.storage.errors import FolderError, LockTimeoutError, RemovedIndexError, StorageError
 from kubepy.storage.folder import index, origin, settings
 from kubepy.storage.folder.compare import UNFORESEEN, Examiner, digest_of, has_hidden_folder
 from kubepy.storage.folder.database import DamagedError, Database, Row, Stamp, is_damage
@@ -23,7 +23,7 @@ from kubepy.storage.folder.scan import EVERYTHING, Extents
 from kubepy.storage.model import Admit, Key, Object, Removal
 
 with lazy_imports():
-    from kubepy.storage.folder import commit_files, locks, outside_edits, recovery, watching
+    from kubepy.storage.folder import commit_files, locks, outside_edits, recovery, reserve, watching
 
 if TYPE_CHECKING:
     from kubepy.storage.folder.outside_edits import OutsideEdits
@@ -258,6 +258,7 @@ class Access:
             was_left = lock.acquire_in_turn(timeout) if timeout else lock.acquire(0)
         self._lock = lock
         try:
+            reserve.keep(self.folder.root)
             with self.errors():
                 self._catch_up(was_left, extents)
             yield
@@ -444,6 +445,21 @@ class Access:
             if self._database is not None and any(index.find_damage(self._database)):
                 raise DamagedError(str(error)) from error
             raise
+
+    def make_room(self, error: StorageError, *, for_deletion: bool) -> bool:
+        """Make room on the disk where an error has come of a full one; return whether there is some now.
+
+        The index's log of writes is taken into it. ``for_deletion``: the reserve is given up as well.
+        """
+        if not reserve.is_full(error):
+            return False
+        is_released = for_deletion and reserve.release(self.folder.root)
+        log = self.own_path(f"{index.INDEX}-wal")
+        before = reserve.size_of(log)
+        if self._database is not None:
+            with suppress(sqlite3.Error):  # it is as long as before then
+                self._database.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return is_released or reserve.size_of(log) < before
 
     def rebuild(self) -> None:
         """Make the index anew from the files. For the holder of the lock. Raises FolderError."""

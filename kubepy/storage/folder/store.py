@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable
-from kubepy.storage.errors import FolderError, LockTimeoutError
+from kubepy.storage.errors import FolderError, LockTimeoutError, StorageError
 from kubepy.storage.folder import index
 from kubepy.storage.folder import settings as cluster_settings
 from kubepy.storage.folder.access import Access
@@ -228,6 +228,13 @@ class FolderStore:
     def recorded(self, resource: str) -> Objects:
         """Return the objects of a resource as the index has them, without a look at their files."""
         return self._decoder.objects(self._access.recorded(resource), kept=False)
+
+    def make_room(self, error: StorageError, *, for_deletion: bool) -> bool:
+        """Make room on the disk where an error has come of a full one; return whether there is some now.
+
+        ``for_deletion``: give up what is kept for that, too.
+        """
+        return self._access.make_room(error, for_deletion=for_deletion)
 
     def knows_files(self) -> bool:
         """Return whether the files were read before: not while an index is made anew."""

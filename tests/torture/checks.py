@@ -22,7 +22,7 @@ T = TypeVar("T")
 PROBE = Key("configmaps", "torture-probe", "probe")
 PROBE_PATH = "configmaps/torture-probe/probe"
 ALLOWED_OWN = {"index.db", "index.db-wal", "index.db-shm", "lock", "manager.lock", "manager.lock.holder", "config",
-               "origin", "marks"}
+               "origin", "marks", "reserve"}
 
 
 class Lost(Exception):

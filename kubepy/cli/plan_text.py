@@ -346,12 +346,18 @@ class PlanText:
         for workload in runs.workloads:
             after = workload.after
             times = "never done, " if after is None else (
-                f"done after {duration(after.median)} (median), {duration(after.percentile_95)} (95 %), ")
+                f"done after {duration(after.median)} (median), {duration(after.percentile_95)} (95 %)"
+                f"{self._share(workload.finished, runs.runs)}, ")
             lines += self._wrapped(f"{self._kind(workload.key.resource)} {self._name(workload.key)}: {times}"
                                    f"lowest {workload.lowest} available", "  ")
         if runs.after:
-            lines.append(f"All: {duration(runs.after.median)} (median), {duration(runs.after.percentile_95)} (95 %).")
+            lines.append(f"All: {duration(runs.after.median)} (median), {duration(runs.after.percentile_95)} (95 %)"
+                         f"{self._share(runs.finished, runs.runs)}.")
         return lines
+
+    def _share(self, finished: int, runs: int) -> str:
+        """Return of how many runs times are told, where that is not all of them."""
+        return f" of the {finished} that finish" if finished < runs else ""
 
 
 # --- phrases ------------------------------------------------------------------------------------------------------

@@ -177,6 +177,15 @@ def test_several_runs_have_a_distribution() -> None:
     assert document == plan(rolled_out(), "--ready-after=5s..20s --runs=9 rollout restart deploy/web")
 
 
+def test_times_are_told_of_the_runs_that_finish() -> None:
+    ranges = "--ready-after=5s..20s --runs=9 --for=40s rollout restart deploy/web"
+    finished = json.loads(rolled_out().run(f"plan -o json {ranges}").stdout)["runs"]["finished"]
+    assert 0 < finished < 9
+    lines = rolled_out().run(f"plan {ranges}").stdout.splitlines()
+    assert f"9 runs, of which {finished} finish. Above is the first of them." in lines
+    assert sum(f"of the {finished} that finish" in line for line in lines) == 2
+
+
 def test_runs_read_standard_input_each_time() -> None:
     manifest = json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "one"}, "spec": {
         "containers": [{"name": "one", "image": "one"}]}})

@@ -46,6 +46,7 @@ COUNTER, END = "counter", "the-end"
 UNKNOWN = 0  # the status of a request that was not answered
 KILLS = 4
 LOGGED = "Warning: "  # lines about the files that others have written
+MENDED = "note: "  # lines about a broken file that is in order again, or gone
 
 
 def config_map(name: str, value: str) -> dict[str, Any]:
@@ -467,8 +468,8 @@ class Scenario(NamedTuple):
 Process = subprocess.Popen[str]
 SCENARIOS = {
     "killed": Scenario(_kill),
-    "checkouts": Scenario(_check_out, log=(LOGGED,)),
-    "edits": Scenario(_edit, log=(LOGGED, "error: controllers: "), broken=frozenset(("kept",))),
+    "checkouts": Scenario(_check_out, log=(LOGGED, MENDED)),
+    "edits": Scenario(_edit, log=(LOGGED, MENDED, "error: controllers: "), broken=frozenset(("kept",))),
     "two-servers": Scenario(_wait, servers=2, coalesced=True),
     "controller": Scenario(_scale, controllers=True, coalesced=True),
 }

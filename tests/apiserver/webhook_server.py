@@ -64,6 +64,7 @@ def serving(respond: Respond = lambda request: {"allowed": True}, certificate: s
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = False  # closing waits for answers at work: a late one would work in the next test's folder
     server.handle_error = lambda *args: None  # type: ignore[method-assign]
     if certificate:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

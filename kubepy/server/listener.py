@@ -25,6 +25,7 @@ from uvicorn.protocols.http.h11_impl import STATUS_PHRASES, H11Protocol
 from uvicorn.server import Server
 
 from kubepy.server.chain import HandlerChain
+from kubepy.server.memory import MemoryKeeper
 from kubepy.storage import StorageError
 
 if TYPE_CHECKING:
@@ -127,6 +128,7 @@ class HttpServer(Server):
         self.ready, self.keep = ready, keep
         self.context = tls_context(keys)
         self.received: list[int] = []
+        self.memory = MemoryKeeper()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         loop = asyncio.get_running_loop()
@@ -148,6 +150,7 @@ class HttpServer(Server):
     async def on_tick(self, counter: int) -> bool:
         if counter % 10 == 0:
             self.application.check()
+            self.memory.check(len(self.server_state.connections), time.monotonic())
             try:
                 self.keep()
             except (StorageError, OSError) as error:

@@ -234,7 +234,7 @@ class ServerProcess:
         self.folder = folder
         self.kubeconfig = folder.parent / "kubeconfig"
         program = ["-c", "; ".join((
-            "from kubepy.server import chain, listener, watch, watchcache",
+            "from kubepy.server import chain, listener, memory, watch, watchcache",
             *(f"{name} = {value}" for name, value in limits.items()),
             "from kubepy.cli.program import run", "raise SystemExit(run())"))] if limits else ["-m", "kubepy"]
         self.process = subprocess.Popen(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import re
 import socket
 import ssl
@@ -215,6 +216,24 @@ def test_clients_that_vanish_in_mid_watch_free_their_sockets(short: ServerProces
         raw.reset()
     assert eventually(lambda: sockets_of(short) <= before + 5)
     assert short.request("POST", MAPS, {"metadata": {"name": "a"}}).status == 201
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="what other C libraries do is theirs")
+def test_memory_of_cut_watchers_is_given_back(new_server: NewServer) -> None:
+    server = new_server("--controllers=off", limits={"memory.TRIM_SECONDS": 1.0})
+    maps = [{"metadata": {"name": f"m{number}"}, "data": {"a": "x" * 30_000}} for number in range(100)]
+    assert {server.request("POST", MAPS, body).status for body in maps} == {201}
+    before = memory_of(server)
+    for _ in range(2):
+        watchers = [Raw(server) for _ in range(200)]
+        for raw in watchers:
+            raw.head("GET", f"{MAPS}?watch=1")
+            assert b" 200 " in raw.read_until(b"\r\n")
+        assert eventually(lambda: memory_of(server) > before + 50 * MEGABYTE)
+        for raw in watchers:
+            raw.reset()
+        assert eventually(lambda: memory_of(server) < before + 25 * MEGABYTE)
+    assert server.stop() == (0, "")
 
 
 # --- half-open and slow connections ---

@@ -18,6 +18,7 @@ from kubepy.apiserver.cluster import LocalCluster
 from kubepy.storage import FolderError
 from kubepy.storage.folder import compare, copying, index
 from kubepy.storage.folder import settings as folder_settings
+from kubepy.storage.folder.access import Access
 from kubepy.storage.folder.locks import Lock
 from kubepy.storage.folder.store import FolderStore
 from kubepy.storage.interfaces import Store
@@ -148,6 +149,40 @@ def test_read_only_folder_is_forked_and_copied(public_folder: Path, tmp_path: Pa
             store.close()
     finally:
         shutil.rmtree(copy)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody who must not write here")
+def test_folder_of_a_writing_user_with_a_private_index_is_copied_whole(
+        public_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+    owner = FolderStore(public_folder)
+    create(owner, config_map("a"), config_map("b"))
+    assert (public_folder / ".kubepy").stat().st_mode & 0o077 == 0
+    copy_all = copying._copy_all
+    passes: list[str] = []
+
+    def write_after_first_pass(access: Access, target: str) -> None:
+        copy_all(access, target)
+        if not passes:
+            os.seteuid(0)
+            with owner.transaction() as transaction:
+                transaction.delete(key("a"))
+                transaction.create(key("moved"), config_map("moved"))
+            os.seteuid(65534)
+        passes.append(target)
+
+    monkeypatch.setattr(copying, "_copy_all", write_after_first_pass)
+    with tempfile.TemporaryDirectory() as place:
+        os.chown(place, 65534, 65534)
+        with as_nobody():
+            store = FolderStore(public_folder)
+            store.copy_to(f"{place}/copy")
+            store.close()
+            store = FolderStore(Path(place) / "copy")
+            assert names(store.list("configmaps").objects) == ["b", "moved"]
+            assert store.check() == []
+            store.close()
+    assert len(passes) == 2
+    owner.close()
 
 
 # --- copies ---

@@ -172,11 +172,10 @@ def copy_folder(access: Access, target: str, lock_timeout: float) -> None:
             _copy_all(access, target)
         return
     for _ in range(MAX_TRIES):  # nobody can be locked out, so what was copied counts if nobody has written meanwhile
-        before = _index_stamps(access)
-        access.try_catch_up()
+        before = _version(access)
         with new_folder(target, origin):
             _copy_all(access, target)
-        if _index_stamps(access) == before:
+        if _version(access) == before:
             return
         _empty(target)
     raise FolderError(printable(f"{origin} cannot be copied: others write to it all the time, and it cannot be locked"))
@@ -187,7 +186,13 @@ def _is_writable(root: str) -> bool:
     return os.access(own if os.path.isdir(own) else root, os.W_OK | os.X_OK, effective_ids=True)
 
 
-def _index_stamps(access: Access) -> list[Stamp | None]:
+def _version(access: Access) -> object:
+    """Return what differs after somebody has written: the stamps of the index, or where there is none to use (that of
+    another user), the revision to which a look at all files leads."""
+    access.try_catch_up()
+    database = access.database()
+    if database.in_memory:
+        return database.counter("revision")
     return [access.folder.stamp(f"{index.OWN}/{index.INDEX}{suffix}") for suffix in ("", "-wal")]
 
 

@@ -352,6 +352,7 @@ class Manager:
                 self._view.release()  # so that the index can be shortened when it is written
             self._seen, self._inbox = self._revision, []
             self._view.refresh()
+            self._forget_gone()
         except Status as error:
             self._stale = True
             self._revision, self._delivered, self._saved = before
@@ -458,6 +459,14 @@ class Manager:
         self._view.refresh()
         self._informers.follow(self._view, self._is_watched)
         self._loaded = True
+
+    def _forget_gone(self) -> None:
+        """Let the informers begin anew where they know much of what has gone, as another process would here.
+
+        Not where faults are wanted: controllers whose events are late would miss those that are under way.
+        """
+        if self._informers.is_overgrown() and not self._has_keys() and self._client.settings.faults is None:
+            self._load()
 
     def _recall_before(self, events: Sequence[WatchEvent]) -> None:
         """Let the informers know the objects of events as they were before these, which the view still shows.

@@ -22,7 +22,7 @@ from datetime import datetime
 from typing import Any
 
 from kubepy.api.clock import format_micro_time, later, parse_time
-from kubepy.api.meta import AnyObject, Object, controller_of, is_being_deleted
+from kubepy.api.meta import AnyObject, Object, controller_of, is_being_deleted, uid_of
 from kubepy.api.objects.pods import is_pod_active, is_pod_ready, phase_of
 from kubepy.api.watch import WatchEvent
 from kubepy.lazy import NamedTuple
@@ -183,6 +183,14 @@ class Contention:
             self._note_pod(change, party)
         elif change.old is not None and change.new is not None and _has_new_spec(change.old, change.new):
             self._note_spec(change.key, change.old, change.new, party)
+        elif change.old is not None and change.new is None:
+            self._note_deletion(change.key, change.old)
+
+    def _note_deletion(self, key: Key, old: Object) -> None:
+        """Forget an object that has gone, and its pods unless some were undone."""
+        self._specs.pop(key, None)
+        if (pods := self._owners.get(uid_of(old))) is not None and not pods.undone:
+            del self._owners[uid_of(old)]
 
     def change_outside(self) -> None:
         """Let all makers go on: somebody else than a controller has changed something."""

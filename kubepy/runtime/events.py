@@ -6,7 +6,7 @@ twice, puts many similar ones into one, and drops events about an object that ha
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -149,6 +149,11 @@ class StoredEvents:
         stored = (transaction.get(Key(EVENTS, namespace, stored_name)) for stored_name in names.pop(name, ()))
         return [event for event in stored if event is not None]
 
+    def keep(self, objects: Collection[tuple[str, str]]) -> None:
+        """Keep in mind of which of some objects, by namespace and name, the events were taken; of no others there are
+        any."""
+        self._taken.intersection_update(objects)
+
 
 def takes_events(transaction: RequestTransaction, namespace: str) -> bool:
     """Return whether the namespace is there and not terminating."""
@@ -243,7 +248,8 @@ class Correlator:
             self._similar[similar] = _Similar({**messages, event["message"]: None}, max(latest, last))
 
     def remember(self, now: datetime) -> Any:
-        """Return what cannot be read off the stored events, as JSON; None for nothing."""
+        """Return what cannot be read off the stored events, as JSON; None for nothing. Forget what is over."""
+        self._forget_expired(now)
         for similar in [similar for similar, record in self._similar.items() if _is_over(record, now)]:
             del self._similar[similar]
         for subject in [key for key, allowance in self._allowances.items() if allowance.tokens_at(now) >= BURST]:
@@ -264,6 +270,14 @@ class Correlator:
         self._allowances = {tuple(key): _Allowance(tokens, parse_time(last)) for key, tokens, last in allowances}
         self._counts = {tuple(key): (times, parse_time(last)) for key, times, last in counts}
         self.stored, self._logs = StoredEvents(is_recalled=True), {}
+
+    def _forget_expired(self, now: datetime) -> None:
+        """Forget the events that are not stored any more; when one of them comes again it is a new one."""
+        expired = [key for key, log in self._logs.items() if now - log.last > EVENTS_LAST]
+        for key in expired:
+            del self._logs[key]
+        if expired:
+            self.stored.keep({(namespace or "default", name) for _, namespace, name, *_ in self._logs})
 
     def _aggregate(self, event: Object, now: datetime) -> tuple[Object, EventKey]:
         """Return the event and its key, or one in place of many similar ones (``EventAggregate``)."""

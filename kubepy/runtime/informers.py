@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 COUNTED_LINKS = frozenset({"node", "owner"})  # links of few values, each of many objects
 LOOKUPS_TO_COUNT_AT = 16  # counting costs as much as some lookups
+OVERGROWN = 10_000  # notes of what is not there, and of what was asked for, beside twice as many as there are objects
 
 Value = TypeVar("Value")
 Group = TypeVar("Group")
@@ -295,6 +296,11 @@ class Informers:
             self._link(key, _links(key, new) if new is not None else None)
         for index in self._indexes.get(key.resource, ()):
             index.observe(key, new)
+
+    def is_overgrown(self) -> bool:
+        """Return whether so many objects have come and gone that what is still known of them outweighs the rest."""
+        present = sum(len(space) for spaces in self._objects.values() for space in spaces.values())
+        return len(self._absent) + len(self._answered) > OVERGROWN + 2 * present
 
     def clear(self) -> None:
         """Forget everything, before it is all read again."""

@@ -34,6 +34,7 @@ class WorkQueue(Generic[K]):
         self._now = now
         self._burst = burst
         self._handed_out: dict[K, tuple[datetime, float]] = {}  # how often beyond once a second, up to when
+        self._most_handed_out = MOST_STALE  # from which on those that count no more are forgotten
         self._base_delay, self._max_delay = delays
         self._ready: OrderedDict[K, None] = OrderedDict()  # a dict looks for its first key behind all removed ones
         self._processing: set[K] = set()
@@ -203,6 +204,10 @@ class WorkQueue(Generic[K]):
         if count >= self._burst:
             return False
         self._handed_out[key] = now, count + 1
+        if len(self._handed_out) > self._most_handed_out:
+            self._handed_out = {key: (since, count) for key, (since, count) in self._handed_out.items()
+                                if count > (now - since).total_seconds()}
+            self._most_handed_out = 2 * len(self._handed_out) + MOST_STALE
         return True
 
     def done(self, key: K) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from kubepy.lazy import NamedTuple, lazy_imports
@@ -101,6 +101,12 @@ class Decoder:
         self._objects[key] = hash(text), revision, obj
         self._last[key.resource] = obj
         return obj
+
+
+    def forget(self, keys: Iterable[Key]) -> None:
+        """Forget objects that were deleted."""
+        for key in keys:
+            self._objects.pop(key, None)
 
 
 def share_parts(obj: Object, like: Mapping[str, Any]) -> None:

@@ -23,6 +23,7 @@ from kubepy.storage.folder.manifest import Decoder
 from kubepy.storage.folder.paths import path_of
 from kubepy.storage.folder.reader import FolderView, Reader, read_changes, read_logged_changes
 from kubepy.storage.model import (
+    DELETED,
     Admit,
     Change,
     CommittedChanges,
@@ -327,7 +328,9 @@ class FolderStore:
             self._reader.look_for(reads)
         elif not self._access.has_looked_within(looked_within):
             self._reader.look_for_all()
-        return read_changes(self._access.database(), since)
+        changes = read_changes(self._access.database(), since)
+        self._decoder.forget(change.key for change in changes if change.type == DELETED)
+        return changes
 
     @_reads
     def logged_changes(self, since: int, *, scan: bool) -> tuple[int, LoggedChanges]:
@@ -476,6 +479,7 @@ class FolderStore:
                         database.set_value("meta", name, value)
 
         self._access.run(write)
+        self._decoder.forget(change.key for change in changes.changed() if change.json is None)
         if self._listener is not None and not changes.is_empty():
             self._listener(changes.committed())
 
